@@ -1,0 +1,64 @@
+# Two commands matter: `make rehearsal` and `make test`. Both do all the set-up; `make help` lists the rest.
+
+STACK  ?= eks
+PYTHON ?= python3
+
+# One cache folder, shared by all checkouts; nothing else is written outside this one.
+export KARPSTACK_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/karpstack
+export UV_CACHE_DIR    := $(KARPSTACK_CACHE)/uv
+export PYTHONDONTWRITEBYTECODE := 1
+export PYTHONPATH      := $(CURDIR)
+
+BIN  := .venv/bin
+READY := .venv/.ready-$(shell cksum < requirements.lock | cut -d' ' -f1)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup environment engines rehearsal test lint bench lock goldens clean clean-cache
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+setup: ## Install the Python environment and build the engines, side by side
+	@$(MAKE) --no-print-directory -j2 environment engines
+
+environment: $(READY)
+
+$(READY): requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0] + "; name another with make PYTHON=...")'
+	@echo "Installing the Python environment into .venv"
+	@$(PYTHON) -m venv --clear .venv
+	@$(BIN)/python -m pip install --quiet --no-cache-dir --disable-pip-version-check $$(sed -n 's/^\(uv==[^ ]*\).*/\1/p' requirements.lock)
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	@touch $@
+	@echo "Python environment ready"
+
+engines: ## Build the engines that are missing into the cache
+	@$(PYTHON) -m rehearsal.engines
+
+rehearsal: setup ## Bring STACK up, run its stories, write the report, take it down
+	@$(BIN)/python -m rehearsal run $(STACK)
+
+test: setup lint ## Every test tier that needs no cloud
+	@$(BIN)/python -m pytest
+
+lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt, go vet
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@PATH="$(CURDIR)/$(BIN):$$PATH" ANSIBLE_HOME=.ansible $(BIN)/ansible-lint --offline --quiet playbooks
+	@$(BIN)/python -m rehearsal.engines --lint
+
+bench: setup ## Print the figures that README.md quotes, measured in one run
+	@$(BIN)/python -m tests.bench $(STACK)
+
+lock: environment ## Pin the Python environment anew from pyproject.toml
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --group scale-test --group policies --group rehearsal --group dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
+
+goldens: environment ## Write the golden files anew
+	@$(BIN)/python -m pytest -q tests/unit --update-goldens
+
+clean: ## Remove what the project made in this checkout
+	@for stack in .rehearsal/*/; do [ -d "$$stack" ] && $(BIN)/python -m rehearsal down --force "$$(basename "$$stack")"; done; true
+	@rm -rf .venv .rehearsal build .ansible .pytest_cache .mypy_cache .ruff_cache
+
+clean-cache: ## Remove the cache folder, engines included
+	@rm -rf "$(KARPSTACK_CACHE)"
