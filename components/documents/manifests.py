@@ -1,0 +1,114 @@
+"""EC2NodeClass and NodePool manifests: the user's own spec plus what the environment implies.
+
+A spec is Karpenter's, whole and unchanged, so that an example from its documentation can be pasted in. What
+is added is what can only be right in one way here. Validation beyond that is the API server's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any, Final
+
+Manifest = dict[str, Any]
+Spec = Mapping[str, Any]
+
+EC2_NODE_CLASS_GROUP: Final = "karpenter.k8s.aws"
+EC2_NODE_CLASS_KIND: Final = "EC2NodeClass"
+#: The node class that a NodePool gets when it names none.
+DEFAULT_NODE_CLASS: Final = "default"
+
+CAPACITY_TYPE_LABEL: Final = "karpenter.sh/capacity-type"
+
+#: Keeps pods off a node until Cilium runs there. Undeclared, Cilium's operator adds the taint by itself, and
+#: Karpenter, which did not expect it, launches redundant nodes.
+CILIUM_STARTUP_TAINT: Final = {
+    "key": "node.cilium.io/agent-not-ready",
+    "value": "true",
+    "effect": "NoExecute",
+}
+
+#: Kubernetes' own default. Karpenter's depends on network interfaces, which hand out no pod addresses here.
+DEFAULT_MAX_PODS: Final = 110
+
+
+def ec2_node_class(name: str, spec: Spec, *, role: str, discovery: Mapping[str, str],
+                   tags: Mapping[str, str]) -> Manifest:
+    """An EC2NodeClass manifest.
+
+    Args:
+        name: Name of the object.
+        spec: The user's EC2NodeClass spec. Selector terms, maxPods and tags of its own stay as they are.
+        role: Name of the node role. It is always set: the controller may pass no other role.
+        discovery: Tags by which subnets and security groups are found where the spec selects none.
+        tags: The environment's tags; the spec's own win.
+    """
+    completed = deepcopy(dict(spec))
+    completed["role"] = role
+    completed.setdefault("subnetSelectorTerms", [{"tags": dict(discovery)}])
+    completed.setdefault("securityGroupSelectorTerms", [{"tags": dict(discovery)}])
+    completed["kubelet"] = {"maxPods": DEFAULT_MAX_PODS, **(completed.get("kubelet") or {})}
+    completed["tags"] = {**tags, **(completed.get("tags") or {})}
+    return {
+        "apiVersion": f"{EC2_NODE_CLASS_GROUP}/v1",
+        "kind": EC2_NODE_CLASS_KIND,
+        "metadata": {"name": name},
+        "spec": completed,
+    }
+
+
+def max_pods(spec: Spec) -> Any:
+    """How many pods a node of this node class takes: what `ec2_node_class` will say."""
+    return (spec.get("kubelet") or {}).get("maxPods", DEFAULT_MAX_PODS)
+
+
+def node_pool(name: str, spec: Spec, *, node_class_group: str, node_class_kind: str) -> Manifest:
+    """A NodePool manifest (karpenter.sh/v1).
+
+    Args:
+        name: Name of the object.
+        spec: The user's NodePool spec. Its nodeClassRef may be absent or hold a name only.
+        node_class_group: API group of the cloud's node class.
+        node_class_kind: Kind of the cloud's node class.
+    """
+    completed = deepcopy(dict(spec))
+    template = completed["template"] = dict(completed.get("template") or {})
+    node = template["spec"] = dict(template.get("spec") or {})
+    node["nodeClassRef"] = {
+        "group": node_class_group,
+        "kind": node_class_kind,
+        "name": DEFAULT_NODE_CLASS,
+        **(node.get("nodeClassRef") or {}),
+    }
+    node.setdefault("requirements", [])
+    startup_taints = list(node.get("startupTaints") or [])
+    # One with another effect is the user's choice and works as well.
+    if all(taint.get("key") != CILIUM_STARTUP_TAINT["key"] for taint in startup_taints):
+        startup_taints.append(dict(CILIUM_STARTUP_TAINT))
+    node["startupTaints"] = startup_taints
+    return {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": name},
+        "spec": completed,
+    }
+
+
+def allows_spot(spec: Spec) -> bool:
+    """Whether a NodePool may launch spot instances; without a requirement on the capacity type it may."""
+    node = (spec.get("template") or {}).get("spec") or {}
+    return all(_admits(requirement, "spot") for requirement in node.get("requirements") or []
+               if requirement.get("key") == CAPACITY_TYPE_LABEL)
+
+
+def _admits(requirement: Mapping[str, Any], value: str) -> bool:
+    values = requirement.get("values") or []
+    match requirement.get("operator"):
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "DoesNotExist":
+            return False
+        case _:
+            return True

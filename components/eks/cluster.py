@@ -1,0 +1,154 @@
+"""The EKS control plane: encrypted secrets, logs, private endpoint, access by API only, no add-ons of its own.
+
+EKS would install the VPC CNI and kube-proxy by itself; `bootstrap_self_managed_addons=False` prevents it and
+can be chosen at creation only. CoreDNS goes with them, so `addons` brings it back. Nodes are not made here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pulumi
+from pulumi_aws import cloudwatch, ec2, eks, iam, kms
+
+from ..documents.iam import service_trust
+from ..documents.kubeconfig import eks as eks_kubeconfig
+from ..naming import DISCOVERY_TAG, EksNames
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterArgs:
+    """Arguments of `Cluster`.
+
+    Attributes:
+        names: Physical names.
+        region: For the kubeconfig.
+        partition: For ARNs of AWS's own policies.
+        version: Kubernetes minor version, for example `1.36`.
+        subnet_ids: Private subnets in at least two zones.
+        service_cidr: Range of service addresses; never changes afterwards.
+        public_access_cidrs: Who may reach the API server from outside; empty closes the public endpoint.
+        log_types: Control plane logs to keep.
+        log_retention_days: How long to keep them.
+        tags: For every resource.
+    """
+
+    names: EksNames
+    region: str
+    partition: pulumi.Input[str]
+    version: str
+    subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
+    service_cidr: str
+    public_access_cidrs: Sequence[str] = ()
+    log_types: Sequence[str] = ()
+    log_retention_days: int = 30
+    tags: Mapping[str, str]
+
+
+class Cluster(pulumi.ComponentResource):
+    """The cluster, its role, its key, its log group, and the discovery tag on its security group."""
+
+    name: pulumi.Output[str]
+    arn: pulumi.Output[str]
+    endpoint: pulumi.Output[str]
+    issuer: pulumi.Output[str]
+    security_group_id: pulumi.Output[str]
+    kubeconfig: pulumi.Output[str]
+
+    def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("karpstack:eks:Cluster", name, {}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        role = iam.Role(
+            f"{name}-role",
+            name=args.names.cluster_role,
+            description=f"Control plane of the EKS cluster {args.names.cluster}",
+            assume_role_policy=json.dumps(service_trust("eks.amazonaws.com")),
+            tags=args.tags,
+            opts=child,
+        )
+        attachment = iam.RolePolicyAttachment(
+            f"{name}-role-policy",
+            role=role.name,
+            policy_arn=pulumi.Output.concat("arn:", args.partition, ":iam::aws:policy/AmazonEKSClusterPolicy"),
+            opts=child,
+        )
+        key = kms.Key(
+            f"{name}-secrets",
+            description=f"Kubernetes secrets of the EKS cluster {args.names.cluster}",
+            enable_key_rotation=True,
+            # The shortest grace that KMS allows: without its cluster the key protects nothing.
+            deletion_window_in_days=7,
+            tags=args.tags,
+            opts=child,
+        )
+        kms.Alias(f"{name}-secrets", name=args.names.secrets_key_alias, target_key_id=key.id, opts=child)
+        # EKS makes the group by itself otherwise: without a limit on its age, and it would survive the stack.
+        logs = cloudwatch.LogGroup(
+            f"{name}-logs",
+            name=args.names.control_plane_log_group,
+            retention_in_days=args.log_retention_days,
+            tags=args.tags,
+            opts=child,
+        )
+        cluster = eks.Cluster(
+            f"{name}-control-plane",
+            name=args.names.cluster,
+            version=args.version,
+            role_arn=role.arn,
+            bootstrap_self_managed_addons=False,
+            vpc_config=eks.ClusterVpcConfigArgs(
+                subnet_ids=args.subnet_ids,
+                endpoint_private_access=True,
+                endpoint_public_access=bool(args.public_access_cidrs),
+                # Unset, AWS opens the endpoint to the world; set on a closed one, AWS refuses it.
+                public_access_cidrs=list(args.public_access_cidrs) or None,
+            ),
+            kubernetes_network_config=eks.ClusterKubernetesNetworkConfigArgs(service_ipv4_cidr=args.service_cidr),
+            access_config=eks.ClusterAccessConfigArgs(
+                authentication_mode="API",
+                # The deployer installs Cilium and Karpenter; all other access is `access`'s.
+                bootstrap_cluster_creator_admin_permissions=True,
+            ),
+            encryption_config=eks.ClusterEncryptionConfigArgs(
+                provider=eks.ClusterEncryptionConfigProviderArgs(key_arn=key.arn),
+                resources=["secrets"],
+            ),
+            enabled_cluster_log_types=list(args.log_types),
+            tags=args.tags,
+            # On the way down EKS still uses its role to remove network interfaces.
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[attachment, logs]),
+        )
+        self.security_group_id = cluster.vpc_config.apply(lambda config: config.cluster_security_group_id or "")
+        # EKS makes this group, so its tags are no argument of the cluster. Both kinds of nodes carry it, and
+        # it admits everything between its members: Cilium's vxlan (UDP 8472) needs no rule of its own.
+        ec2.Tag(
+            f"{name}-discovery",
+            resource_id=self.security_group_id,
+            key=DISCOVERY_TAG,
+            value=args.names.cluster,
+            opts=child,
+        )
+
+        self.name = cluster.name
+        self.arn = cluster.arn
+        self.endpoint = cluster.endpoint
+        self.issuer = cluster.identities.apply(_issuer)
+        self.kubeconfig = pulumi.Output.secret(pulumi.Output.all(
+            cluster_name=cluster.name,
+            endpoint=cluster.endpoint,
+            certificate_authority=cluster.certificate_authority.apply(lambda authority: authority.data or ""),
+        ).apply(lambda known: eks_kubeconfig(region=args.region, **known)))
+        self.register_outputs({
+            "name": self.name,
+            "arn": self.arn,
+            "endpoint": self.endpoint,
+            "issuer": self.issuer,
+            "securityGroupId": self.security_group_id,
+            "kubeconfig": self.kubeconfig,
+        })
+
+
+def _issuer(identities: Sequence[eks.outputs.ClusterIdentity]) -> str:
+    return next((oidc.issuer for identity in identities for oidc in identity.oidcs or () if oidc.issuer), "")

@@ -1,0 +1,116 @@
+"""The AWS identity of Karpenter's controller: a role, its scoped policies, and its tie to the service account.
+
+The tie is EKS Pod Identity, or IAM roles for service accounts (IRSA) where a platform has settled on it. It must
+exist before the controller's pods: credentials are injected when a pod is admitted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import pulumi
+from pulumi_aws import eks, iam
+
+from ..documents.iam import CONTROLLER_POLICIES, ControllerScope, Document, irsa_trust, pod_identity_trust
+from ..naming import KARPENTER_NAMESPACE, KARPENTER_SERVICE_ACCOUNT, EksNames
+
+IdentityKind = Literal["pod-identity", "irsa"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerIdentityArgs:
+    """Arguments of `ControllerIdentity`.
+
+    Attributes:
+        names: Physical names.
+        kind: How the service account gets the role.
+        cluster_name: The cluster.
+        issuer: The cluster's OIDC issuer URL; used with IRSA only.
+        partition, region, account_id, node_role_arn: What the policies are limited to.
+        interruption_queue_arn: The queue to read; an output, so emptiness cannot be seen in it.
+        has_interruption_queue: Whether there is a queue, and so a policy for it.
+        tags: For every resource.
+    """
+
+    names: EksNames
+    kind: IdentityKind = "pod-identity"
+    cluster_name: pulumi.Input[str]
+    issuer: pulumi.Input[str]
+    partition: pulumi.Input[str]
+    region: str
+    account_id: pulumi.Input[str]
+    node_role_arn: pulumi.Input[str]
+    interruption_queue_arn: pulumi.Input[str] = ""
+    has_interruption_queue: bool = True
+    tags: Mapping[str, str]
+
+
+class ControllerIdentity(pulumi.ComponentResource):
+    """Role, policies and association; `annotated_role_arn` is empty with Pod Identity."""
+
+    role_arn: pulumi.Output[str]
+    annotated_role_arn: pulumi.Output[str]
+
+    def __init__(self, name: str, args: ControllerIdentityArgs,
+                 opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("karpstack:eks:ControllerIdentity", name, {}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        role = iam.Role(
+            f"{name}-role",
+            name=args.names.controller_role,
+            description=f"Karpenter's controller in the EKS cluster {args.names.cluster}",
+            assume_role_policy=self._trust(name, args),
+            tags=args.tags,
+            opts=child,
+        )
+        scope = pulumi.Output.all(
+            partition=args.partition, account_id=args.account_id, node_role_arn=args.node_role_arn,
+            interruption_queue_arn=args.interruption_queue_arn,
+        ).apply(lambda known: ControllerScope(region=args.region, cluster_name=args.names.cluster, **known))
+        for subject, document in CONTROLLER_POLICIES.items():
+            if subject == "interruption" and not args.has_interruption_queue:
+                continue
+            policy = iam.Policy(
+                f"{name}-{subject}",
+                name=args.names.controller_policy(subject),
+                description=f"Karpenter in the EKS cluster {args.names.cluster}: {subject}",
+                policy=scope.apply(partial(_policy, document)),
+                tags=args.tags,
+                opts=child,
+            )
+            iam.RolePolicyAttachment(f"{name}-{subject}", role=role.name, policy_arn=policy.arn, opts=child)
+        if args.kind == "pod-identity":
+            eks.PodIdentityAssociation(
+                f"{name}-association",
+                cluster_name=args.cluster_name,
+                namespace=KARPENTER_NAMESPACE,
+                service_account=KARPENTER_SERVICE_ACCOUNT,
+                role_arn=role.arn,
+                tags=args.tags,
+                opts=child,
+            )
+        self.role_arn = role.arn
+        self.annotated_role_arn = role.arn if args.kind == "irsa" else pulumi.Output.from_input("")
+        self.register_outputs({"roleArn": self.role_arn, "annotatedRoleArn": self.annotated_role_arn})
+
+    def _trust(self, name: str, args: ControllerIdentityArgs) -> pulumi.Input[str]:
+        if args.kind == "pod-identity":
+            return json.dumps(pod_identity_trust())
+        provider = iam.OpenIdConnectProvider(
+            f"{name}-oidc",
+            url=args.issuer,
+            client_id_lists=["sts.amazonaws.com"],
+            tags=args.tags,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        return pulumi.Output.all(provider.arn, args.issuer).apply(lambda known: json.dumps(irsa_trust(
+            provider_arn=known[0], issuer=known[1], namespace=KARPENTER_NAMESPACE,
+            service_account=KARPENTER_SERVICE_ACCOUNT)))
+
+
+def _policy(document: Callable[[ControllerScope], Document], scope: ControllerScope) -> str:
+    return json.dumps(document(scope))

@@ -1,0 +1,71 @@
+"""The interruption queue: EventBridge tells it what is about to happen to instances, Karpenter reads it.
+
+Rules match every instance of the account and region, as EventBridge offers nothing narrower; the controller
+drops messages about instances that are not its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+from pulumi_aws import cloudwatch, sqs
+
+from ..documents.events import EVENT_PATTERNS
+from ..documents.iam import interruption_queue_policy
+from ..naming import EksNames
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterruptionArgs:
+    """Arguments of `Interruption`: physical names and tags."""
+
+    names: EksNames
+    tags: Mapping[str, str]
+
+
+class Interruption(pulumi.ComponentResource):
+    """Encrypted queue, its policy, five rules and their targets."""
+
+    queue_name: pulumi.Output[str]
+    queue_arn: pulumi.Output[str]
+
+    def __init__(self, name: str, args: InterruptionArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("karpstack:eks:Interruption", name, {}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        queue = sqs.Queue(
+            f"{name}-queue",
+            name=args.names.interruption_queue,
+            # A warning is worth two minutes; what is older than five helps nobody.
+            message_retention_seconds=300,
+            sqs_managed_sse_enabled=True,
+            tags=args.tags,
+            opts=child,
+        )
+        sqs.QueuePolicy(
+            f"{name}-queue-policy",
+            queue_url=queue.url,
+            policy=queue.arn.apply(lambda arn: json.dumps(interruption_queue_policy(arn))),
+            opts=child,
+        )
+        for event, pattern in EVENT_PATTERNS.items():
+            rule = cloudwatch.EventRule(
+                f"{name}-{event}",
+                name=args.names.event_rule(event),
+                description=f"Karpenter of the EKS cluster {args.names.cluster}: {event}",
+                event_pattern=json.dumps(pattern),
+                tags=args.tags,
+                opts=child,
+            )
+            cloudwatch.EventTarget(
+                f"{name}-{event}",
+                rule=rule.name,
+                arn=queue.arn,
+                target_id="karpenter",
+                opts=child,
+            )
+        self.queue_name = queue.name
+        self.queue_arn = queue.arn
+        self.register_outputs({"queueName": self.queue_name, "queueArn": self.queue_arn})

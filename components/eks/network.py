@@ -1,0 +1,141 @@
+"""The VPC of an EKS cluster: public and private subnets over several zones, and the way out.
+
+Nodes live in private subnets, and only those carry Karpenter's discovery tag: a tagged public subnet would
+give it nodes without a route to the API server, or with a public address. VPC endpoints, flow logs and peering
+are left to those who want them; routes are separate resources so that they can be added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import pulumi
+import pulumi_aws as aws
+from pulumi_aws import ec2
+
+from ..documents import subnets
+from ..naming import DISCOVERY_TAG, named
+
+#: Zones in which EKS cannot place a control plane, by ID, because names differ from account to account
+#: (EKS user guide, "VPC and subnet requirements").
+_ZONES_WITHOUT_EKS = ["use1-az3", "usw1-az2", "cac1-az3"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkArgs:
+    """Arguments of `Network`.
+
+    Attributes:
+        cluster_name: Value of the discovery tag.
+        vpc_cidr: From /16 to /22; see `documents.subnets`.
+        zones: How many zones, the first that offer EKS by name; or the zones' names.
+        nat_gateways: `single` is cheap and fails with its zone, `per-zone` does not.
+        tags: For every resource.
+    """
+
+    cluster_name: str
+    vpc_cidr: str
+    zones: int | Sequence[str] = 3
+    nat_gateways: Literal["single", "per-zone"] = "single"
+    tags: Mapping[str, str]
+
+
+class Network(pulumi.ComponentResource):
+    """VPC, subnets, gateways and routes."""
+
+    vpc_id: pulumi.Output[str]
+    private_subnet_ids: pulumi.Output[list[str]]
+    public_subnet_ids: pulumi.Output[list[str]]
+
+    def __init__(self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("karpstack:eks:Network", name, {}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        label = args.cluster_name
+        vpc = ec2.Vpc(
+            f"{name}-vpc",
+            cidr_block=args.vpc_cidr,
+            # The cluster's private endpoint is a name in a private zone; nodes resolve it only with both on.
+            enable_dns_support=True,
+            enable_dns_hostnames=True,
+            tags=named(label, args.tags),
+            opts=child,
+        )
+        internet = ec2.InternetGateway(
+            f"{name}-internet", vpc_id=vpc.id, tags=named(label, args.tags), opts=child)
+        public_routes = ec2.RouteTable(
+            f"{name}-public", vpc_id=vpc.id, tags=named(f"{label}-public", args.tags), opts=child)
+        public_default = ec2.Route(
+            f"{name}-public-default", route_table_id=public_routes.id, destination_cidr_block="0.0.0.0/0",
+            gateway_id=internet.id, opts=child)
+
+        zones = self._zones(args.zones)
+        public: list[ec2.Subnet] = []
+        private: list[ec2.Subnet] = []
+        private_routes: list[ec2.RouteTable] = []
+        for index, (zone, cidr) in enumerate(zip(zones, subnets.plan(args.vpc_cidr, len(zones)), strict=True)):
+            outside = ec2.Subnet(
+                f"{name}-public-{index}", vpc_id=vpc.id, availability_zone=zone, cidr_block=cidr.public,
+                tags={**named(f"{label}-public-{index}", args.tags), "kubernetes.io/role/elb": "1"}, opts=child)
+            ec2.RouteTableAssociation(
+                f"{name}-public-{index}", subnet_id=outside.id, route_table_id=public_routes.id, opts=child)
+            if index == 0 or args.nat_gateways == "per-zone":
+                private_routes.append(self._way_out(f"{name}-{index}", f"{label}-{index}", args.tags, vpc,
+                                                    outside, public_default))
+            inside = ec2.Subnet(
+                f"{name}-private-{index}", vpc_id=vpc.id, availability_zone=zone, cidr_block=cidr.private,
+                tags={**named(f"{label}-private-{index}", args.tags), "kubernetes.io/role/internal-elb": "1",
+                      DISCOVERY_TAG: args.cluster_name},
+                opts=child)
+            ec2.RouteTableAssociation(
+                f"{name}-private-{index}", subnet_id=inside.id, route_table_id=private_routes[-1].id, opts=child)
+            public.append(outside)
+            private.append(inside)
+
+        self.vpc_id = vpc.id
+        self.private_subnet_ids = pulumi.Output.all(*[subnet.id for subnet in private])
+        self.public_subnet_ids = pulumi.Output.all(*[subnet.id for subnet in public])
+        self.register_outputs({
+            "vpcId": self.vpc_id,
+            "privateSubnetIds": self.private_subnet_ids,
+            "publicSubnetIds": self.public_subnet_ids,
+        })
+
+    def _zones(self, zones: int | Sequence[str]) -> list[pulumi.Input[str]]:
+        if not isinstance(zones, int):
+            return list(zones)
+        found = aws.get_availability_zones_output(
+            state="available",
+            # Local zones take neither control planes nor NAT gateways.
+            filters=[{"name": "opt-in-status", "values": ["opt-in-not-required"]}],
+            exclude_zone_ids=_ZONES_WITHOUT_EKS,
+            opts=pulumi.InvokeOutputOptions(parent=self),
+        ).names
+        return [found.apply(partial(_nth_zone, index)) for index in range(zones)]
+
+    def _way_out(self, name: str, label: str, tags: Mapping[str, str], vpc: ec2.Vpc, subnet: ec2.Subnet,
+                 public_default: ec2.Route) -> ec2.RouteTable:
+        """A NAT gateway in a public subnet, and a route table that leads to it."""
+        child = pulumi.ResourceOptions(parent=self)
+        address = ec2.Eip(f"{name}-nat", domain="vpc", tags=named(f"{label}-nat", tags), opts=child)
+        # Without the route of its own subnet the gateway comes up and leads nowhere.
+        nat = ec2.NatGateway(
+            f"{name}-nat", allocation_id=address.id, subnet_id=subnet.id, tags=named(label, tags),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[public_default]))
+        routes = ec2.RouteTable(
+            f"{name}-private", vpc_id=vpc.id, tags=named(f"{label}-private", tags), opts=child)
+        ec2.Route(
+            f"{name}-private-default", route_table_id=routes.id, destination_cidr_block="0.0.0.0/0",
+            nat_gateway_id=nat.id, opts=child)
+        return routes
+
+
+def _nth_zone(index: int, names: Sequence[str]) -> str:
+    ordered = sorted(names)
+    if index >= len(ordered):
+        raise pulumi.RunError(
+            f"karpstack:network.zones asks for at least {index + 1} zones, but this region offers EKS in "
+            f"{len(ordered)} ({', '.join(ordered)}); ask for fewer zones or name them")
+    return ordered[index]

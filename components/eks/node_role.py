@@ -1,0 +1,55 @@
+"""IAM role of EC2 nodes. It holds what a node needs and no more: pods have identities of their own.
+
+The managed node group and Karpenter have one each: EKS makes the access entry of a managed node group's role by
+itself, and a second entry for the same role would be refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+from pulumi_aws import iam
+
+from ..documents.iam import NODE_MANAGED_POLICIES, service_trust
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeRoleArgs:
+    """Arguments of `NodeRole`: the role's physical name and description, the partition, and tags."""
+
+    role_name: str
+    description: str
+    partition: pulumi.Input[str]
+    tags: Mapping[str, str]
+
+
+class NodeRole(pulumi.ComponentResource):
+    """The role with AWS's managed policies for nodes."""
+
+    name: pulumi.Output[str]
+    arn: pulumi.Output[str]
+
+    def __init__(self, name: str, args: NodeRoleArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("karpstack:eks:NodeRole", name, {}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        role = iam.Role(
+            f"{name}-role",
+            name=args.role_name,
+            description=args.description,
+            assume_role_policy=json.dumps(service_trust("ec2.amazonaws.com")),
+            tags=args.tags,
+            opts=child,
+        )
+        for policy in NODE_MANAGED_POLICIES:
+            iam.RolePolicyAttachment(
+                f"{name}-{policy}",
+                role=role.name,
+                policy_arn=pulumi.Output.concat("arn:", args.partition, ":iam::aws:policy/", policy),
+                opts=child,
+            )
+        self.name = role.name
+        self.arn = role.arn
+        self.register_outputs({"name": self.name, "arn": self.arn})

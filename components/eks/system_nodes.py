@@ -1,0 +1,118 @@
+"""The system nodes: a small managed node group for what Karpenter itself needs in order to run.
+
+Tainted CriticalAddonsOnly, so that everything that users deploy needs a node of Karpenter's. EKS reports the
+group as created once its nodes are Ready, which takes a CNI: Cilium must be installed before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import pulumi
+from pulumi_aws import ec2, eks
+
+from ..documents.charts import SYSTEM_TAINT_KEY
+from ..naming import EksNames, named
+from .node_role import NodeRole, NodeRoleArgs
+
+AmiType = Literal["AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemNodesArgs:
+    """Arguments of `SystemNodes`.
+
+    Attributes:
+        names: Physical names.
+        cluster_name: The cluster to join; an output, so that the group comes after the cluster.
+        partition: For ARNs of AWS's own policies.
+        version: Kubernetes version of the nodes, the cluster's.
+        subnet_ids: Private subnets.
+        instance_type: For example `m5.large`.
+        ami_type: Must fit the instance type's architecture.
+        min_size: Nodes at least.
+        desired_size: Nodes at first.
+        max_size: Nodes at most.
+        disk_size: GiB of each root volume.
+        tags: For every resource, instances and volumes included.
+    """
+
+    names: EksNames
+    cluster_name: pulumi.Input[str]
+    partition: pulumi.Input[str]
+    version: str
+    subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
+    instance_type: str = "m5.large"
+    ami_type: AmiType = "AL2023_x86_64_STANDARD"
+    min_size: int = 2
+    desired_size: int = 2
+    max_size: int = 10
+    disk_size: int = 50
+    tags: Mapping[str, str]
+
+
+class SystemNodes(pulumi.ComponentResource):
+    """Role, launch template and node group."""
+
+    node_group_arn: pulumi.Output[str]
+
+    def __init__(self, name: str, args: SystemNodesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("karpstack:eks:SystemNodes", name, {}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        role = NodeRole(
+            f"{name}-node",
+            NodeRoleArgs(
+                role_name=args.names.system_node_role,
+                description=f"System nodes of the EKS cluster {args.names.cluster}",
+                partition=args.partition,
+                tags=args.tags,
+            ),
+            opts=child,
+        )
+        instance_tags = named(f"{args.names.cluster}-system", args.tags)
+        # It names no security group, so EKS gives the nodes the cluster's own, which Karpenter's nodes carry too.
+        template = ec2.LaunchTemplate(
+            f"{name}-template",
+            name=args.names.system_launch_template,
+            update_default_version=True,
+            metadata_options=ec2.LaunchTemplateMetadataOptionsArgs(
+                http_endpoint="enabled",
+                http_tokens="required",
+                # One hop ends at the node: pods cannot take the node's credentials.
+                http_put_response_hop_limit=1,
+            ),
+            block_device_mappings=[ec2.LaunchTemplateBlockDeviceMappingArgs(
+                device_name="/dev/xvda",
+                ebs=ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
+                    volume_size=args.disk_size, volume_type="gp3", encrypted="true", delete_on_termination="true"),
+            )],
+            tag_specifications=[
+                ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=instance_tags)
+                for kind in ("instance", "volume")
+            ],
+            tags=args.tags,
+            opts=child,
+        )
+        group = eks.NodeGroup(
+            f"{name}-group",
+            cluster_name=args.cluster_name,
+            node_group_name="system",
+            node_role_arn=role.arn,
+            subnet_ids=args.subnet_ids,
+            version=args.version,
+            ami_type=args.ami_type,
+            instance_types=[args.instance_type],
+            scaling_config=eks.NodeGroupScalingConfigArgs(
+                min_size=args.min_size, desired_size=args.desired_size, max_size=args.max_size),
+            update_config=eks.NodeGroupUpdateConfigArgs(max_unavailable=1),
+            launch_template=eks.NodeGroupLaunchTemplateArgs(
+                id=template.id, version=template.latest_version.apply(str)),
+            taints=[eks.NodeGroupTaintArgs(key=SYSTEM_TAINT_KEY, value="true", effect="NO_SCHEDULE")],
+            tags=args.tags,
+            opts=pulumi.ResourceOptions(
+                parent=self, depends_on=[role], custom_timeouts=pulumi.CustomTimeouts(delete="30m")),
+        )
+        self.node_group_arn = group.arn
+        self.register_outputs({"nodeGroupArn": self.node_group_arn})

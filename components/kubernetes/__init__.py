@@ -1,0 +1,11 @@
+"""What every cluster gets, whatever its cloud: Cilium, Karpenter's charts, node classes and NodePools.
+
+Nothing here knows a cloud: chart names, values and manifests come from the caller, and so does the Kubernetes
+provider, through `opts.providers`.
+"""
+
+from .cilium import Cilium, CiliumArgs
+from .karpenter import Karpenter, KarpenterArgs
+from .node_pools import NodePools, NodePoolsArgs
+
+__all__ = ["Cilium", "CiliumArgs", "Karpenter", "KarpenterArgs", "NodePools", "NodePoolsArgs"]

@@ -1,0 +1,70 @@
+"""Karpenter's two charts: the CRDs, then the controller.
+
+Helm never upgrades what lies in a chart's `crds/` folder, so the CRDs have a chart and a release of their own.
+The controller's cloud identity is the caller's: it must exist before this component, because credentials are
+injected when a pod is admitted and not later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+from pulumi_kubernetes.helm.v3 import Release
+
+from .. import versions
+
+
+@dataclass(frozen=True, kw_only=True)
+class KarpenterArgs:
+    """Arguments of `Karpenter`.
+
+    Attributes:
+        chart: The controller's chart, `oci://...`.
+        crd_chart: The CRDs' chart, `oci://...`.
+        version: Version of both.
+        namespace: An existing namespace.
+        values: Values of the controller's chart.
+        install_after: What the controller's pods need and the CRDs do not: nodes, DNS, an identity.
+    """
+
+    chart: str
+    crd_chart: str
+    namespace: str
+    values: pulumi.Input[Mapping[str, Any]]
+    install_after: tuple[pulumi.Resource, ...] = ()
+    version: str = versions.KARPENTER
+
+
+class Karpenter(pulumi.ComponentResource):
+    """The releases `karpenter-crd` and `karpenter`."""
+
+    version: pulumi.Output[str]
+    namespace: pulumi.Output[str]
+
+    def __init__(self, name: str, args: KarpenterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("karpstack:kubernetes:Karpenter", name, {}, opts)
+        definitions = Release(
+            f"{name}-crd",
+            name="karpenter-crd",
+            namespace=args.namespace,
+            chart=args.crd_chart,
+            version=args.version,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        Release(
+            f"{name}-controller",
+            name="karpenter",
+            namespace=args.namespace,
+            chart=args.chart,
+            version=args.version,
+            values=args.values,
+            # The controller must go before its CRDs: it removes finalizers of what it owns.
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[definitions, *args.install_after]),
+        )
+        # Plain inputs, so that other programs know them at preview too.
+        self.version = pulumi.Output.from_input(args.version)
+        self.namespace = pulumi.Output.from_input(args.namespace)
+        self.register_outputs({"version": self.version, "namespace": self.namespace})

@@ -1,0 +1,107 @@
+"""Runs a Pulumi program against Pulumi's own mocks and remembers what it registered. No engine, no provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pulumi
+from pulumi.runtime import mocks, rpc
+
+PARTITION, ACCOUNT, REGION = "aws", "123456789012", "us-east-1"
+ZONES = ["us-east-1a", "us-east-1b", "us-east-1c", "us-east-1d"]
+
+
+@dataclass
+class Registered:
+    """One resource as the engine would receive it; secrets in `inputs` are unwrapped, their names in `secrets`."""
+
+    urn: str
+    type: str
+    name: str
+    parent: str
+    inputs: dict[str, Any]
+    secrets: frozenset[str]
+    dependencies: frozenset[str]
+    request: Any
+
+
+@dataclass
+class Deployment:
+    resources: dict[str, Registered] = field(default_factory=dict)
+
+    def of(self, type_: str) -> list[Registered]:
+        return [resource for resource in self.resources.values() if resource.type == type_]
+
+    def one(self, name: str, type_: str = "") -> Registered:
+        found = [resource for resource in self.resources.values()
+                 if resource.name == name and type_ in ("", resource.type)]
+        assert len(found) == 1, f"{len(found)} resources are called {name}"
+        return found[0]
+
+    def needs(self, resource: Registered, other: Registered) -> bool:
+        """Whether `other` exists before `resource` and is deleted after it, by dependencies and parents."""
+        return other.urn in set(self._before(resource.urn, set()))
+
+    def _before(self, urn: str, seen: set[str]) -> Iterator[str]:
+        resource = self.resources.get(urn)
+        if resource is None or urn in seen:
+            return
+        seen.add(urn)
+        for earlier in {*resource.dependencies, resource.parent}:
+            yield earlier
+            yield from self._before(earlier, seen)
+
+
+class _Cloud(mocks.Mocks):
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        outputs = {"name": args.name, "arn": f"arn:{args.name}", **args.inputs}
+        match args.typ:
+            case "aws:eks/cluster:Cluster":
+                outputs |= {
+                    "endpoint": "https://ABC.gr7.us-east-1.eks.amazonaws.com",
+                    "certificateAuthority": {"data": "Q0E="},
+                    "identities": [{"oidcs": [{"issuer": "https://oidc.eks.us-east-1.amazonaws.com/id/ABC"}]}],
+                    "vpcConfig": {**args.inputs["vpcConfig"], "clusterSecurityGroupId": "sg-cluster"},
+                }
+            case "aws:ec2/launchTemplate:LaunchTemplate":
+                outputs["latestVersion"] = 1
+            case "aws:sqs/queue:Queue":
+                outputs["url"] = f"https://sqs/{args.inputs['name']}"
+        return f"{args.name}-id", outputs
+
+    def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        match args.token:
+            case "aws:index/getPartition:getPartition":
+                return {"partition": PARTITION}, []
+            case "aws:index/getCallerIdentity:getCallerIdentity":
+                return {"accountId": ACCOUNT}, []
+            case "aws:index/getAvailabilityZones:getAvailabilityZones":
+                return {"names": ZONES}, []
+        raise NotImplementedError(args.token)
+
+
+class _Monitor(mocks.MockMonitor):
+    def __init__(self) -> None:
+        super().__init__(_Cloud())
+        self.deployment = Deployment()
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802 gRPC's name
+        response = super().RegisterResource(request)  # type: ignore[no-untyped-call]
+        if request.type != "pulumi:pulumi:Stack":
+            properties = rpc.deserialize_properties(request.object)
+            self.deployment.resources[response.urn] = Registered(
+                urn=response.urn, type=request.type, name=request.name, parent=request.parent,
+                inputs={name: rpc.unwrap_rpc_secret(value) for name, value in properties.items()},
+                secrets=frozenset(name for name, value in properties.items() if rpc.is_rpc_secret(value)),
+                dependencies=frozenset(request.dependencies), request=request)
+        return response
+
+
+def deploy(program: Callable[[], object]) -> Deployment:
+    """Run `program` as a stack would be and return what it registered."""
+    monitor = _Monitor()
+    mocks.set_mocks(_Cloud(), project="karpstack", stack="test", preview=False, monitor=monitor)
+    pulumi.runtime.test(lambda: program() and None)()  # type: ignore[no-untyped-call]
+    return monitor.deployment

@@ -1,0 +1,327 @@
+"""components.eks and components.kubernetes under Pulumi's mocks: parents, wiring, order, secrets."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+
+from tests.unit.example_stack import example
+from tests.unit.mock_engine import ACCOUNT, PARTITION, REGION, ZONES, Deployment, Registered, deploy
+
+MAIN = Path(__file__).resolve().parents[2] / "__main__.py"
+ADMIN = "arn:aws:iam::210987654321:role/teams/platform-admin"
+
+
+def deployed(**changes: Any) -> Deployment:
+    def program() -> None:
+        pulumi.runtime.set_all_config(example(**changes))
+        runpy.run_path(str(MAIN), run_name="__main__")
+
+    return deploy(program)
+
+
+@cache
+def stack() -> Deployment:
+    """The example as it is."""
+    return deployed()
+
+
+@cache
+def variant() -> Deployment:
+    """Every choice made the other way."""
+    return deployed(
+        cluster__admins=[ADMIN],
+        cluster__publicAccessCidrs=[],
+        karpenter__identity="irsa",
+        karpenter__interruptionQueue=False,
+        network__natGateways="per-zone",
+        network__zones=["us-east-1b", "us-east-1d"],
+        nodePools={},
+        spotServiceLinkedRole="existing",
+    )
+
+
+def release(deployment: Deployment, name: str) -> Registered:
+    return deployment.one(f"eks-{name}", "kubernetes:helm.sh/v3:Release")
+
+
+def resource(deployment: Deployment, type_: str) -> Registered:
+    (only,) = deployment.of(type_)
+    return only
+
+
+CLUSTER = "aws:eks/cluster:Cluster"
+NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
+NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
+NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
+ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
+
+
+def test_fewer_than_90_resources() -> None:
+    assert 60 < len(stack().resources) < 90
+
+
+def test_every_resource_has_a_component_as_parent_and_every_component_is_ours() -> None:
+    for each in stack().resources.values():
+        parent = stack().resources.get(each.parent)
+        if each.type == "karpstack:eks:Environment":
+            assert parent is None
+        else:
+            assert parent is not None, each.urn
+            assert parent.type.startswith("karpstack:"), each.urn
+        if not each.request.custom:
+            assert each.type.split(":")[1] in ("eks", "kubernetes"), each.urn
+
+
+def test_logical_names_lie_under_their_components() -> None:
+    for each in stack().resources.values():
+        parent = stack().resources.get(each.parent)
+        assert parent is None or each.name.startswith(f"{parent.name}-"), each.urn
+
+
+def test_only_private_subnets_can_be_discovered() -> None:
+    subnets = stack().of("aws:ec2/subnet:Subnet")
+    discovered = {subnet.name for subnet in subnets if "karpenter.sh/discovery" in subnet.inputs["tags"]}
+    assert discovered == {f"eks-network-private-{index}" for index in range(3)}
+    assert {subnet.name for subnet in subnets} - discovered == {f"eks-network-public-{index}" for index in range(3)}
+
+
+def test_nodes_and_control_plane_are_in_private_subnets() -> None:
+    private = [f"eks-network-private-{index}-id" for index in range(3)]
+    assert resource(stack(), CLUSTER).inputs["vpcConfig"]["subnetIds"] == private
+    assert resource(stack(), NODE_GROUP).inputs["subnetIds"] == private
+
+
+def test_each_zone_has_its_subnets_and_one_gateway_serves_all() -> None:
+    subnets = stack().of("aws:ec2/subnet:Subnet")
+    assert sorted(subnet.inputs["availabilityZone"] for subnet in subnets) == sorted(ZONES[:3] * 2)
+    assert len(stack().of("aws:ec2/natGateway:NatGateway")) == 1
+    assert len(stack().of("aws:ec2/routeTableAssociation:RouteTableAssociation")) == 6
+
+
+def test_a_gateway_for_each_named_zone() -> None:
+    subnets = variant().of("aws:ec2/subnet:Subnet")
+    assert sorted(subnet.inputs["availabilityZone"] for subnet in subnets) == ["us-east-1b"] * 2 + ["us-east-1d"] * 2
+    assert len(variant().of("aws:ec2/natGateway:NatGateway")) == 2
+    tables = {link.inputs["subnetId"]: link.inputs["routeTableId"]
+              for link in variant().of("aws:ec2/routeTableAssociation:RouteTableAssociation")}
+    assert tables["eks-network-private-0-id"] == "eks-network-0-private-id"
+    assert tables["eks-network-private-1-id"] == "eks-network-1-private-id"
+
+
+def test_a_region_with_too_few_zones_is_refused() -> None:
+    with pytest.raises(pulumi.RunError, match="at least 5 zones, but this region offers EKS in 4"):
+        deployed(network__zones=5)
+
+
+def test_the_control_plane_is_closed_encrypted_and_bare() -> None:
+    inputs = resource(stack(), CLUSTER).inputs
+    assert inputs["bootstrapSelfManagedAddons"] is False
+    assert inputs["accessConfig"]["authenticationMode"] == "API"
+    assert inputs["encryptionConfig"]["resources"] == ["secrets"]
+    assert inputs["vpcConfig"]["endpointPrivateAccess"] is True
+    assert inputs["vpcConfig"]["publicAccessCidrs"] == ["192.0.2.0/24"]
+    assert len(inputs["enabledClusterLogTypes"]) == 5
+    assert inputs["kubernetesNetworkConfig"] == {"serviceIpv4Cidr": "172.20.0.0/16"}
+
+
+def test_without_an_allow_list_there_is_no_public_endpoint() -> None:
+    vpc_config = resource(variant(), CLUSTER).inputs["vpcConfig"]
+    assert vpc_config["endpointPublicAccess"] is False
+    assert "publicAccessCidrs" not in vpc_config
+
+
+def test_the_clusters_own_security_group_can_be_discovered() -> None:
+    tag = resource(stack(), "aws:ec2/tag:Tag").inputs
+    assert tag == {"resourceId": "sg-cluster", "key": "karpenter.sh/discovery", "value": "karpstack-eks"}
+
+
+def test_system_nodes_are_tainted_and_keep_their_credentials() -> None:
+    group = resource(stack(), NODE_GROUP).inputs
+    assert group["taints"] == [{"key": "CriticalAddonsOnly", "value": "true", "effect": "NO_SCHEDULE"}]
+    assert group["scalingConfig"] == {"minSize": 2, "desiredSize": 2, "maxSize": 10}
+    template = resource(stack(), "aws:ec2/launchTemplate:LaunchTemplate").inputs
+    assert template["metadataOptions"] == {
+        "httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": 1}
+    assert template["blockDeviceMappings"][0]["ebs"]["encrypted"] == "true"
+
+
+def test_karpenters_nodes_have_a_role_of_their_own_that_may_enter() -> None:
+    names = {role.inputs["name"] for role in stack().of("aws:iam/role:Role")}
+    assert names == {"karpstack-eks-cluster", "karpstack-eks-system-nodes", "karpstack-eks-karpenter-nodes",
+                     "karpstack-eks-karpenter-controller"}
+    entry = resource(stack(), "aws:eks/accessEntry:AccessEntry").inputs
+    assert entry["principalArn"] == "arn:eks-node-role"
+    assert entry["type"] == "EC2_LINUX"
+    for node_class in stack().of(NODE_CLASS):
+        assert node_class.inputs["spec"]["role"] == "karpstack-eks-karpenter-nodes"
+
+
+def test_nodes_do_not_get_the_permissions_of_the_vpc_cni() -> None:
+    policies = {link.inputs["policyArn"] for link in
+                stack().of("aws:iam/rolePolicyAttachment:RolePolicyAttachment")}
+    assert f"arn:{PARTITION}:iam::aws:policy/AmazonEKSWorkerNodePolicy" in policies
+    assert not any("AmazonEKS_CNI_Policy" in policy for policy in policies)
+
+
+def test_administrators_get_an_entry_and_the_policy() -> None:
+    entry = variant().one("eks-access-admin-210987654321-platform-admin", "aws:eks/accessEntry:AccessEntry")
+    assert (entry.inputs["principalArn"], entry.inputs["type"]) == (ADMIN, "STANDARD")
+    policy = resource(variant(), "aws:eks/accessPolicyAssociation:AccessPolicyAssociation").inputs
+    assert policy["policyArn"] == f"arn:{PARTITION}:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+    assert policy["accessScope"] == {"type": "cluster"}
+
+
+def test_the_controllers_policies_are_scoped_to_this_environment() -> None:
+    policies = {policy.name: json.loads(policy.inputs["policy"]) for policy in stack().of("aws:iam/policy:Policy")}
+    assert len(policies) == 6
+    passed = policies["eks-controller-iam-integration"]["Statement"][0]
+    assert (passed["Action"], passed["Resource"]) == ("iam:PassRole", "arn:eks-node-role")
+    assert policies["eks-controller-interruption"]["Statement"][0]["Resource"] == "arn:eks-interruption-queue"
+    assert policies["eks-controller-eks-integration"]["Statement"][0]["Resource"] == (
+        f"arn:{PARTITION}:eks:{REGION}:{ACCOUNT}:cluster/karpstack-eks")
+
+
+def test_pod_identity_ties_the_role_to_the_charts_service_account() -> None:
+    association = resource(stack(), ASSOCIATION).inputs
+    values = release(stack(), "karpenter-controller").inputs["values"]
+    assert association["namespace"] == release(stack(), "karpenter-controller").inputs["namespace"]
+    assert association["serviceAccount"] == values["serviceAccount"]["name"]
+    assert association["roleArn"] == "arn:eks-controller-role"
+    assert values["serviceAccount"]["annotations"] == {}
+    assert not stack().of("aws:iam/openIdConnectProvider:OpenIdConnectProvider")
+
+
+def test_irsa_instead_of_pod_identity() -> None:
+    assert not variant().of(ASSOCIATION)
+    provider = resource(variant(), "aws:iam/openIdConnectProvider:OpenIdConnectProvider")
+    assert provider.inputs["url"] == "https://oidc.eks.us-east-1.amazonaws.com/id/ABC"
+    role = variant().one("eks-controller-role").inputs
+    assert "oidc.eks.us-east-1.amazonaws.com/id/ABC:sub" in role["assumeRolePolicy"]
+    values = release(variant(), "karpenter-controller").inputs["values"]
+    assert values["serviceAccount"]["annotations"] == {"eks.amazonaws.com/role-arn": "arn:eks-controller-role"}
+    addons = {addon.inputs["addonName"] for addon in variant().of("aws:eks/addon:Addon")}
+    assert addons == {"coredns"}
+
+
+def test_interruptions_reach_the_controller() -> None:
+    queue = resource(stack(), "aws:sqs/queue:Queue").inputs
+    assert queue["sqsManagedSseEnabled"] is True
+    assert queue["messageRetentionSeconds"] == 300
+    targets = stack().of("aws:cloudwatch/eventTarget:EventTarget")
+    assert len(targets) == len(stack().of("aws:cloudwatch/eventRule:EventRule")) == 5
+    assert {target.inputs["arn"] for target in targets} == {"arn:eks-interruption-queue"}
+    values = release(stack(), "karpenter-controller").inputs["values"]
+    assert values["settings"]["interruptionQueue"] == queue["name"]
+
+
+def test_without_a_queue_nothing_of_it_is_left() -> None:
+    assert not [each for each in variant().resources if "nterruption" in each]
+    assert release(variant(), "karpenter-controller").inputs["values"]["settings"]["interruptionQueue"] == ""
+
+
+def test_the_spot_role_is_a_choice_and_outlives_the_stack() -> None:
+    role = resource(stack(), "aws:iam/serviceLinkedRole:ServiceLinkedRole")
+    assert role.request.retainOnDelete
+    assert not variant().of("aws:iam/serviceLinkedRole:ServiceLinkedRole")
+
+
+def test_the_kubeconfig_is_a_secret() -> None:
+    provider = resource(stack(), "pulumi:providers:kubernetes")
+    assert provider.secrets == {"kubeconfig"}
+    assert "https://ABC.gr7" in provider.inputs["kubeconfig"]
+
+
+def test_everything_in_the_cluster_uses_its_provider() -> None:
+    provider = resource(stack(), "pulumi:providers:kubernetes")
+    for each in stack().resources.values():
+        if each.type.startswith("kubernetes:"):
+            assert each.request.provider == f"{provider.urn}::{provider.name}-id", each.urn
+
+
+def test_charts_are_the_pinned_ones_under_names_that_do_not_change() -> None:
+    charts = {each.inputs["name"]: (each.inputs["chart"], each.inputs["version"])
+              for each in stack().of("kubernetes:helm.sh/v3:Release")}
+    assert charts == {
+        "cilium": ("cilium", "1.20.2"),
+        "karpenter-crd": ("oci://public.ecr.aws/karpenter/karpenter-crd", "1.14.1"),
+        "karpenter": ("oci://public.ecr.aws/karpenter/karpenter", "1.14.1"),
+    }
+
+
+def test_cilium_is_not_awaited_and_knows_the_api_server() -> None:
+    cilium = release(stack(), "cilium-release").inputs
+    assert cilium["skipAwait"] is True
+    assert cilium["values"]["k8sServiceHost"] == "abc.gr7.us-east-1.eks.amazonaws.com"
+    assert "skipAwait" not in release(stack(), "karpenter-controller").inputs
+
+
+def test_the_node_pools_are_the_stacks() -> None:
+    assert [each.inputs["metadata"] for each in stack().of(NODE_POOL)] == [{"name": "default"}]
+    assert sorted(each.inputs["metadata"]["name"] for each in stack().of(NODE_CLASS)) == ["bottlerocket", "default"]
+
+
+ORDER = [
+    # what, needs what, and so is deleted before it
+    (NODE_GROUP, "eks-cilium-release"),
+    (NODE_GROUP, "eks-network-0-private-default"),
+    ("eks-addons-coredns", NODE_GROUP),
+    ("eks-addons-eks-pod-identity-agent", NODE_GROUP),
+    ("eks-karpenter-controller", "eks-addons-coredns"),
+    ("eks-karpenter-controller", "eks-addons-eks-pod-identity-agent"),
+    ("eks-karpenter-controller", "eks-karpenter-crd"),
+    ("eks-karpenter-controller", ASSOCIATION),
+    ("eks-karpenter-controller", "eks-controller-node-lifecycle"),
+    ("eks-nodes-class-default", "eks-karpenter-controller"),
+    (NODE_POOL, "eks-nodes-class-default"),
+    (NODE_POOL, "eks-nodes-class-bottlerocket"),
+    (NODE_POOL, "eks-access-nodes"),
+    (NODE_POOL, "eks-node-role"),
+    (NODE_POOL, "eks-node-AmazonEKSWorkerNodePolicy"),
+    (NODE_POOL, "eks-interruption-queue-policy"),
+    (NODE_POOL, "eks-interruption-spot-interruption"),
+    (NODE_POOL, "eks-spot-role"),
+    ("eks-nodes-class-default", "eks-cluster-discovery"),
+    ("eks-nodes-class-default", "eks-node-role"),
+    (CLUSTER, "eks-cluster-role-policy"),
+    (CLUSTER, "eks-cluster-logs"),
+    (CLUSTER, "aws:kms/key:Key"),
+    ("aws:ec2/natGateway:NatGateway", "eks-network-public-default"),
+]
+
+
+def matching(what: str) -> list[Registered]:
+    found = [each for each in stack().resources.values() if each.request.custom and what in (each.type, each.name)]
+    assert found, what
+    return found
+
+
+@pytest.mark.parametrize(("later", "earlier"), ORDER)
+def test_order(later: str, earlier: str) -> None:
+    for one in matching(later):
+        for other in matching(earlier):
+            assert stack().needs(one, other), f"{one.name} may come before {other.name}"
+            assert not stack().needs(other, one)
+
+
+def test_the_crds_do_not_wait_for_nodes() -> None:
+    assert not stack().needs(release(stack(), "karpenter-crd"), resource(stack(), NODE_GROUP))
+
+
+def test_nothing_is_deleted_with_the_cluster_and_node_pools_have_time() -> None:
+    assert not any(each.request.deletedWith for each in stack().resources.values())
+    assert resource(stack(), NODE_POOL).request.customTimeouts.delete == "45m"
+    assert all(each.request.customTimeouts.delete == "30m" for each in stack().of(NODE_CLASS))
+
+
+def test_every_taggable_resource_carries_the_environments_tags() -> None:
+    tagged = [each for each in stack().resources.values() if "tags" in each.inputs]
+    assert len(tagged) > 30
+    for each in tagged:
+        assert each.inputs["tags"].items() >= {"owner": "platform", "environment": "development"}.items(), each.urn

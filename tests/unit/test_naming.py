@@ -1,0 +1,35 @@
+"""components.naming: names, their limits, tags."""
+
+from components.naming import RESERVED_TAG_PREFIXES, EksNames, named, principal_label
+
+
+def test_every_physical_name_starts_from_the_clusters() -> None:
+    names = [limited.name for limited in EksNames("demo").limited()]
+    assert all("demo" in name for name in names)
+    kinds = [(limited.kind, limited.name) for limited in EksNames("demo").limited()]
+    assert len(kinds) == len(set(kinds))
+
+
+def test_limits_are_the_clouds() -> None:
+    limits = {limited.kind: limited.limit for limited in EksNames("demo").limited()}
+    assert limits == {"EKS cluster": 100, "IAM role": 64, "IAM policy": 128, "SQS queue": 80,
+                      "EventBridge rule": 64, "launch template": 128, "KMS alias": 256}
+
+
+def test_the_longest_name_that_fits() -> None:
+    assert max(limited.excess for limited in EksNames("n" * 43).limited()) == 0
+    assert max(limited.excess for limited in EksNames("n" * 44).limited()) == 1
+
+
+def test_principals_of_two_accounts_have_two_labels() -> None:
+    assert principal_label("arn:aws:iam::123456789012:role/teams/admin") == "123456789012-admin"
+    assert principal_label("arn:aws:iam::210987654321:role/admin") == "210987654321-admin"
+
+
+def test_name_tag_is_added() -> None:
+    assert named("x", {"owner": "y"}) == {"owner": "y", "Name": "x"}
+
+
+def test_discovery_is_reserved() -> None:
+    assert "karpenter.sh/discovery".startswith(RESERVED_TAG_PREFIXES)
+    assert not "owner".startswith(RESERVED_TAG_PREFIXES)
