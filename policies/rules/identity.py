@@ -1,0 +1,200 @@
+"""Identity: what IAM policies allow. Does not judge who may assume a role, or policies on resources."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from pulumi_policy import Severity
+from pulumi_policy.proxy import UnknownValueError
+
+from .rule import Judgement, Properties, ResourceRule, section
+from .tokens import (
+    IAM_GROUP_POLICY,
+    IAM_GROUP_POLICY_ATTACHMENT,
+    IAM_POLICY,
+    IAM_POLICY_ATTACHMENT,
+    IAM_ROLE,
+    IAM_ROLE_POLICY,
+    IAM_ROLE_POLICY_ATTACHMENT,
+    IAM_USER_POLICY,
+    IAM_USER_POLICY_ATTACHMENT,
+)
+
+# (where the statement is, the statement, judgement)
+_StatementCheck = Callable[[str, Properties, Judgement], None]
+
+# AWS's own policies that grant whole services.
+_BROAD_POLICY = re.compile(
+    r"arn:[^:]+:iam::aws:policy/(.*/)?(AdministratorAccess|PowerUserAccess|\w*FullAccess)"
+)
+_ONE_ROLE = re.compile(r"arn:[^:*?]+:iam::\d{12}:role/[^*?]+")
+
+
+def _documents(check: _StatementCheck) -> Callable[[Properties, Judgement], None]:
+    """Judge a resource that has one document, in `policy`, or several, in `inlinePolicies`."""
+
+    def judge(resource: Properties, judgement: Judgement) -> None:
+        if "policy" in set(resource):
+            _document("policy", resource["policy"], check, judgement)
+        inline = resource.get("inlinePolicies") or []
+        for index in range(len(inline)):
+            with judgement.part():
+                # An empty entry is how a role says that it has no inline policies.
+                if document := inline[index].get("policy"):
+                    _document(f"inlinePolicies[{index}].policy", document, check, judgement)
+
+    return judge
+
+
+def _document(path: str, document: Any, check: _StatementCheck, judgement: Judgement) -> None:
+    """Judge each statement that allows something. A document is JSON text or an object."""
+    try:
+        content = json.loads(document) if isinstance(document, str) else document
+        statements = _listed(content["Statement"])
+    except (ValueError, LookupError, TypeError) as error:
+        judgement.violation(f"{path} is not a policy document and can't be judged: {error!r}.")
+        return
+    for index in range(len(statements)):
+        with judgement.part():
+            statement = statements[index]
+            if statement.get("Effect") == "Allow":
+                check(f"{path}, statement {statement.get('Sid', index)}", statement, judgement)
+
+
+def _listed(value: Any) -> Any:
+    """IAM takes a single value wherever it takes a list."""
+    if value is None:
+        return []
+    return value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+
+
+def _wildcard_actions(where: str, statement: Properties, judgement: Judgement) -> None:
+    if "NotAction" in set(statement):
+        judgement.violation(f"{where} allows all actions but those in NotAction.")
+    allowed = {entry["action"].lower() for entry in judgement.settings["allowedActions"]}
+    actions = _listed(statement.get("Action"))
+    for index in range(len(actions)):
+        with judgement.part():
+            action = actions[index]
+            if ("*" in action or "?" in action) and action.lower() not in allowed:
+                judgement.violation(f"{where} allows {action}.")
+
+
+def _role(role: Properties, judgement: Judgement) -> None:
+    with judgement.part():
+        _documents(_wildcard_actions)(role, judgement)
+    arns = role.get("managedPolicyArns") or []
+    for index in range(len(arns)):
+        _managed_policy(f"managedPolicyArns[{index}]", arns, index, judgement)
+
+
+def _attachment(attachment: Properties, judgement: Judgement) -> None:
+    _managed_policy("policyArn", attachment, "policyArn", judgement)
+
+
+def _managed_policy(path: str, holder: Any, key: str | int, judgement: Judgement) -> None:
+    try:
+        arn = holder[key]
+    except UnknownValueError:
+        # The ARNs of AWS's own policies are constants. One that is unknown is that of a policy yet to
+        # be made, and judged itself; a line for each attachment would bury the findings.
+        return
+    if _BROAD_POLICY.fullmatch(arn):
+        judgement.violation(f"{path} is {arn}, which allows whole services.")
+
+
+def _pass_role(where: str, statement: Properties, judgement: Judgement) -> None:
+    if not _allows_pass_role(statement):
+        return
+    with judgement.part():
+        roles = _listed(statement.get("Resource"))
+        if not roles:
+            judgement.violation(f"{where} passes all roles but those in NotResource.")
+        for index in range(len(roles)):
+            with judgement.part():
+                if not _ONE_ROLE.fullmatch(roles[index]):
+                    judgement.violation(f"{where} passes {roles[index]}, which is not the ARN of one role.")
+    services = _passed_to(section(statement, "Condition"))
+    if not services:
+        judgement.violation(f"{where} has no condition on iam:PassedToService.")
+    for index in range(len(services)):
+        with judgement.part():
+            if "*" in services[index] or "?" in services[index]:
+                judgement.violation(f"{where} passes to {services[index]}, which is not one service.")
+
+
+def _allows_pass_role(statement: Properties) -> bool:
+    inverted = "NotAction" in set(statement)
+    patterns = _listed(statement.get("NotAction" if inverted else "Action"))
+    return any(fnmatchcase("iam:passrole", pattern.lower()) for pattern in patterns) is not inverted
+
+
+def _passed_to(condition: Properties) -> Any:
+    """The services that the condition names; none where it doesn't restrict them."""
+    for operator in ("StringEquals", "StringLike"):
+        for key, services in section(condition, operator).items():
+            if key.lower() == "iam:passedtoservice":
+                return _listed(services)
+    return []
+
+
+IAM_NO_WILDCARD_ACTION = ResourceRule(
+    name="iam-no-wildcard-action",
+    description="IAM policies name each action that they allow.",
+    rationale="A wildcard also grants what AWS adds to the service later, and hides what is needed.",
+    consequence="Who takes the role over can do far more in the account than its work needs.",
+    remediation=(
+        "List the actions by name. Where that is impossible, enter the pattern with its reason in the "
+        "setting allowedActions of this policy."
+    ),
+    url="https://docs.aws.amazon.com/IAM/latest/UserGuide/best-practices.html#grant-least-privilege",
+    severity=Severity.CRITICAL,
+    settings={
+        "allowedActions": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "action": {"type": "string", "minLength": 1},
+                    "reason": {"type": "string", "minLength": 1},
+                },
+                "required": ["action", "reason"],
+                "additionalProperties": False,
+            },
+            "default": [],
+        },
+    },
+    checks={
+        IAM_POLICY: _documents(_wildcard_actions),
+        IAM_GROUP_POLICY: _documents(_wildcard_actions),
+        IAM_ROLE_POLICY: _documents(_wildcard_actions),
+        IAM_USER_POLICY: _documents(_wildcard_actions),
+        IAM_ROLE: _role,
+        IAM_POLICY_ATTACHMENT: _attachment,
+        IAM_GROUP_POLICY_ATTACHMENT: _attachment,
+        IAM_ROLE_POLICY_ATTACHMENT: _attachment,
+        IAM_USER_POLICY_ATTACHMENT: _attachment,
+    },
+)
+
+IAM_PASS_ROLE_SCOPED = ResourceRule(
+    name="iam-pass-role-scoped",
+    description="iam:PassRole is allowed for single roles, and to named services.",
+    rationale="Who may pass a role to a machine under their control has as good as that role.",
+    consequence="Who takes the controller over starts a machine with the strongest role of the account.",
+    remediation=(
+        "Set Resource to the ARN of the role, without wildcards, and add the condition "
+        "{StringEquals: {iam:PassedToService: ec2.amazonaws.com}}."
+    ),
+    url="https://docs.aws.amazon.com/IAM/latest/UserGuide/id_roles_use_passrole.html",
+    severity=Severity.CRITICAL,
+    checks={
+        IAM_POLICY: _documents(_pass_role),
+        IAM_GROUP_POLICY: _documents(_pass_role),
+        IAM_ROLE_POLICY: _documents(_pass_role),
+        IAM_USER_POLICY: _documents(_pass_role),
+        IAM_ROLE: _documents(_pass_role),
+    },
+)

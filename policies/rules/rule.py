@@ -1,0 +1,155 @@
+"""What a rule is, and how it becomes a policy of Pulumi. Knows no cloud and no resource.
+
+Values that are unknown at preview: pulumi-policy raises UnknownValueError when one is read, which ends the
+policy and prints that it can't be run. That alone would leave the known parts of the resource unjudged. So a
+check reads each part inside `judgement.part()`: what is known is judged, and the preview still says what was
+not. The update, where all inputs are known, judges each resource again before it is created.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from pulumi_policy import (
+    EnforcementLevel,
+    Policy,
+    PolicyConfigSchema,
+    PolicyResource,
+    ReportViolation,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+    Severity,
+    StackValidationArgs,
+    StackValidationPolicy,
+)
+from pulumi_policy.proxy import UnknownValueError
+
+Properties = Mapping[str, Any]
+
+
+def section(properties: Properties, *path: str) -> Properties:
+    """The object at `path`, empty where there is none; UnknownValueError where it is unknown."""
+    for name in path:
+        properties = properties.get(name) or {}
+    return properties
+
+
+class Judgement:
+    """What one rule finds in one resource, or in one stack."""
+
+    def __init__(self, settings: Mapping[str, Any], report: Callable[[str, str | None], None]) -> None:
+        """`settings` are the rule's; findings go to `report(finding, urn or None)`."""
+        self.settings = settings
+        self._report = report
+        self._unknown: UnknownValueError | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that was read so far is known. While it isn't, absence can't be concluded."""
+        return self._unknown is None
+
+    def violation(self, finding: str, urn: str | None = None) -> None:
+        """Report what is wrong, with the value; in a stack rule `urn` says where."""
+        self._report(finding, urn)
+
+    @contextmanager
+    def part(self) -> Iterator[None]:
+        """Judge one part: a value in it that is unknown leaves the other parts to be judged."""
+        try:
+            yield
+        except UnknownValueError as unknown:
+            self._unknown = self._unknown or unknown
+
+    def close(self) -> None:
+        """Raise the first unknown value that was met, so that the preview says what could not be judged."""
+        if self._unknown is not None:
+            raise self._unknown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What must hold, why, what happens otherwise, what to do about it and where that is documented.
+
+    `description` is the first line of each violation. `settings` is the JSON schema of each setting by its
+    name, and each has a default.
+    """
+
+    name: str
+    description: str
+    rationale: str
+    consequence: str
+    remediation: str
+    url: str
+    severity: Severity
+    enforcement: EnforcementLevel = EnforcementLevel.MANDATORY
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def policy(self) -> Policy:
+        """The rule in the form that a PolicyPack takes."""
+        raise NotImplementedError
+
+    def _metadata(self) -> dict[str, Any]:
+        schema = {name: dict(value) for name, value in self.settings.items()}
+        return {
+            "name": self.name,
+            "description": self.description,
+            "enforcement_level": self.enforcement,
+            "config_schema": PolicyConfigSchema(schema) if schema else None,
+            "severity": self.severity,
+            "remediation_steps": self.remediation,
+            "url": self.url,
+        }
+
+    def _judgement(self, configured: Mapping[str, Any], report: ReportViolation) -> Judgement:
+        # The engine checks configured values against the schema, but lets unknown names pass.
+        unknown = sorted(set(configured) - set(self.settings))
+        if unknown:
+            raise ValueError(
+                f"the policy {self.name} has no setting {', '.join(unknown)}, so it would have no effect; "
+                f"correct the pack's configuration: it has {', '.join(self.settings) or 'no settings'}"
+            )
+
+        def violation(finding: str, urn: str | None) -> None:
+            report(f"{finding}\n{self.consequence}\nFix: {self.remediation}\nSee {self.url}", urn)
+
+        defaults = {name: schema["default"] for name, schema in self.settings.items()}
+        return Judgement(defaults | dict(configured), violation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceRule(Rule):
+    """A rule about single resources, judged by their inputs before anything is created.
+
+    `checks` has a function for each resource token that the rule is about.
+    """
+
+    checks: Mapping[str, Callable[[Properties, Judgement], None]]
+
+    def policy(self) -> Policy:
+        """The rule in the form that a PolicyPack takes."""
+        return ResourceValidationPolicy(validate=self._validate, **self._metadata())
+
+    def _validate(self, args: ResourceValidationArgs, report: ReportViolation) -> None:
+        judgement = self._judgement(args.get_config(), report)
+        check = self.checks.get(args.resource_type)
+        if check is None:
+            return
+        check(args.props, judgement)
+        judgement.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackRule(Rule):
+    """A rule about how resources fit together, judged by the outputs of the whole stack."""
+
+    check: Callable[[list[PolicyResource], Judgement], None]
+
+    def policy(self) -> Policy:
+        """The rule in the form that a PolicyPack takes."""
+        return StackValidationPolicy(validate=self._validate, **self._metadata())
+
+    def _validate(self, args: StackValidationArgs, report: ReportViolation) -> None:
+        judgement = self._judgement(args.get_config(), report)
+        self.check(args.resources, judgement)
+        judgement.close()

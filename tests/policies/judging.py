@@ -1,0 +1,142 @@
+"""Runs a rule on inputs as pulumi-policy would, and states what it must find. No engine and no process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from pulumi_policy import (
+    PolicyCustomTimeouts,
+    PolicyResource,
+    PolicyResourceOptions,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+    StackValidationArgs,
+    StackValidationPolicy,
+)
+from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, UnknownValueError, unknown_checking_proxy
+from rules.rule import Rule
+
+UNKNOWN = UNKNOWN_STRING_VALUE
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource as a rule sees it: its token and its properties."""
+
+    token: str
+    properties: dict[str, Any]
+    name: str = "resource"
+
+    @property
+    def urn(self) -> str:
+        return f"urn:pulumi:test::test::{self.token}::{self.name}"
+
+    def change(self, *path: str | int, to: Any) -> Resource:
+        """A copy with the value at `path` set."""
+        properties, parent = self._copy(path)
+        parent[path[-1]] = to
+        return Resource(self.token, properties, self.name)
+
+    def without(self, *path: str | int) -> Resource:
+        """A copy with the value at `path` taken away."""
+        properties, parent = self._copy(path)
+        del parent[path[-1]]
+        return Resource(self.token, properties, self.name)
+
+    def _copy(self, path: Sequence[str | int]) -> tuple[dict[str, Any], Any]:
+        properties = deepcopy(self.properties)
+        parent: Any = properties
+        for step in path[:-1]:
+            parent = parent[step]
+        return properties, parent
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a rule said: violations as (message, urn), and the path of the value that it called unknown."""
+
+    violations: list[tuple[str, str | None]]
+    unknown: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One input of one rule, and exactly what the rule must find in it.
+
+    `violations` has a part of each message in order; `unknown` is the path that the preview must name.
+    """
+
+    name: str
+    rule: Rule
+    given: Resource | list[Resource]
+    violations: tuple[str, ...] = ()
+    unknown: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.rule.name}: {self.name}"
+
+    def check(self) -> None:
+        verdict = judge(self.rule, self.given, self.settings)
+        messages = [message for message, _ in verdict.violations]
+        assert len(messages) == len(self.violations), messages
+        for message, expected in zip(messages, self.violations, strict=True):
+            assert expected in message
+            assert self.rule.consequence in message
+            assert self.rule.remediation in message
+        assert verdict.unknown == self.unknown
+
+
+def judge(rule: Rule, given: Resource | list[Resource], settings: Mapping[str, Any] | None = None) -> Verdict:
+    """Run the policy of a rule on one resource, or, for a stack rule, on a list of them."""
+    violations: list[tuple[str, str | None]] = []
+
+    def report(message: str, urn: str | None = None) -> None:
+        violations.append((message, urn))
+
+    options = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [])
+    policy = rule.policy()
+    try:
+        if isinstance(policy, ResourceValidationPolicy):
+            assert isinstance(given, Resource)
+            policy.validate(
+                ResourceValidationArgs(
+                    given.token,
+                    unknown_checking_proxy(given.properties),
+                    given.urn,
+                    given.name,
+                    options,
+                    None,
+                    settings,
+                ),
+                report,
+            )
+        else:
+            assert isinstance(policy, StackValidationPolicy)
+            assert isinstance(given, list)
+            policy.validate(
+                StackValidationArgs(
+                    [
+                        PolicyResource(
+                            resource.token,
+                            unknown_checking_proxy(resource.properties),
+                            resource.urn,
+                            resource.name,
+                            options,
+                            None,
+                            None,
+                            [],
+                            {},
+                        )
+                        for resource in given
+                    ],
+                    settings,
+                ),
+                report,
+            )
+    except UnknownValueError as unknown:
+        return Verdict(violations, ".".join(unknown.props))
+    return Verdict(violations, None)

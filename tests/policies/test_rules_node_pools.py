@@ -1,0 +1,170 @@
+"""rules/node_pools.py: each rule one good input, one mutation per clause, unknown values."""
+
+import pytest
+from judging import UNKNOWN, Case, Resource
+from rules import tokens
+from rules.node_pools import NODE_POOL_CILIUM_STARTUP_TAINT as TAINT
+from rules.node_pools import NODE_POOL_LIMITS as LIMITS
+
+TAINTS = ("spec", "template", "spec", "startupTaints")
+
+
+def node_pool() -> Resource:
+    return Resource(
+        tokens.NODE_POOL,
+        {
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodePool",
+            "metadata": {"name": "default"},
+            "spec": {
+                "limits": {"cpu": "100"},
+                "template": {
+                    "spec": {
+                        "startupTaints": [
+                            {"key": "node.cilium.io/agent-not-ready", "value": "true", "effect": "NoExecute"}
+                        ]
+                    }
+                },
+            },
+        },
+    )
+
+
+def static_pool() -> Resource:
+    return node_pool().change("spec", "replicas", to=3).without("spec", "limits")
+
+
+OTHER_TAINT = {"key": "example.com/warming-up", "effect": "NoSchedule"}
+
+CASES = [
+    Case(name="a limit on cpu", rule=LIMITS, given=node_pool()),
+    Case(
+        name="a limit on memory",
+        rule=LIMITS,
+        given=node_pool().change("spec", "limits", to={"memory": "100Gi"}),
+    ),
+    Case(name="a static pool", rule=LIMITS, given=static_pool()),
+    Case(
+        name="no limits",
+        rule=LIMITS,
+        given=node_pool().without("spec", "limits"),
+        violations=("spec.limits sets nothing, and one of cpu, memory",),
+    ),
+    Case(
+        name="no spec",
+        rule=LIMITS,
+        given=node_pool().without("spec"),
+        violations=("spec.limits sets nothing",),
+    ),
+    Case(
+        name="a limit that is null",
+        rule=LIMITS,
+        given=node_pool().change("spec", "limits", "cpu", to=None),
+        violations=("spec.limits sets cpu",),
+    ),
+    Case(
+        name="limits on something else",
+        rule=LIMITS,
+        given=node_pool().change("spec", "limits", to={"nvidia.com/gpu": "4"}),
+        violations=("spec.limits sets nvidia.com/gpu",),
+    ),
+    Case(
+        name="another resource is wanted",
+        rule=LIMITS,
+        given=node_pool(),
+        settings={"resources": ["nodes"]},
+        violations=("one of nodes",),
+    ),
+    Case(
+        name="the limits are unknown",
+        rule=LIMITS,
+        given=node_pool().change("spec", "limits", to=UNKNOWN),
+        unknown="spec.limits",
+    ),
+    Case(
+        name="the limit's value is unknown",
+        rule=LIMITS,
+        given=node_pool().change("spec", "limits", "cpu", to=UNKNOWN),
+        unknown="spec.limits.cpu",
+    ),
+    Case(name="declared", rule=TAINT, given=node_pool()),
+    Case(
+        name="no startup taints",
+        rule=TAINT,
+        given=node_pool().without(*TAINTS),
+        violations=("startupTaints has no node.cilium.io/agent-not-ready",),
+    ),
+    Case(
+        name="another startup taint",
+        rule=TAINT,
+        given=node_pool().change(*TAINTS, to=[OTHER_TAINT]),
+        violations=("startupTaints has no node.cilium.io/agent-not-ready",),
+    ),
+    Case(
+        name="a taint that does not start up",
+        rule=TAINT,
+        given=node_pool()
+        .without(*TAINTS)
+        .change(
+            *TAINTS[:-1], "taints", to=[{"key": "node.cilium.io/agent-not-ready", "effect": "NoExecute"}]
+        ),
+        violations=("startupTaints has no node.cilium.io/agent-not-ready",),
+    ),
+    Case(
+        name="another effect",
+        rule=TAINT,
+        given=node_pool().change(*TAINTS, 0, "effect", to="NoSchedule"),
+        violations=("startupTaints[0] has the effect NoSchedule, not NoExecute",),
+    ),
+    Case(
+        name="another effect is wanted",
+        rule=TAINT,
+        given=node_pool(),
+        settings={"effect": "NoSchedule"},
+        violations=("startupTaints[0] has the effect NoExecute, not NoSchedule",),
+    ),
+    Case(
+        name="another key is wanted",
+        rule=TAINT,
+        given=node_pool(),
+        settings={"key": "example.com/no-network"},
+        violations=("startupTaints has no example.com/no-network",),
+    ),
+    Case(
+        name="the taints are unknown",
+        rule=TAINT,
+        given=node_pool().change(*TAINTS, to=UNKNOWN),
+        unknown=".".join(TAINTS),
+    ),
+    Case(
+        name="one taint is unknown, and may be the one",
+        rule=TAINT,
+        given=node_pool().change(*TAINTS, to=[UNKNOWN, OTHER_TAINT]),
+        unknown=".".join([*TAINTS, "0"]),
+    ),
+    Case(
+        name="one taint is unknown, another has the wrong effect",
+        rule=TAINT,
+        given=node_pool().change(
+            *TAINTS, to=[UNKNOWN, {"key": "node.cilium.io/agent-not-ready", "effect": "NoSchedule"}]
+        ),
+        violations=("startupTaints[1] has the effect NoSchedule",),
+        unknown=".".join([*TAINTS, "0"]),
+    ),
+    Case(
+        name="the taint's value is unknown, and does not matter",
+        rule=TAINT,
+        given=node_pool().change(*TAINTS, 0, "value", to=UNKNOWN),
+    ),
+    Case(
+        name="the effect is unknown",
+        rule=TAINT,
+        given=node_pool().change(*TAINTS, 0, "effect", to=UNKNOWN),
+        unknown=".".join([*TAINTS, "0", "effect"]),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_case(case: Case) -> None:
+    case.check()
