@@ -1,0 +1,96 @@
+"""The engines: pinned Go programs, charts and the price table that a rehearsal runs with.
+
+This package imports the standard library only, so that the engines can be built while the Python environment
+is being installed. `python -m rehearsal.engines` builds what is missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+#: A Pulumi on PATH is used when it is at least this one; the same version is built otherwise.
+PULUMI_VERSION = "3.246.0"
+# Raised whenever the builder makes something else of the same pins.
+_RECIPE = 1
+
+
+def cache_folder() -> Path:
+    """The one folder outside the checkout that is written to: `KARPSTACK_CACHE`, or `karpstack` in the user's cache."""
+    chosen = os.environ.get("KARPSTACK_CACHE")
+    if chosen:
+        return Path(chosen).expanduser().resolve()
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "karpstack"
+
+
+@dataclass(frozen=True)
+class EngineSet:
+    """A complete set of built engines in the cache.
+
+    Attributes:
+        root: Its folder.
+    """
+
+    root: Path
+
+    @classmethod
+    def current(cls) -> EngineSet:
+        """The set that this checkout's pins name; it may not be built yet (see `complete`)."""
+        return cls(cache_folder() / "engines" / recipe_key())
+
+    @property
+    def complete(self) -> bool:
+        """Whether it is built: a set appears under its name only when it is whole."""
+        return self.root.is_dir()
+
+    def program(self, name: str) -> Path:
+        """Path of a program.
+
+        Args:
+            name: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, kwok, helm, karpenter-aws
+                or pulumi. The last is the user's own where a suitable one is on PATH.
+        """
+        if name == "pulumi" and (own := pulumi_on_path()):
+            return own
+        return self.root / "bin" / name
+
+    def chart(self, name: str) -> Path:
+        """Path of an unpacked chart: karpenter-aws, karpenter-crd-aws or cilium."""
+        return self.root / "charts" / name
+
+    @property
+    def prices(self) -> Path:
+        """JSON: {"us-east-1": {"m5.large": 0.096, ...}}, dollars per hour, on demand, from karpenter-provider-aws."""
+        return self.root / "prices-aws.json"
+
+
+def recipe_key() -> str:
+    """Key of the engine set: changes with the pins, the recipe and the platform."""
+    digest = hashlib.sha256(f"{_RECIPE} {PULUMI_VERSION} {platform.system()} {platform.machine()}".encode())
+    sources = sorted([*HERE.glob("*/go.mod"), *HERE.glob("*/go.sum"), *HERE.glob("*/**/*.go")])
+    for source in sources:
+        digest.update(source.relative_to(HERE).as_posix().encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def pulumi_on_path() -> Path | None:
+    """The user's Pulumi, when it is not older than ours and its Python language host is beside it."""
+    found = shutil.which("pulumi")
+    if not found or not shutil.which("pulumi-language-python", path=str(Path(found).resolve().parent)):
+        return None
+    try:
+        text = subprocess.run([found, "version"], capture_output=True, text=True, timeout=20, check=True,
+                              env={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "1"}).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    match = re.match(r"v?(\d+)\.(\d+)\.(\d+)", text.strip())
+    wanted = tuple(int(part) for part in PULUMI_VERSION.split("."))
+    return Path(found) if match and tuple(int(part) for part in match.groups()) >= wanted else None
