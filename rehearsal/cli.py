@@ -1,0 +1,223 @@
+"""The rehearsal's command line: up, run, env, status, down.
+
+Reads arguments and talks to people; the work is done by `rehearsal.daemon` and `rehearsal.deployment`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+from rehearsal import daemon
+from rehearsal.deployment import PROJECT, CommandError, Deployment, environment
+from rehearsal.engines import EngineSet
+from rehearsal.engines.builder import BuildError, ensure
+from rehearsal.folder import StackFolder
+from rehearsal.processes import EngineCrashError
+from rehearsal.stack_file import StackFile, StackFileError
+
+console = Console(stderr=True, highlight=False)
+
+# Variables that would lead a command to a real account; `env` takes them away.
+_REAL_ACCOUNT = ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; the exit code."""
+    options = _parser().parse_args(arguments)
+    # Whoever ends this command by SIGTERM (a CI job, for example) gets the clean-up of a Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    for name in _REAL_ACCOUNT:
+        os.environ.pop(name, None)
+    command: Callable[[argparse.Namespace], int] = options.command
+    try:
+        return command(options)
+    except (BuildError, CommandError, EngineCrashError, StackFileError, daemon.DaemonError, TimeoutError, ValueError) as error:
+        console.print(f"[bold red]error:[/] {error}", soft_wrap=True)
+        return 1
+    except KeyboardInterrupt:
+        console.print("Interrupted.")
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m rehearsal",
+        description="Rehearse a stack on this machine: the same program, playbooks and policies, run by the real Pulumi "
+                    "engine, a real kube-apiserver and the real Karpenter controller, without a cloud account.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, command: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        found = commands.add_parser(name, help=text, description=text)
+        found.add_argument("stack", help="name of the stack: eks, for Pulumi.eks.yaml")
+        found.add_argument("--state", type=Path, default=PROJECT / ".rehearsal",
+                           help="folder for the state of all stacks (default: .rehearsal in the checkout)")
+        found.set_defaults(command=command)
+        return found
+
+    up = add("up", _up, "Bring the stack up: engines, control plane, `pulumi up` with the policy pack.")
+    run = add("run", _run, "Run the stack's scale tests and write the report; brings the stack up first if it is not, "
+                           "and then takes it down afterwards.")
+    for parser_ in (up, run):
+        parser_.add_argument("--config-file", type=Path, help="the stack's configuration (default: Pulumi.<stack>.yaml)")
+        parser_.add_argument("--keep", action="store_true", help="leave the stack running, also after a failure")
+    run.add_argument("--scenarios", default="", help="names, separated by commas (default: all that suit the stack)")
+    run.add_argument("--report", type=Path, help="folder for the report (default: build/rehearsal/<stack>)")
+    add("env", _env, "Print the exports with which pulumi, kubectl, helm and ansible-playbook work on the stack by hand: "
+                     'eval "$(python -m rehearsal env eks)"')
+    add("status", _status, "Show the engines of the stack, their memory and where they log.")
+    down = add("down", _down, "Destroy the stack with `pulumi destroy` and stop all engines.")
+    down.add_argument("--force", action="store_true", help="stop the engines without destroying the stack first")
+    return parser
+
+
+def _folder(options: argparse.Namespace) -> StackFolder:
+    return StackFolder(options.stack, (options.state / options.stack).resolve())
+
+
+def _stack_file(options: argparse.Namespace) -> StackFile:
+    return StackFile.load((options.config_file or PROJECT / f"Pulumi.{options.stack}.yaml").resolve())
+
+
+def _up(options: argparse.Namespace) -> int:
+    stack_file = _stack_file(options)
+    folder = _folder(options)
+    _bring_up(folder, stack_file, keep=options.keep)
+    console.print(f"[bold green]{folder.stack} is up.[/] By hand: [bold]eval \"$(python -m rehearsal env {folder.stack})\"[/]; "
+                  f"scale tests: [bold]python -m rehearsal run {folder.stack}[/]", soft_wrap=True)
+    return 0
+
+
+def _bring_up(folder: StackFolder, stack_file: StackFile, *, keep: bool) -> None:
+    """Start the daemon unless it runs, then `pulumi up`. What this call started, it stops when it fails."""
+    engines = ensure()
+    running = daemon.running(folder)
+    if running:
+        console.print(f"The rehearsal of {folder.stack} is running (pid {running.pid}); updating it.")
+        Deployment(folder, engines, running).up(stack_file)
+        return
+    _forget(folder)
+    started = time.monotonic()
+    try:
+        info = daemon.start(folder.create(), stack_file, engines)
+        console.print(f"Simulated {stack_file.cloud} account ready after {time.monotonic() - started:.1f} s; pulumi up:")
+        Deployment(folder, engines, info).up(stack_file)
+    except BaseException:
+        _tell_crashes(folder)
+        if not keep:
+            console.print(f"Stopping; logs stay in {folder.logs}.", soft_wrap=True)
+            daemon.stop(folder)
+        raise
+    console.print(f"pulumi up finished after {time.monotonic() - started:.1f} s in all.")
+
+
+def _tell_crashes(folder: StackFolder) -> None:
+    info = daemon.read(folder)
+    for text in info.crashes if info else ():
+        console.print(f"[bold red]engine crash:[/] {text}", soft_wrap=True, markup=True)
+
+
+def _forget(folder: StackFolder) -> None:
+    """Remove what an earlier rehearsal left: its account is gone, so its state describes nothing."""
+    daemon.stop(folder)
+    if folder.root.exists():
+        shutil.rmtree(folder.root)
+
+
+def _run(options: argparse.Namespace) -> int:
+    stack_file = _stack_file(options)
+    folder = _folder(options)
+    report = (options.report or PROJECT / "build" / "rehearsal" / folder.stack).resolve()
+    ours = daemon.running(folder) is None
+    if ours:
+        _bring_up(folder, stack_file, keep=options.keep)
+    try:
+        code = _play(folder, options.scenarios, report)
+    except KeyboardInterrupt:
+        if ours and not options.keep:
+            console.print("Interrupted: stopping the engines.")
+            daemon.stop(folder)
+        raise
+    if ours and not options.keep:
+        _take_down(folder)
+    _tell_crashes(folder)
+    console.print(f"Report: {report / 'report.json'}", soft_wrap=True)
+    return code
+
+
+def _play(folder: StackFolder, scenarios: str, report: Path) -> int:
+    info = daemon.require(folder)
+    deployment = Deployment(folder, EngineSet.current(), info)
+    variables = {"report_dir": str(report), **({"scenarios": scenarios} if scenarios else {})}
+    return deployment.play(PROJECT / "playbooks" / "scale_test.yml", variables)
+
+
+def _env(options: argparse.Namespace) -> int:
+    folder = _folder(options)
+    info = daemon.require(folder)
+    print(f"unset {' '.join(_REAL_ACCOUNT)}")
+    for key, value in sorted(environment(folder, EngineSet.current(), info).items()):
+        print(f"export {key}={shlex.quote(value)}")
+    return 0
+
+
+def _status(options: argparse.Namespace) -> int:
+    folder = _folder(options)
+    info = daemon.running(folder)
+    if not info:
+        print(f"{folder.stack}: down" + (f" (logs of the last rehearsal: {folder.logs})" if folder.logs.is_dir() else ""))
+        return 3
+    table = Table(title=f"{folder.stack}: up, {info.cloud} {info.region}", title_justify="left")
+    for column in ("engine", "pid", "memory", "log"):
+        table.add_column(column, justify="right" if column in ("pid", "memory") else "left", overflow="fold")
+    total = 0
+    processes = psutil.Process(info.pid)
+    for process in [processes, *processes.children(recursive=True)]:
+        try:
+            memory = process.memory_info().rss
+            name = "daemon" if process.pid == info.pid else Path(process.exe()).name
+        except psutil.NoSuchProcess:
+            continue
+        total += memory
+        table.add_row(name, str(process.pid), f"{memory / 2**20:.0f} MiB", str(folder.logs / f"{name}.log"))
+    table.add_section()
+    table.add_row("all", "", f"{total / 2**20:.0f} MiB", "")
+    Console().print(table)
+    _tell_crashes(folder)
+    return 1 if info.crashes else 0
+
+
+def _down(options: argparse.Namespace) -> int:
+    folder = _folder(options)
+    if not daemon.running(folder):
+        left = daemon.stop(folder)
+        print(f"{folder.stack}: nothing is running" + (f"; stopped what was left: {', '.join(left)}" if left else ""))
+        return 0
+    if options.force:
+        daemon.stop(folder)
+    else:
+        _take_down(folder)
+    print(f"{folder.stack}: down")
+    return 0
+
+
+def _take_down(folder: StackFolder) -> None:
+    try:
+        Deployment(folder, EngineSet.current(), daemon.require(folder)).destroy()
+    finally:
+        daemon.stop(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The simulated clouds. Each implements `rehearsal.cluster.cloud.Cloud`; they know the cluster, not the providers."""

@@ -1,0 +1,148 @@
+"""The simulated AWS account: one for the process, on a loopback port.
+
+It composes the parts and starts them; what they do is in their modules. moto keeps its state in the process, so a
+second account at the same time is refused, and `stop` forgets everything. Nothing is written to disk.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rehearsal.clouds.aws import catalogue, dispatch, images, instances, prices, roles
+from rehearsal.clouds.aws.cloud import AccountView, AwsCloud
+from rehearsal.clouds.aws.eks import Eks
+from rehearsal.clouds.aws.events import EventBus
+from rehearsal.clouds.aws.fleet import Fleets
+from rehearsal.clouds.aws.identity import PodIdentity, TokenReviewer
+from rehearsal.clouds.aws.patching import Patches
+from rehearsal.clouds.aws.prices import PriceTable
+from rehearsal.clouds.aws.roles import Roles
+from rehearsal.clouds.aws.server import Server
+from rehearsal.timing import Timing
+
+ACCOUNT_ID = "123456789012"
+
+
+class Account:
+    """An AWS account in one region.
+
+    Attributes:
+        account_id: Always 123456789012.
+        region: Where everything lies.
+        timing: Simulated durations.
+        prices: What instances cost.
+        roles: IAM roles.
+        eks: What moto's EKS lacks.
+        fleet: CreateFleet: error injection and call log.
+        events: The event bus: interruptions and other events of AWS services.
+    """
+
+    _running: ClassVar[Account | None] = None
+
+    def __init__(self, region: str, prices: Path, timing: Timing) -> None:
+        """`prices` is the table that `PriceTable.load` reads."""
+        self.account_id = ACCOUNT_ID
+        self.region = region
+        self.timing = timing
+        self.prices = PriceTable.load(prices)
+        self.roles = Roles(ACCOUNT_ID)
+        self.eks = Eks(ACCOUNT_ID, region, self.roles, lambda: self._view.images)
+        self.fleet = Fleets(self.prices, self.roles)
+        self.events = EventBus(ACCOUNT_ID, region)
+        self._view = AccountView(ACCOUNT_ID, region, self.eks, self.roles)
+        self._identity = PodIdentity(self.eks, self.roles, region, self._reviewer)
+        self._server = Server(self._get_products, self._identity.credentials)
+        self._patches = Patches()
+        self._clouds: dict[str, AwsCloud] = {}
+        self._session: Any = None
+        self._clients: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Prepare moto and listen.
+
+        Raises:
+            RuntimeError: Another account runs in this process.
+        """
+        self.prepare()
+        self._server.start()
+        self._view.endpoint = self._server.endpoint
+
+    def prepare(self) -> None:
+        """Change and fill moto without opening a port, as tests need it."""
+        if Account._running not in (None, self):
+            raise RuntimeError("an AWS account runs in this process already, and moto holds one at a time: stop it "
+                               "before starting another")
+        Account._running = self
+        os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
+        catalogue.load_region_only(self.region)
+        catalogue.patch(self._patches)
+        prices.patch(self._patches, self.prices)
+        instances.patch(self._patches, self.events.state_change)
+        dispatch.patch(self._patches, self.roles.refuse)
+        self.roles.patch(self._patches)
+        self.fleet.patch(self._patches)
+        self.eks.patch(self._patches)
+        self.events.patch(self._patches)
+        self._identity.patch(self._patches)
+        self._view.images = images.seed(ACCOUNT_ID, self.region)
+        self.roles.seed()
+
+    def stop(self) -> None:
+        """Close the port and forget everything; safe to call twice."""
+        if Account._running is not self:
+            return
+        from moto.core.base_backend import BackendDict
+
+        self._server.stop()
+        self._patches.undo()
+        BackendDict.reset()
+        self._clients.clear()
+        self._clouds.clear()
+        Account._running = None
+
+    @property
+    def endpoint(self) -> str:
+        """`http://127.0.0.1:<port>`: every service of the account."""
+        return self._server.endpoint
+
+    @property
+    def administrator_environment(self) -> dict[str, str]:
+        """Environment with which AWS tools talk to this account as its administrator."""
+        return {"AWS_ENDPOINT_URL": self.endpoint, "AWS_REGION": self.region, "AWS_DEFAULT_REGION": self.region,
+                "AWS_ACCESS_KEY_ID": roles.ACCESS_KEY_ID, "AWS_SECRET_ACCESS_KEY": roles.SECRET_ACCESS_KEY,
+                "AWS_EC2_METADATA_DISABLED": "true"}
+
+    def client(self, service: str) -> Any:
+        """A boto3 client with the administrator's credentials; one for all threads."""
+        import boto3
+        from botocore.config import Config
+
+        with self._lock:
+            if self._session is None:
+                # A session of its own: neither the environment's profile nor its region leads elsewhere.
+                self._session = boto3.session.Session(
+                    aws_access_key_id=roles.ACCESS_KEY_ID, aws_secret_access_key=roles.SECRET_ACCESS_KEY,
+                    region_name=self.region)
+            if service not in self._clients:
+                self._clients[service] = self._session.client(
+                    service, endpoint_url=self.endpoint,
+                    config=Config(retries={"total_max_attempts": 1}, max_pool_connections=32))
+            return self._clients[service]
+
+    def cloud(self, cluster_name: str) -> AwsCloud:
+        """The account as a cluster sees it; always the same object for one name."""
+        with self._lock:
+            if cluster_name not in self._clouds:
+                self._clouds[cluster_name] = AwsCloud(cluster_name, self._view)
+            return self._clouds[cluster_name]
+
+    def _reviewer(self, cluster_name: str) -> TokenReviewer | None:
+        cloud = self._clouds.get(cluster_name)
+        return cloud.bound if cloud else None
+
+    def _get_products(self, request: dict[str, Any]) -> dict[str, Any]:
+        return prices.get_products(self.prices, request)

@@ -1,0 +1,152 @@
+"""IAM policy documents: whom a trust policy lets in, and which actions an identity policy allows.
+
+Trust policies are evaluated with their conditions. Identity policies are evaluated by action alone: resources and
+conditions of Allow statements are taken as met, so a policy that is missing is found and one that is scoped too
+narrowly is not. Resource policies of queues are evaluated for the one question that an event rule asks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+Statement = Mapping[str, Any]
+_NOT_IMPLEMENTED = "the rehearsal does not evaluate the condition operator {}; write it with StringEquals or StringLike"
+
+
+def statements(document: str | Mapping[str, Any]) -> list[Statement]:
+    """The statements of a policy document, whether it holds one or a list."""
+    parsed = json.loads(document) if isinstance(document, str) else document
+    return _many(parsed.get("Statement", []))
+
+
+def trust_refusal(document: str | Mapping[str, Any], principal_type: str, principal: str, actions: Iterable[str],
+                  context: Mapping[str, str]) -> str:
+    """Why a trust policy does not let a principal do all of some actions; empty when it does.
+
+    Args:
+        document: The role's AssumeRolePolicyDocument.
+        principal_type: `Service`, `Federated` or `AWS`.
+        principal: For example `pods.eks.amazonaws.com`.
+        actions: For example `sts:AssumeRole`.
+        context: Condition keys of the request and their values; a key that is not in it has no value.
+    """
+    parts = statements(document)
+    for action in actions:
+        reasons: list[str] = []
+        allowed = False
+        for statement in parts:
+            if not _names(statement, action) or not _is_for(statement, principal_type, principal):
+                continue
+            failed = failed_condition(statement, context)
+            if failed:
+                reasons.append(failed)
+            elif statement.get("Effect") == "Deny":
+                return f"its trust policy denies {action} to {principal}"
+            else:
+                allowed = True
+        if not allowed:
+            if reasons:
+                return f"its trust policy allows {action} to {principal} only under a condition: {reasons[0]}"
+            return f"its trust policy does not allow {action} to {principal}"
+    return ""
+
+
+def allows_action(documents: Iterable[str | Mapping[str, Any]], action: str) -> bool:
+    """Whether some identity policy allows an action on anything and none denies it without a condition."""
+    allowed = False
+    for document in documents:
+        for statement in statements(document):
+            if not _names(statement, action):
+                continue
+            if statement.get("Effect") != "Deny":
+                allowed = True
+            elif not statement.get("Condition") and "*" in _many(statement.get("Resource", "*")):
+                return False
+    return allowed
+
+
+def allows_service(document: str | Mapping[str, Any], service: str, action: str, resource: str,
+                   context: Mapping[str, str]) -> bool:
+    """Whether a resource policy lets an AWS service do an action on the resource.
+
+    A Deny for everybody counts as well, unless its condition is not met: the service comes over TLS.
+    """
+    allowed = False
+    for statement in statements(document):
+        principal = statement.get("Principal")
+        everybody = principal == "*" or (isinstance(principal, Mapping) and "*" in _many(principal.get("AWS", [])))
+        if not _names(statement, action) or not (everybody or _is_for(statement, "Service", service)):
+            continue
+        if not any(fnmatchcase(resource, pattern) for pattern in _many(statement.get("Resource", "*"))):
+            continue
+        if failed_condition(statement, {"aws:SecureTransport": "true", **context}):
+            continue
+        if statement.get("Effect") == "Deny":
+            return False
+        allowed = True
+    return allowed
+
+
+def failed_condition(statement: Statement, context: Mapping[str, str]) -> str:
+    """The first condition of a statement that the request does not meet, in words; empty when it meets all."""
+    values = {key.lower(): value for key, value in context.items()}
+    for operator, wanted in statement.get("Condition", {}).items():
+        for key, patterns in wanted.items():
+            found = values.get(key.lower())
+            if not _holds(operator, found, [str(item) for item in _many(patterns)]):
+                shown = "absent" if found is None else repr(found)
+                return f"{operator} {key} {_many(patterns)}, and here it is {shown}"
+    return ""
+
+
+def _holds(operator: str, found: str | None, patterns: list[str]) -> bool:
+    name = re.sub(r"^(ForAnyValue|ForAllValues):", "", operator)
+    if name.endswith("IfExists"):
+        if found is None:
+            return True
+        name = name.removesuffix("IfExists")
+    if name == "Null":
+        return (found is None) == (patterns[0].lower() == "true")
+    negative = "Not" in name
+    base = name.replace("Not", "")
+    if base in ("StringEquals", "ArnEquals") and base == "StringEquals":
+        hit = found in patterns
+    elif base == "StringEqualsIgnoreCase":
+        hit = found is not None and found.lower() in [pattern.lower() for pattern in patterns]
+    elif base == "Bool":
+        hit = found is not None and found.lower() == patterns[0].lower()
+    elif base in ("StringLike", "ArnLike", "ArnEquals"):
+        hit = found is not None and any(fnmatchcase(found, pattern) for pattern in patterns)
+    else:
+        raise NotImplementedError(_NOT_IMPLEMENTED.format(operator))
+    return hit != negative
+
+
+def _names(statement: Statement, action: str) -> bool:
+    if "NotAction" in statement:
+        return not any(_action_matches(pattern, action) for pattern in _many(statement["NotAction"]))
+    return any(_action_matches(pattern, action) for pattern in _many(statement.get("Action", [])))
+
+
+def _action_matches(pattern: str, action: str) -> bool:
+    return fnmatchcase(action.lower(), pattern.lower())
+
+
+def _is_for(statement: Statement, principal_type: str, principal: str) -> bool:
+    named = statement.get("Principal")
+    return isinstance(named, Mapping) and principal in _many(named.get(principal_type, []))
+
+
+def _many(value: Any) -> list[Any]:
+    return list(_flat(value))
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        yield from value
+    else:
+        yield value

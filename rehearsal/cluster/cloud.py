@@ -1,0 +1,69 @@
+"""What a cluster needs to know of the cloud that it runs in.
+
+The clouds of `rehearsal.clouds` implement `Cloud`; nothing in `rehearsal.cluster` imports them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Machine:
+    """An instance as the kubelet on it would describe itself when it registers.
+
+    Attributes:
+        provider_id: `spec.providerID` of the node, for example `aws:///us-east-1a/i-0abc`.
+        node_name: Name of the Node object.
+        labels: Labels that the kubelet sets by itself (instance type, zone, region, architecture, os).
+        kubelet_version: For example `v1.36.3`.
+        refusal: Why the instance cannot join the cluster, for people to read; empty when it can.
+        capacity: Resources of the instance as quantities (`{"cpu": "2", "memory": "7910Mi", "pods": "110"}`). Needed
+            for nodes of managed groups; a NodeClaim carries its own.
+        allocatable: What the kubelet leaves of them for pods; all of it when empty.
+        internal_ip: The node's address inside its network, where it matters.
+    """
+
+    provider_id: str
+    node_name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    kubelet_version: str = ""
+    refusal: str = ""
+    capacity: Mapping[str, str] = field(default_factory=dict)
+    allocatable: Mapping[str, str] = field(default_factory=dict)
+    internal_ip: str = ""
+
+
+class ControllerIdentityError(Exception):
+    """The controller's pod would start without working cloud credentials; the text says why and the fix."""
+
+
+class Cloud(Protocol):
+    """The cloud as one cluster sees it."""
+
+    #: Name of the engine that is the production controller for this cloud, for example `karpenter-aws`.
+    controller_engine: str
+    #: Label selector of the group and kinds that prove its node class: `karpenter.k8s.aws`, for example.
+    node_class_group: str
+
+    def machine(self, provider_id: str) -> Machine | None:
+        """Describe the instance behind a provider ID; None when it does not exist or is terminated."""
+        ...
+
+    def controller_environment(self, namespace: str, service_account: str, annotations: Mapping[str, str],
+                               token_folder: Path) -> dict[str, str]:
+        """Environment that the cloud adds to a pod of this service account: endpoints, region, credentials.
+
+        Called each time that the controller starts, as admission is for each pod. It grants nothing that
+        the stack did not create: an identity that is missing is missing in the result too.
+
+        Args:
+            namespace: Namespace of the pod.
+            service_account: Name of its service account.
+            annotations: Annotations of the service account (IRSA's role ARN, for example).
+            token_folder: An existing folder in which projected service account tokens are put.
+        """
+        ...

@@ -1,0 +1,220 @@
+"""The rehearsed clusters: what a cloud's managed Kubernetes is to its customers.
+
+This is the face of the package. Processes are started by `servers`; nodes, Cilium and the controller are played by
+`registrar`, `cilium` and `controller`, which run as long as the cluster does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rehearsal.cluster import readiness, servers, tokens
+from rehearsal.cluster.cilium import Cilium
+from rehearsal.cluster.cloud import Cloud, Machine
+from rehearsal.cluster.controller import Controller
+from rehearsal.cluster.objects import ApiError, Objects
+from rehearsal.cluster.registrar import Registrar
+from rehearsal.cluster.releases import Releases
+from rehearsal.engines import EngineSet
+from rehearsal.folder import StackFolder
+from rehearsal.processes import Engines
+from rehearsal.timing import Timing
+
+
+class Cluster:
+    """One running control plane, with those who play its nodes.
+
+    Attributes:
+        name: Name of the cluster.
+        endpoint: `https://127.0.0.1:PORT`.
+        certificate_authority: PEM.
+        version: Minor version, for example `1.36`.
+        kubeconfig: The administrator's.
+        cloud: What decides who may join and which credentials there are.
+        objects: Client with administrator's rights, for any thread.
+        releases: Helm.
+        controller: The Karpenter controller.
+    """
+
+    def __init__(self, name: str, version: str, running: servers.Servers, folder: StackFolder, engines: Engines,
+                 engine_set: EngineSet, timing: Timing, cloud: Cloud) -> None:
+        self.name = name
+        self.endpoint = running.endpoint
+        self.certificate_authority = running.certificates.authority.read_bytes()
+        self.version = version
+        self.kubeconfig: Path = running.kubeconfig
+        self.cloud = cloud
+        self.objects: Objects = running.objects()
+        self.controller = Controller(folder, engines, engine_set, self.objects, cloud, self.endpoint,
+                                     self.certificate_authority)
+        self.releases = Releases(folder, engine_set, self.objects, self.kubeconfig, lambda: self.controller.problem)
+        self._authority = running.certificates.authority
+        self._token = running.certificates.administrator_token
+        self._registrar = Registrar(self.objects, cloud, timing)
+        self._cilium = Cilium(self.objects, self.endpoint, timing)
+
+    def client(self) -> Any:
+        """A new `kubernetes.client.ApiClient` with administrator's rights."""
+        from kubernetes import client  # half a second, which starting a cluster does not wait for
+
+        configuration = client.Configuration(host=self.endpoint)
+        configuration.ssl_ca_cert = str(self._authority)
+        configuration.api_key = {"authorization": f"Bearer {self._token}"}
+        return client.ApiClient(configuration)
+
+    def apply(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        """Server-side apply, in the order given.
+
+        Raises:
+            ApiError: The API server refused one of them.
+        """
+        for manifest in manifests:
+            self.objects.apply(manifest)
+
+    def delete(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        """Delete what `apply` made, the last first; what does not exist is passed over."""
+        for manifest in reversed(list(manifests)):
+            try:
+                path = self.objects.path_of(manifest)
+            except ApiError as error:
+                if error.status != 404:
+                    raise
+                continue
+            self.objects.delete(path)
+
+    def wait_available(self, kind: str, namespace: str, name: str, timeout: float) -> str:
+        """Wait on a watch until all pods of a Deployment or DaemonSet are available.
+
+        Returns:
+            Empty, or why it is not available: what lacks, and what scheduler and kubelet say of the pods.
+        """
+        return readiness.wait_available(self.objects, [(kind, namespace, name)], timeout, all_replicas=True)
+
+    def join(self, machines: Iterable[Machine], *, taints: Iterable[Mapping[str, str]] = (),
+             labels: Mapping[str, str] | None = None, timeout: float) -> list[str]:
+        """Register nodes of a managed node group and wait until they are Ready.
+
+        Returns:
+            Names of those that are not; a machine that may not join is one of them.
+
+        Raises:
+            ValueError: A machine does not say its capacity.
+        """
+        return self._registrar.join(machines, taints, labels or {}, timeout)
+
+    def remove_nodes(self, names: Iterable[str]) -> None:
+        """Remove nodes and what ran on them, at once: their machines have ended."""
+        self._registrar.remove(names)
+
+    def create_token(self, namespace: str, service_account: str, audience: str, seconds: int = 86400) -> str:
+        """TokenRequest; see `tokens.create_token`."""
+        return tokens.create_token(self.objects, namespace, service_account, audience, seconds)
+
+    def review_token(self, token: str, audience: str) -> str | None:
+        """TokenReview: `system:serviceaccount:<namespace>:<name>`, or None when the token is not good."""
+        return tokens.review_token(self.objects, token, audience)
+
+    # -- for Clusters
+
+    def start_players(self) -> None:
+        """Start those who play nodes, Cilium and the controller."""
+        self._registrar.start()
+        self._cilium.start()
+        self.controller.start()
+
+    def stop_players(self) -> None:
+        """Stop them, the controller's process included, and end all watches."""
+        self.controller.stop()
+        self._cilium.stop()
+        self._registrar.stop()
+        self.objects.close()
+
+
+class Clusters:
+    """The clusters of one daemon. One runs at a time: its engines carry fixed names.
+
+    Args:
+        folder: Folder of the stack.
+        engines: Keeps the processes.
+        engine_set: Has programs and charts.
+        timing: How long the simulated parts take.
+    """
+
+    def __init__(self, folder: StackFolder, engines: Engines, engine_set: EngineSet, timing: Timing) -> None:
+        self._folder = folder
+        self._engines = engines
+        self._engine_set = engine_set
+        self._timing = timing
+        self._cluster: Cluster | None = None
+        self._lock = threading.Lock()
+
+    def start(self, name: str, *, version: str, service_cidr: str, issuer: str, cloud: Cloud) -> Cluster:
+        """Start a cluster.
+
+        Args:
+            name: Its name.
+            version: The minor version that the cloud is asked for, for example `1.36`.
+            service_cidr: Range of the services' addresses.
+            issuer: Issuer of its service account tokens, as the cloud names it.
+            cloud: The cloud around it.
+
+        Raises:
+            ValueError: A cluster is running already, or the version is not that of the engines.
+            EngineCrashError: One of the processes ended.
+            TimeoutError: The API server was not ready in a minute.
+        """
+        with self._lock:
+            if self._cluster is not None:
+                raise ValueError(f"the cluster {self._cluster.name} is running, and a rehearsal has one at a time, so "
+                                 f"{name} cannot be created; put it into a stack of its own")
+            try:
+                running = servers.start(self._folder, self._engines, self._engine_set, name=name,
+                                        service_cidr=service_cidr, issuer=issuer)
+                cluster = Cluster(name, version, running, self._folder, self._engines, self._engine_set, self._timing,
+                                  cloud)
+                _check_version(cluster.objects, version)
+            except BaseException:
+                servers.stop(self._engines)
+                raise
+            cluster.start_players()
+            self._cluster = cluster
+            return cluster
+
+    def get(self, name: str) -> Cluster | None:
+        """The running cluster of that name."""
+        cluster = self._cluster
+        return cluster if cluster is not None and cluster.name == name else None
+
+    def by_endpoint(self, endpoint: str) -> Cluster | None:
+        """The running cluster with that endpoint."""
+        cluster = self._cluster
+        return cluster if cluster is not None and cluster.endpoint == endpoint.rstrip("/") else None
+
+    def stop(self, name: str) -> None:
+        """Stop a cluster; nothing happens when it does not run."""
+        with self._lock:
+            cluster = self.get(name)
+            if cluster is None:
+                return
+            cluster.stop_players()
+            servers.stop(self._engines)
+            self._cluster = None
+            # The endpoint may soon be somebody else's; the keys in it open nothing any more.
+            cluster.kubeconfig.unlink(missing_ok=True)
+
+    def stop_all(self) -> None:
+        """Stop the cluster that runs, if one does."""
+        cluster = self._cluster
+        if cluster is not None:
+            self.stop(cluster.name)
+
+
+def _check_version(objects: Objects, version: str) -> None:
+    found = objects.request("GET", "/version")
+    running = f"{found['major']}.{found['minor']}"
+    if running != version:
+        raise ValueError(f"the cluster is to have Kubernetes {version}, but the rehearsal's engines are {running}, so "
+                         f"something else would be rehearsed; ask for {running}, or rehearse a copy that does")

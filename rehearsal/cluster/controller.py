@@ -1,0 +1,247 @@
+"""Runs the production Karpenter controller for the pods of its chart.
+
+The process is what the containers of those pods would be: it starts when one of them has a node, with the
+environment and the arguments of its live manifest and its service account's own token; it is restarted when the pod
+template changes and stopped when the last pod goes. The pods turn Ready when the process answers /readyz, so helm,
+`kubectl rollout status` and `kubectl scale` mean here what they mean in a cloud. Several replicas share one process:
+only the leader would work anyway.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import os
+import shutil
+import threading
+from collections.abc import Mapping
+
+import urllib3
+
+from rehearsal.cluster.certificates import write_kubeconfig
+from rehearsal.cluster.cilium import READY_ANNOTATION
+from rehearsal.cluster.cloud import Cloud, ControllerIdentityError
+from rehearsal.cluster.container import ContainerConfigError, arguments, environment
+from rehearsal.cluster.feed import Event, Feed
+from rehearsal.cluster.objects import ApiError, Object, Objects, warn
+from rehearsal.cluster.servers import free_ports
+from rehearsal.cluster.tokens import create_token
+from rehearsal.engines import EngineSet
+from rehearsal.folder import StackFolder
+from rehearsal.processes import Engine, EngineCrashError, Engines, wait_until
+
+#: The chart's pods.
+LABEL = "app.kubernetes.io/name=karpenter"
+
+_TIMEOUT = 60.0
+# How often the process is looked at while it runs: a process offers no event that several could wait for.
+_SECONDS_BETWEEN_LOOKS = 0.5
+_HASH = "pod-template-hash"
+_LEASE = "karpenter-leader-election"
+_LOG = logging.getLogger(__name__)
+
+
+class Controller:
+    """The controller of one cluster.
+
+    Attributes:
+        problem: Why the controller does not run although its pods should; empty when all is well.
+        metrics_url: Where the running process serves its metrics, or None.
+    """
+
+    def __init__(self, folder: StackFolder, engines: Engines, engine_set: EngineSet, objects: Objects, cloud: Cloud,
+                 endpoint: str, authority: bytes) -> None:
+        self.problem = ""
+        self.metrics_url: str | None = None
+        self._folder = folder.root / "controller"
+        self._engines = engines
+        self._program = engine_set.program(cloud.controller_engine)
+        self._objects = objects
+        self._cloud = cloud
+        self._endpoint = endpoint
+        self._authority = authority
+        self._feed = Feed(objects)
+        self._pods: dict[str, Object] = {}
+        self._template = ""
+        self._namespace = ""
+        self._engine: Engine | None = None
+        self._ready: set[str] = set()
+        self._failed: set[str] = set()
+        # A stop may come while a start is under way: the one waits for the other.
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    def start(self) -> None:
+        """Begin to watch the pods; returns at once."""
+        self._feed.watch("pods", "/api/v1/pods", labels=LABEL)
+        self._feed.run(self._handle, "controller")
+
+    def stop(self) -> None:
+        """End, and stop the process."""
+        self._stopped = True
+        self._feed.close()
+        self._end()
+
+    def _handle(self, event: Event) -> None:
+        if event.source == "pods":
+            uid = event.object["metadata"]["uid"]
+            if event.type == "DELETED":
+                self._pods.pop(uid, None)
+                self._ready.discard(uid)
+            else:
+                self._pods[uid] = event.object
+            self._follow()
+        elif event.source == "look":
+            self._look(event.object["pid"])
+
+    def _follow(self) -> None:
+        """Bring the process in line with the pods."""
+        placed = [pod for pod in self._pods.values()
+                  if pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]]
+        if not placed:
+            if not self._pods or self._engine is not None:
+                self._template = ""
+                self.problem = ""
+                self._end()
+            return
+        newest = max(placed, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
+        template = _template(newest)
+        # A pod that is new since the process failed is another try, as it is with a kubelet.
+        again = self.problem and newest["metadata"]["uid"] not in self._failed
+        if template != self._template or again:
+            self._template = template
+            self._end()
+            self.problem = self._begin(newest)
+            if self.problem:
+                self._failed = set(self._pods)
+                warn(self._objects, newest, "kubelet", "BackOff", self.problem)
+        if self._engine is not None:
+            self._tell_ready([pod for pod in placed if _template(pod) == template])
+
+    def _begin(self, pod: Object) -> str:
+        """Start the process as a pod's container and wait until it is ready; why that failed, or empty."""
+        try:
+            with self._lock:
+                if self._stopped:
+                    return ""
+                port, variables, command = self._prepare(pod)
+                engine = self._engines.start(self._cloud.controller_engine, command, environment=variables)
+                self._engine = engine
+            wait_until(lambda: self._stopped or _ready(port), "the Karpenter controller", _TIMEOUT, engines=[engine])
+        except (ContainerConfigError, ControllerIdentityError, ApiError) as error:
+            return f"the Karpenter controller cannot start: {error}"
+        except (EngineCrashError, TimeoutError) as error:
+            self._end()
+            return str(error)
+        _LOG.info("the Karpenter controller runs (pid %d) for pod %s", engine.pid, pod["metadata"]["name"])
+        self._feed.after(_SECONDS_BETWEEN_LOOKS, "look", {"pid": engine.pid})
+        return ""
+
+    def _prepare(self, pod: Object) -> tuple[int, dict[str, str], list[str]]:
+        """The port of its health probes, the environment and the command of the process."""
+        metadata, spec = pod["metadata"], pod["spec"]
+        namespace, account_name = metadata["namespace"], spec.get("serviceAccountName", "default")
+        container = spec["containers"][0]
+        self._namespace = namespace
+        node = self._objects.get(f"/api/v1/nodes/{spec['nodeName']}") or {}
+        declared = environment(pod, container, node.get("status", {}).get("allocatable", {}),
+                               lambda kind, name: self._data(namespace, kind, name))
+        account = self._objects.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account_name}")
+        if account is None:
+            raise ContainerConfigError(f"service account {namespace}/{account_name} not found")
+        shutil.rmtree(self._folder, ignore_errors=True)
+        tokens = self._folder / "tokens"
+        tokens.mkdir(parents=True, mode=0o700)
+        cloud = self._cloud.controller_environment(namespace, account_name, account["metadata"].get("annotations", {}),
+                                                   tokens)
+        own = self._folder / "token"
+        own.touch(mode=0o600)
+        own.write_text(create_token(self._objects, namespace, account_name))
+        kubeconfig = write_kubeconfig(self._folder / "kubeconfig", "rehearsal", self._endpoint, self._authority,
+                                      token_file=own)
+        metrics, health = free_ports(2)
+        self.metrics_url = f"http://127.0.0.1:{metrics}/metrics"
+        variables = {
+            **{key: os.environ[key] for key in ("PATH", "TMPDIR") if key in os.environ}, "HOME": str(self._folder),
+            # What a container declares goes before what admission adds.
+            **cloud, **declared,
+            # What is different because it is a process and not a container on a node of its own:
+            "KUBECONFIG": str(kubeconfig), "LEADER_ELECTION_NAME": _LEASE,
+            "LEADER_ELECTION_NAMESPACE": namespace, "METRICS_PORT": str(metrics),
+            "HEALTH_PROBE_PORT": str(health), "GOGC": "50"}
+        return health, variables, [str(self._program), *arguments(container, declared)]
+
+    def _data(self, namespace: str, kind: str, name: str) -> Mapping[str, str] | None:
+        found = self._objects.get(self._objects.path("v1", kind, namespace, name))
+        if found is None:
+            return None
+        data: Mapping[str, str] = found.get("data", {})
+        if kind == "Secret":
+            return {key: base64.b64decode(value).decode() for key, value in data.items()}
+        return data
+
+    def _tell_ready(self, pods: list[Object]) -> None:
+        for pod in pods:
+            if pod["metadata"]["uid"] not in self._ready and self._annotate(pod, "true"):
+                self._ready.add(pod["metadata"]["uid"])
+
+    def _annotate(self, pod: Object, value: str) -> bool:
+        metadata = pod["metadata"]
+        try:
+            self._objects.patch(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}",
+                                {"metadata": {"annotations": {READY_ANNOTATION: value}}})
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return False
+        return True
+
+    def _look(self, pid: int) -> None:
+        """Notice that the process has ended by itself: its pods are not ready then, as in a crash loop."""
+        engine = self._engine
+        if engine is None or engine.pid != pid:
+            return
+        try:
+            engine.check()
+        except EngineCrashError as error:
+            self.problem = str(error)
+            self._failed = set(self._pods)
+            self.metrics_url = None
+            self._engine = None
+            for uid in self._ready & self._pods.keys():
+                if self._annotate(self._pods[uid], "false"):
+                    warn(self._objects, self._pods[uid], "kubelet", "BackOff", self.problem)
+            self._ready.clear()
+            return
+        self._feed.after(_SECONDS_BETWEEN_LOOKS, "look", {"pid": pid})
+
+    def _end(self) -> None:
+        with self._lock:
+            running = self._engine is not None
+            self._engine = None
+            self.metrics_url = None
+            self._engines.stop(self._cloud.controller_engine)
+        if running and not self._stopped:
+            self._release_lease()
+
+    def _release_lease(self) -> None:
+        # Karpenter ends on SIGTERM without giving up its lease, and its successor would wait for 15 s. A rehearsal
+        # does not: nothing is learnt from that.
+        try:
+            self._objects.patch(f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{_LEASE}",
+                                {"spec": {"holderIdentity": ""}})
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+
+def _template(pod: Object) -> str:
+    """Tells pods of one template from those of another; a pod that no Deployment made is a template of its own."""
+    return str(pod["metadata"].get("labels", {}).get(_HASH, pod["metadata"]["uid"]))
+
+
+def _ready(port: int) -> bool:
+    try:
+        return urllib3.request("GET", f"http://127.0.0.1:{port}/readyz", retries=False, timeout=2.0).status == 200
+    except urllib3.exceptions.HTTPError:
+        return False

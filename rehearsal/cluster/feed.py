@@ -1,0 +1,125 @@
+"""One queue of events from several watches and timers, for a stand-in that handles them one after the other.
+
+It knows no kinds and decides nothing. Every stand-in (registrar, Cilium, controller) is one thread that reads one
+feed, so that none of them needs locks.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from rehearsal.cluster.objects import ApiError, Object, Objects
+from rehearsal.cluster.watch import Watch
+
+_NOT_YET = 429
+_SECONDS_BETWEEN_TRIES = 0.2
+_LOG = logging.getLogger(__name__)
+
+#: Type of an event that says that a watched kind is no longer served; its object is empty.
+UNSERVED = "UNSERVED"
+#: Type of an event that a timer gives.
+TIMER = "TIMER"
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened.
+
+    Attributes:
+        source: Name that `Feed.watch` or `Feed.after` was given.
+        type: ADDED, MODIFIED, DELETED, UNSERVED or TIMER.
+        object: The Kubernetes object, or what the timer was given.
+    """
+
+    source: str
+    type: str
+    object: Object = field(default_factory=dict)
+
+
+class Feed:
+    """A queue of events. `watch` and `after` may be called at any time, also by the reader itself."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._queue: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._timers: list[tuple[float, int, Event]] = []
+        self._order = itertools.count()
+        self._watches: dict[str, Watch] = {}
+        self._closed = False
+
+    def watch(self, source: str, path: str, *, labels: str = "", fields: str = "") -> None:
+        """Add a watch; one that has the same name is ended first."""
+        self.unwatch(source)
+        watch = self._watches[source] = self._objects.watch(path, labels=labels, fields=fields)
+        threading.Thread(target=self._pump, args=(source, watch), name=f"watch {source}", daemon=True).start()
+
+    def unwatch(self, source: str) -> None:
+        """End a watch; what it has already put in the queue still comes."""
+        watch = self._watches.pop(source, None)
+        if watch:
+            watch.close()
+
+    def after(self, seconds: float, source: str, what: Object | None = None) -> None:
+        """Give a TIMER event later. For the reader's thread only."""
+        heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._order), Event(source, TIMER, what or {})))
+
+    def next(self, timeout: float | None = None) -> Event | None:
+        """The next event; None when the feed was closed or `timeout` seconds are over."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not self._closed:
+            now = time.monotonic()
+            if self._timers and self._timers[0][0] <= now:
+                return heapq.heappop(self._timers)[2]
+            ends = [end for end in (deadline, self._timers[0][0] if self._timers else None) if end is not None]
+            try:
+                return self._queue.get(timeout=max(0.0, min(ends) - now) if ends else None)
+            except queue.Empty:
+                if deadline is not None and time.monotonic() >= deadline:
+                    return None
+        return None
+
+    def run(self, handle: Callable[[Event], None], name: str) -> threading.Thread:
+        """Handle all events in a thread of their own until the feed is closed.
+
+        A handler that raises is logged and the next event is handled: one bad object must not end a stand-in.
+        """
+        def loop() -> None:
+            while (event := self.next()) is not None:
+                try:
+                    handle(event)
+                except Exception:
+                    if self._closed or self._objects.closed.is_set():
+                        return
+                    _LOG.exception("%s: handling %s of %s failed", name, event.type, event.source)
+        thread = threading.Thread(target=loop, name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def close(self) -> None:
+        """End all watches and the reader."""
+        self._closed = True
+        for source in list(self._watches):
+            self.unwatch(source)
+        self._queue.put(None)
+
+    def _pump(self, source: str, watch: Watch) -> None:
+        while True:
+            try:
+                for kind, item in watch:
+                    self._queue.put(Event(source, kind, item))
+                return
+            except ApiError as error:
+                if error.status == 404:
+                    self._queue.put(Event(source, UNSERVED))
+                    return
+                # 429 is how the API server says that a new kind is about to be served.
+                _LOG.log(logging.DEBUG if error.status == _NOT_YET else logging.WARNING, "watch %s: %s", source, error)
+                if self._objects.closed.wait(_SECONDS_BETWEEN_TRIES):
+                    return

@@ -1,0 +1,152 @@
+"""Helm releases on one cluster, by the real Helm.
+
+Helm renders, installs and keeps the history; the wait for the workloads is ours, on a watch, because it can say
+which pods are missing and why. What a release sets off (nodes that get ready, the Karpenter controller) is done by
+those who watch its pods.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rehearsal.cluster.charts import Chart
+from rehearsal.cluster.objects import Object, Objects
+from rehearsal.cluster.readiness import KINDS, labels_selector, wait_available, wait_gone
+from rehearsal.engines import EngineSet
+from rehearsal.folder import StackFolder
+
+_HELM_TIMEOUT = 300.0
+_GONE_TIMEOUT = 120.0
+
+
+class ReleaseError(RuntimeError):
+    """A release failed; the text is Helm's, or says which pods are missing and why."""
+
+
+class Releases:
+    """The releases of one cluster.
+
+    Args:
+        folder: Helm keeps its own files there.
+        engines: Has Helm.
+        objects: Client of the cluster.
+        kubeconfig: The administrator's.
+        problem: Why the Karpenter controller does not run; ends a wait early.
+    """
+
+    def __init__(self, folder: StackFolder, engines: EngineSet, objects: Objects, kubeconfig: Path,
+                 problem: Callable[[], str]) -> None:
+        self._home = folder.root / "helm"
+        self._helm = engines.program("helm")
+        self._objects = objects
+        self._kubeconfig = kubeconfig
+        self._problem = problem
+
+    def install(self, name: str, namespace: str, chart: Chart, values: Mapping[str, Any], *, skip_await: bool = False,
+                timeout: float = _HELM_TIMEOUT, skip_crds: bool = False, create_namespace: bool = False) -> None:
+        """Install a chart, or upgrade its release if there is one.
+
+        Args:
+            name: Name of the release.
+            namespace: Its namespace.
+            chart: The chart.
+            values: Its values.
+            skip_await: Whether to return before its workloads are available.
+            timeout: Seconds.
+            skip_crds: Whether to leave out the chart's `crds/`.
+            create_namespace: Whether to create the namespace.
+
+        Raises:
+            ReleaseError: Helm refused, or the workloads were not available in time.
+        """
+        options = [*(["--skip-crds"] if skip_crds else []), *(["--create-namespace"] if create_namespace else [])]
+        self._upgrade(["--install", *options], name, namespace, chart, values, skip_await=skip_await, timeout=timeout)
+
+    def upgrade(self, name: str, namespace: str, chart: Chart, values: Mapping[str, Any], *, skip_await: bool = False,
+                timeout: float = _HELM_TIMEOUT) -> None:
+        """Upgrade a release; arguments and errors as for `install`. Values that are not given go back to defaults."""
+        self._upgrade([], name, namespace, chart, values, skip_await=skip_await, timeout=timeout)
+
+    def uninstall(self, name: str, namespace: str, *, timeout: float = _GONE_TIMEOUT) -> None:
+        """Uninstall a release and wait until its pods and resource definitions are gone; nothing if there is none.
+
+        Raises:
+            ReleaseError: Helm refused, or something did not go.
+        """
+        if self.status(name, namespace) is None:
+            return
+        manifests = _parse(self._run("get", "manifest", name, "--namespace", namespace))
+        self._run("uninstall", name, "--namespace", namespace)
+        left = []
+        for manifest in manifests:
+            selector = manifest.get("spec", {}).get("selector", {})
+            if manifest["kind"] in KINDS and "matchLabels" in selector:
+                path = self._objects.path("v1", "Pod", manifest["metadata"].get("namespace", namespace))
+                left += wait_gone(self._objects, path, timeout, labels=labels_selector(selector["matchLabels"]))
+        definitions = [each["metadata"]["name"] for each in manifests if each["kind"] == "CustomResourceDefinition"]
+        if definitions:
+            path = self._objects.path(KINDS["CustomResourceDefinition"], "CustomResourceDefinition")
+            left += wait_gone(self._objects, path, timeout, names=definitions)
+        if left:
+            raise ReleaseError(f"release {namespace}/{name} is uninstalled, but after {timeout:g} s there are still: "
+                               f"{', '.join(left)}; look for objects whose finalizers nobody lifts any more")
+
+    def status(self, name: str, namespace: str) -> dict[str, Any] | None:
+        """What Helm knows of a release, in the shape of pulumi-kubernetes' ReleaseStatus; None when there is none."""
+        try:
+            found = json.loads(self._run("list", "--namespace", namespace, "--all", "--filter", f"^{name}$",
+                                         "--output", "json"))
+        except ReleaseError as error:
+            if "not found" in str(error):
+                return None
+            raise
+        if not found:
+            return None
+        release = found[0]
+        chart, _, version = str(release["chart"]).rpartition("-")
+        return {"appVersion": release["app_version"], "chart": chart, "name": release["name"],
+                "namespace": release["namespace"], "revision": int(release["revision"]), "status": release["status"],
+                "version": version}
+
+    def _upgrade(self, options: list[str], name: str, namespace: str, chart: Chart, values: Mapping[str, Any], *,
+                 skip_await: bool, timeout: float) -> None:
+        if chart.name == "karpenter" and values.get("nameOverride"):
+            raise ReleaseError(f"nameOverride={values['nameOverride']!r} would hide the controller's pods from the "
+                               "rehearsal, which finds them by the chart's own name; use fullnameOverride")
+        answer = json.loads(self._run(
+            "upgrade", name, str(chart.folder), "--namespace", namespace, "--reset-values", "--values", "-",
+            "--output", "json", "--timeout", f"{timeout:g}s", *options, text=yaml.safe_dump(dict(values))))
+        if skip_await:
+            return
+        workloads = [(manifest["kind"], manifest["metadata"].get("namespace", namespace), manifest["metadata"]["name"])
+                     for manifest in _parse(answer["manifest"]) if manifest["kind"] in KINDS]
+        reason = wait_available(self._objects, workloads, timeout, all_replicas=False, problem=self._problem)
+        if reason:
+            raise ReleaseError(f"release {namespace}/{name} ({chart.name} {chart.version}) is not available: {reason}")
+
+    def _run(self, *arguments: str, text: str = "") -> str:
+        """Run Helm. Values come by its standard input: they may be secret."""
+        variables = {
+            **{key: os.environ[key] for key in ("PATH", "TMPDIR") if key in os.environ}, "HOME": str(self._home),
+            "KUBECONFIG": str(self._kubeconfig), "HELM_CACHE_HOME": str(self._home / "cache"),
+            "HELM_CONFIG_HOME": str(self._home / "config"), "HELM_DATA_HOME": str(self._home / "data"),
+            "HELM_QPS": "200", "HELM_BURST_LIMIT": "300"}
+        try:
+            result = subprocess.run([self._helm, *arguments], input=text, capture_output=True, text=True, env=variables,
+                                    timeout=_HELM_TIMEOUT + 60, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise ReleaseError(f"`helm {arguments[0]}` did not end within {error.timeout:g} s") from error
+        if result.returncode:
+            raise ReleaseError(result.stderr.strip().removeprefix("Error: ") or f"`helm {arguments[0]}` failed")
+        return result.stdout
+
+
+def _parse(manifest: str) -> list[Object]:
+    return [each for each in yaml.load_all(manifest, yaml.CSafeLoader) if each]

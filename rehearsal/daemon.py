@@ -1,0 +1,139 @@
+"""The daemon of one rehearsed stack, seen from outside: start it, find it, stop it.
+
+What runs inside is `rehearsal.serve`. The two share one file, `daemon.json` in the state folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import psutil
+
+from rehearsal.engines import EngineSet
+from rehearsal.folder import StackFolder
+from rehearsal.processes import crash_text, stop_recorded
+from rehearsal.stack_file import StackFile
+
+_START_TIMEOUT = 60.0
+_STOP_TIMEOUT = 30.0
+
+
+class DaemonError(Exception):
+    """The daemon is not there or did not start; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class DaemonInfo:
+    """What a daemon tells about itself.
+
+    Attributes:
+        pid: Process id.
+        started: Time of its start, in seconds since the epoch: a pid alone can be given away again.
+        cloud: The cloud that it plays.
+        region: The region of the simulated account.
+        ready: Whether its providers listen.
+        providers: Name of the Pulumi package -> port of its provider on loopback.
+        variables: More variables for commands on the stack: endpoints of the simulated cloud, metrics.
+        crashes: What is known of engines that ended by themselves.
+    """
+
+    pid: int
+    started: float
+    cloud: str
+    region: str
+    ready: bool = False
+    providers: dict[str, int] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+    crashes: list[str] = field(default_factory=list)
+
+    def write(self, folder: StackFolder) -> DaemonInfo:
+        """Publish it: readers see the old or the new file, never half of one."""
+        partial = folder.run_file.with_suffix(".partial")
+        partial.write_text(json.dumps(asdict(self), indent=2))
+        partial.chmod(0o600)
+        partial.rename(folder.run_file)
+        return self
+
+    @property
+    def alive(self) -> bool:
+        """Whether that very process still runs."""
+        try:
+            process = psutil.Process(self.pid)
+            return abs(process.create_time() - self.started) < 1.0 and process.status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
+
+
+def read(folder: StackFolder) -> DaemonInfo | None:
+    """What the stack's daemon said last, whether it lives or not."""
+    try:
+        return DaemonInfo(**json.loads(folder.run_file.read_text()))
+    except FileNotFoundError:
+        return None
+
+
+def running(folder: StackFolder) -> DaemonInfo | None:
+    """The stack's daemon if it is alive and ready."""
+    info = read(folder)
+    return info if info and info.ready and info.alive else None
+
+
+def require(folder: StackFolder) -> DaemonInfo:
+    """Like `running`, but a daemon that is not there is an error.
+
+    Raises:
+        DaemonError: It is not running.
+    """
+    info = running(folder)
+    if not info:
+        raise DaemonError(f"{folder.stack} is not up; start it with: python -m rehearsal up {folder.stack}")
+    return info
+
+
+def start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> DaemonInfo:
+    """Start the daemon and wait until its providers listen.
+
+    Raises:
+        DaemonError: It ended or did not get ready in a minute; the text has its last log lines.
+    """
+    log = folder.logs / "daemon.log"
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rehearsal.serve", folder.stack, folder.root, stack_file.path, engines.root],
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+            cwd=Path(__file__).resolve().parent.parent, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    # Written at once, so that a Ctrl-C from here on finds the process to stop.
+    DaemonInfo(process.pid, psutil.Process(process.pid).create_time(), stack_file.cloud, stack_file.region).write(folder)
+    deadline = time.monotonic() + _START_TIMEOUT
+    while True:
+        if (code := process.poll()) is not None:
+            raise DaemonError(crash_text("the rehearsal's daemon", code, log))
+        info = running(folder)
+        if info:
+            return info
+        if time.monotonic() > deadline:
+            raise DaemonError(f"the rehearsal's daemon was not ready after {_START_TIMEOUT:g} s; see {log}")
+        time.sleep(0.02)
+
+
+def stop(folder: StackFolder) -> list[str]:
+    """Stop the daemon and whatever it left behind; names of the engines that it had left."""
+    info = read(folder)
+    if info and info.alive:
+        process = psutil.Process(info.pid)
+        process.terminate()
+        try:
+            process.wait(_STOP_TIMEOUT)
+        except psutil.TimeoutExpired:
+            process.kill()
+            process.wait(5)
+    left = stop_recorded(folder)
+    if info and folder.run_file.exists():
+        replace(info, ready=False).write(folder)  # keeps the crashes for people to read
+    return left

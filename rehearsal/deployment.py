@@ -1,0 +1,123 @@
+"""Runs Pulumi and Ansible on a rehearsed stack: the environment of their commands, and the commands.
+
+The program learns nothing of the rehearsal: providers, backend and kubeconfig reach it from outside, by the
+environment that `environment` returns.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rehearsal.daemon import DaemonInfo
+from rehearsal.engines import EngineSet
+from rehearsal.folder import StackFolder
+from rehearsal.stack_file import StackFile
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+class CommandError(Exception):
+    """A command of the rehearsal failed; its own output has said why."""
+
+
+def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> dict[str, str]:
+    """The variables that point pulumi, kubectl, ansible-playbook and AWS clients at one rehearsed stack."""
+    path = [str(Path(sys.executable).parent), str(engines.root / "bin"), *os.environ.get("PATH", "").split(os.pathsep)]
+    if engines.program("pulumi").parent != engines.root / "bin":
+        path.insert(0, str(engines.program("pulumi").parent))
+    found = {
+        "PATH": os.pathsep.join(dict.fromkeys(path)),
+        "PULUMI_HOME": str(folder.pulumi / "home"),
+        "PULUMI_BACKEND_URL": f"file://{folder.pulumi / 'state'}",
+        # Guards the simulated account's state alone, which lives and dies with this folder.
+        "PULUMI_CONFIG_PASSPHRASE": "rehearsal",
+        "PULUMI_STACK": folder.stack,
+        "PULUMI_OPTION_CONFIG_FILE": str(folder.stack_configuration),
+        "PULUMI_DEBUG_PROVIDERS": ",".join(f"{name}:{port}" for name, port in info.providers.items()),
+        "PULUMI_SKIP_UPDATE_CHECK": "1",
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "1",
+        "KARPSTACK_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH", "")])),
+        "PYTHONDONTWRITEBYTECODE": os.environ.get("PYTHONDONTWRITEBYTECODE", ""),
+        "KUBECONFIG": str(folder.kubeconfig),
+        "K8S_AUTH_KUBECONFIG": str(folder.kubeconfig),
+        "ANSIBLE_HOME": str(folder.root / "ansible"),
+        "ANSIBLE_LOCAL_TEMP": str(folder.root / "ansible" / "tmp"),
+        "ANSIBLE_CONFIG": str(PROJECT / "playbooks" / "ansible.cfg"),
+        "HELM_CACHE_HOME": str(folder.root / "helm" / "cache"),
+        "HELM_CONFIG_HOME": str(folder.root / "helm" / "config"),
+        "HELM_DATA_HOME": str(folder.root / "helm" / "data"),
+        **info.variables,
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+class Deployment:
+    """Pulumi's and Ansible's commands on one rehearsed stack."""
+
+    def __init__(self, folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> None:
+        self._folder = folder
+        self._pulumi = engines.program("pulumi")
+        self._environment = {**os.environ, **environment(folder, engines, info)}
+
+    def up(self, stack_file: StackFile) -> None:
+        """Create or update the stack, judged by the policy pack.
+
+        Raises:
+            CommandError: Pulumi or a policy refused.
+        """
+        backend = self._folder.pulumi / "state"
+        backend.mkdir(parents=True, exist_ok=True)
+        stack_file.copy_to(self._folder.stack_configuration)
+        if not self._run_quietly("stack", "select", self._folder.stack):
+            self._run("stack", "init", self._folder.stack, "--no-select")
+        self._run("up", "--yes", "--skip-preview", "--suppress-outputs", "--policy-pack", str(PROJECT / "policies"))
+
+    def destroy(self) -> None:
+        """Destroy everything that the stack created.
+
+        Raises:
+            CommandError: Something could not be deleted.
+        """
+        self._run("destroy", "--yes", "--skip-preview", "--suppress-outputs")
+
+    def play(self, playbook: Path, variables: Mapping[str, str], *more: str) -> int:
+        """Run a playbook and return its exit code."""
+        pairs = [argument for key, value in variables.items() for argument in ("-e", f"{key}={value}")]
+        ansible = Path(sys.executable).parent / "ansible-playbook"
+        return _call([str(ansible), str(playbook), *pairs, *more], self._environment)
+
+    def _run(self, *arguments: str) -> None:
+        code = _call([str(self._pulumi), *arguments, "--non-interactive", "--color", _colour()], self._environment)
+        if code:
+            raise CommandError(f"`pulumi {' '.join(arguments)}` failed (exit code {code})")
+
+    def _run_quietly(self, *arguments: str) -> bool:
+        return subprocess.run([str(self._pulumi), *arguments, "--non-interactive"], cwd=PROJECT, env=self._environment,
+                              capture_output=True, check=False).returncode == 0
+
+
+def _colour() -> str:
+    return "always" if sys.stdout.isatty() and "NO_COLOR" not in os.environ else "never"
+
+
+def _call(command: Sequence[str], variables: Mapping[str, str]) -> int:
+    """Run a command on our terminal. A Ctrl-C reaches it too: wait for its orderly end, then pass the interrupt on."""
+    process = subprocess.Popen(command, cwd=PROJECT, env=dict(variables), stdin=subprocess.DEVNULL)
+    interrupted = False
+    while True:
+        try:
+            code = process.wait()
+            break
+        except KeyboardInterrupt:
+            if interrupted:
+                process.kill()
+            interrupted = True
+    if interrupted or code == -signal.SIGINT:
+        raise KeyboardInterrupt
+    return code

@@ -1,0 +1,202 @@
+"""Child processes of a rehearsal: start, watch, stop.
+
+Each child writes to `logs/<name>.log` and is recorded (pid and start time) in `processes/<name>.json`, so that
+a later command can stop what a killed daemon left. Processes are stopped by recorded pid, never by name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from rehearsal.folder import StackFolder
+
+_LAST_LINES = 15
+
+
+class EngineCrashError(RuntimeError):
+    """An engine ended by itself; the text names it and shows the last lines of its log."""
+
+
+@dataclass(frozen=True)
+class _Record:
+    name: str
+    pid: int
+    started: float
+
+    def process(self) -> psutil.Process | None:
+        """The process if it still runs; a pid that was given to another program since is not it."""
+        try:
+            process = psutil.Process(self.pid)
+            same = abs(process.create_time() - self.started) < 1.0
+            return process if same and process.status() != psutil.STATUS_ZOMBIE else None
+        except psutil.NoSuchProcess:
+            return None
+
+
+class Engine:
+    """A running child process."""
+
+    def __init__(self, name: str, popen: subprocess.Popen[bytes], log: Path, record: Path) -> None:
+        self.name = name
+        self.log = log
+        self._popen = popen
+        self._record = record
+        self._stopping = False
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._popen.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the process is alive."""
+        return self._popen.poll() is None
+
+    def check(self) -> None:
+        """Raise `EngineCrashError` when the engine has ended by itself."""
+        code = self._popen.poll()
+        if code is not None and not self._stopping:
+            raise EngineCrashError(crash_text(self.name, code, self.log))
+
+    def stop(self, grace: float = 5.0) -> None:
+        """SIGTERM, then SIGKILL after `grace` seconds; safe to call twice."""
+        self._stopping = True
+        if self.running:
+            self._popen.terminate()
+            try:
+                self._popen.wait(grace)
+            except subprocess.TimeoutExpired:
+                self._popen.kill()
+                self._popen.wait()
+        self._record.unlink(missing_ok=True)
+
+
+class Engines:
+    """The children of one daemon, in the order in which they were started."""
+
+    def __init__(self, folder: StackFolder, on_crash: Callable[[str], None] | None = None) -> None:
+        self._folder = folder
+        self._on_crash = on_crash
+        self._engines: dict[str, Engine] = {}
+        self._lock = threading.Lock()
+
+    def start(self, name: str, command: Sequence[str | os.PathLike[str]], *,
+              environment: Mapping[str, str] | None = None, cwd: Path | None = None) -> Engine:
+        """Start a child under a unique name.
+
+        Args:
+            name: Names the engine in logs, records and messages.
+            command: Program and arguments.
+            environment: The whole environment of the child; by default no more than PATH and HOME.
+            cwd: Working folder; the state folder by default.
+
+        Raises:
+            ValueError: An engine of that name is running.
+        """
+        with self._lock:
+            if name in self._engines and self._engines[name].running:
+                raise ValueError(f"the engine {name} is running already (pid {self._engines[name].pid})")
+            log = self._folder.logs / f"{name}.log"
+            record = self._folder.processes / f"{name}.json"
+            keep = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR") if key in os.environ}
+            with log.open("ab") as output:
+                # A session of its own: a Ctrl-C in the terminal reaches the daemon alone, which stops in order.
+                popen = subprocess.Popen(
+                    [os.fspath(part) for part in command], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                    env=dict(keep if environment is None else environment), cwd=cwd or self._folder.root,
+                    start_new_session=True)
+            record.write_text(json.dumps({"name": name, "pid": popen.pid,
+                                          "started": psutil.Process(popen.pid).create_time()}))
+            engine = Engine(name, popen, log, record)
+            self._engines[name] = engine
+        threading.Thread(target=self._watch, args=(engine, popen), name=f"watch-{name}", daemon=True).start()
+        return engine
+
+    def get(self, name: str) -> Engine | None:
+        """The engine of that name, running or not."""
+        return self._engines.get(name)
+
+    def stop(self, name: str, grace: float = 5.0) -> None:
+        """Stop one engine; nothing happens when there is none."""
+        with self._lock:
+            engine = self._engines.pop(name, None)
+        if engine:
+            engine.stop(grace)
+
+    def stop_all(self) -> None:
+        """Stop every engine, the last started first."""
+        for name in reversed(list(self._engines)):
+            self.stop(name)
+
+    def _watch(self, engine: Engine, popen: subprocess.Popen[bytes]) -> None:
+        code = popen.wait()
+        if not engine._stopping and self._on_crash:
+            self._on_crash(crash_text(engine.name, code, engine.log))
+
+
+def crash_text(name: str, code: int, log: Path) -> str:
+    """Say which engine ended, how, and the last lines that it logged."""
+    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
+    lines = log.read_text(errors="replace").splitlines()[-_LAST_LINES:] if log.exists() else []
+    return "\n".join([f"{name} {how}; the last lines of {log}:", *(f"  {line[:400]}" for line in lines)])
+
+
+def stop_recorded(folder: StackFolder, grace: float = 5.0) -> list[str]:
+    """Stop what a killed daemon left behind; names of the engines that were still running.
+
+    The last recorded is stopped first: a kube-apiserver whose etcd is gone does not end on SIGTERM.
+    """
+    if not folder.processes.is_dir():
+        return []
+    found: list[tuple[_Record, Path]] = []
+    for path in folder.processes.glob("*.json"):
+        found.append((_Record(**json.loads(path.read_text())), path))
+    stopped = []
+    for record, path in sorted(found, key=lambda item: item[0].started, reverse=True):
+        process = record.process()
+        if process is not None:
+            stopped.append(record.name)
+            process.terminate()
+            try:
+                process.wait(grace)
+            except psutil.TimeoutExpired:
+                process.kill()
+                process.wait(grace)
+        path.unlink(missing_ok=True)
+    return stopped
+
+
+def wait_until(ready: Callable[[], bool], what: str, timeout: float, *, engines: Sequence[Engine] = (),
+               interval: float = 0.05) -> None:
+    """Wait until a probe succeeds; for things that offer no watch (a port, a health endpoint).
+
+    Args:
+        ready: The probe; it must not raise.
+        what: What is waited for, for the error text.
+        timeout: Seconds.
+        engines: Engines whose crash ends the wait at once.
+        interval: Seconds between probes.
+
+    Raises:
+        EngineCrashError: One of `engines` ended.
+        TimeoutError: The time is over.
+    """
+    deadline = time.monotonic() + timeout
+    while not ready():
+        for engine in engines:
+            engine.check()
+        if time.monotonic() > deadline:
+            logs = ", ".join(str(engine.log) for engine in engines)
+            raise TimeoutError(f"{what} was not ready after {timeout:g} s" + (f"; see {logs}" if logs else ""))
+        time.sleep(interval)

@@ -1,0 +1,90 @@
+"""The daemon of one rehearsed stack, from inside: it puts the parts together and stops them in order.
+
+`python -m rehearsal.serve STACK FOLDER STACK_FILE ENGINES` is started by `rehearsal.daemon` and by nobody else.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+
+from rehearsal.clouds.aws.account import Account
+from rehearsal.cluster.charts import Charts
+from rehearsal.cluster.control_plane import Clusters
+from rehearsal.daemon import DaemonInfo
+from rehearsal.engines import EngineSet
+from rehearsal.folder import StackFolder
+from rehearsal.processes import Engines
+from rehearsal.providers import aws, kubernetes
+from rehearsal.providers.server import ProviderServer
+from rehearsal.stack_file import StackFile
+from rehearsal.timing import Timing
+
+_log = logging.getLogger(__name__)
+
+
+class Daemon:
+    """One simulated cloud account, its cluster, and the providers that lead to them."""
+
+    def __init__(self, folder: StackFolder, stack_file: StackFile, engine_set: EngineSet) -> None:
+        timing = Timing.from_environment()
+        self._folder = folder
+        self._info = DaemonInfo(os.getpid(), psutil.Process().create_time(), stack_file.cloud, stack_file.region)
+        self._lock = threading.Lock()
+        self._engines = Engines(folder, on_crash=self._crashed)
+        charts = Charts(engine_set)
+        self._account = Account(stack_file.region, engine_set.prices, timing)
+        self._clusters = Clusters(folder, self._engines, engine_set, timing)
+        self._servers = {
+            "aws": ProviderServer(aws.PACKAGE, aws.VERSION, aws.configuration(self._account, self._clusters)),
+            "kubernetes": ProviderServer(kubernetes.PACKAGE, kubernetes.VERSION, kubernetes.configuration(
+                self._clusters, charts)),
+        }
+
+    def start(self) -> None:
+        """Start the account and the providers, then publish their ports."""
+        self._account.start()
+        ports = {package: server.start() for package, server in self._servers.items()}
+        self._publish(ready=True, providers=ports, variables=self._account.administrator_environment)
+
+    def stop(self) -> None:
+        """Stop everything: providers first, so that nothing new is started, then the cluster, then the account."""
+        for server in self._servers.values():
+            server.stop()
+        self._clusters.stop_all()
+        self._engines.stop_all()
+        self._account.stop()
+
+    def _crashed(self, text: str) -> None:
+        _log.error("%s", text)
+        self._publish(crashes=[*self._info.crashes, text])
+
+    def _publish(self, **changes: object) -> None:
+        with self._lock:
+            self._info = replace(self._info, **changes).write(self._folder)  # type: ignore[arg-type]
+
+
+def main() -> int:
+    """Serve until SIGTERM."""
+    stack, root, stack_file, engines = sys.argv[1:]
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    daemon = Daemon(StackFolder(stack, Path(root)), StackFile.load(Path(stack_file)), EngineSet(Path(engines)))
+    try:
+        daemon.start()
+        stopped.wait()
+    finally:
+        daemon.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""How long the simulated parts of a rehearsal take, in seconds.
+
+These are the only figures of a rehearsal that are chosen and not measured; reports mark them as simulated.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields
+
+_PREFIX = "REHEARSAL_"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Simulated durations in seconds.
+
+    Attributes:
+        node_boot: From the launch of an instance to its kubelet's registration. A cloud takes 30 to 60 s.
+        system_node_boot: The same for the nodes of a managed node group.
+        agent_start: From a node's registration to a running Cilium agent.
+    """
+
+    node_boot: float = 5.0
+    system_node_boot: float = 1.0
+    agent_start: float = 0.5
+
+    @classmethod
+    def from_environment(cls) -> Timing:
+        """Read overrides such as `REHEARSAL_NODE_BOOT=30`.
+
+        Raises:
+            ValueError: A value is not a number of seconds of at least 0.
+        """
+        values: dict[str, float] = {}
+        for field in fields(cls):
+            key = _PREFIX + field.name.upper()
+            text = os.environ.get(key)
+            if text is None:
+                continue
+            try:
+                seconds = float(text)
+            except ValueError:
+                seconds = -1.0
+            if not 0 <= seconds < float("inf"):
+                raise ValueError(f"{key}={text!r} is not a number of seconds; set it to 0 or more, for example 30")
+            values[field.name] = seconds
+        return cls(**values)

@@ -1,0 +1,159 @@
+"""The account as a whole: who may call, what moto lacks, and that stopping leaves moto as it was."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from rehearsal.clouds.aws.account import Account
+from rehearsal.clouds.aws.identity import CredentialError
+from rehearsal.clouds.aws.patching import Patches
+from rehearsal.clouds.aws.roles import SPOT_ROLE
+from rehearsal.clouds.aws.server import Server, credentials_path
+from rehearsal.timing import Timing
+from tests.unit.rehearsal.aws_world import Stack, account, client, trust
+
+
+@pytest.fixture
+def aws(tmp_path: Path) -> Iterator[Account]:
+    with account(tmp_path) as made:
+        yield made
+
+
+def test_patches_are_applied_once_and_undone() -> None:
+    class Base:
+        def greet(self) -> str:
+            return "base"
+
+    class Owner(Base):
+        value = 1
+
+    patches = Patches()
+    for _ in range(2):
+        patches.wrap(Owner, "greet", lambda original: lambda owner: f"<{original(owner)}>")
+        patches.set(Owner, "value", 2)
+    assert (Owner().greet(), Owner.value) == ("<base>", 2)
+    patches.undo()
+    assert (Owner().greet(), Owner.value) == ("base", 1)
+    assert "greet" not in vars(Owner)
+
+
+def test_stopping_leaves_moto_as_it_was(tmp_path: Path) -> None:
+    from moto.core.responses import BaseResponse
+    from moto.eks.responses import EKSResponse
+    before = BaseResponse.call_action
+    with account(tmp_path):
+        assert BaseResponse.call_action is not before
+        assert hasattr(EKSResponse, "create_addon")
+    assert BaseResponse.call_action is before
+    assert not hasattr(EKSResponse, "create_addon")
+
+
+def test_a_second_account_is_refused(aws: Account, tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="one at a time"):
+        Account("us-east-1", tmp_path / "prices.json", Timing()).prepare()
+
+
+def test_strangers_are_refused(aws: Account) -> None:
+    for service, call, code in (("ec2", "describe_vpcs", "AuthFailure"), ("iam", "list_roles", "InvalidClientTokenId"),
+                                ("eks", "list_clusters", "UnrecognizedClientException")):
+        with pytest.raises(ClientError, match=code):
+            getattr(client(service, "AKIASTRANGER0000000", "x"), call)()
+    assert aws.client("sts").get_caller_identity()["Arn"] == "arn:aws:iam::123456789012:user/administrator"
+
+
+def test_a_role_may_do_what_its_policies_name(aws: Account) -> None:
+    stack = Stack(aws)
+    document = {"Version": "2012-10-17", "Statement": [
+        {"Effect": "Allow", "Action": "ec2:DescribeSubnets", "Resource": "*"}]}
+    aws.client("iam").put_role_policy(RoleName="controller", PolicyName="p", PolicyDocument=json.dumps(document))
+    issued = aws.roles.assume(aws.roles.by_arn(stack.pod_role), "session", "us-east-1")
+    keys = (issued.access_key_id, issued.secret_access_key, issued.session_token)
+    assert len(client("ec2", *keys).describe_subnets()["Subnets"]) >= 2
+    with pytest.raises(ClientError, match=r"UnauthorizedOperation.*assumed-role/controller/session.*ec2:DescribeVpcs"):
+        client("ec2", *keys).describe_vpcs()
+    with pytest.raises(ClientError, match="AccessDeniedException"):
+        client("eks", *keys).list_clusters()
+    aws.client("iam").delete_role_policy(RoleName="controller", PolicyName="p")
+    aws.client("iam").delete_role(RoleName="controller")
+    with pytest.raises(ClientError, match="AuthFailure"):
+        client("ec2", *keys).describe_subnets()
+
+
+def test_service_linked_roles_are_named_as_on_aws(aws: Account) -> None:
+    iam = aws.client("iam")
+    made = iam.create_service_linked_role(AWSServiceName="spot.amazonaws.com")["Role"]
+    assert made["Arn"] == f"arn:aws:iam::123456789012:role/aws-service-role/spot.amazonaws.com/{SPOT_ROLE}"
+    with pytest.raises(ClientError, match=r"InvalidInput.*AWSServiceRoleForEC2Spot has been taken in this account"):
+        iam.create_service_linked_role(AWSServiceName="spot.amazonaws.com")
+
+
+def test_managed_policies_exist(aws: Account) -> None:
+    iam = aws.client("iam")
+    iam.create_role(RoleName="r", AssumeRolePolicyDocument=trust("ec2.amazonaws.com"))
+    iam.attach_role_policy(RoleName="r", PolicyArn="arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly")
+    with pytest.raises(ClientError, match="NoSuchEntity"):
+        iam.attach_role_policy(RoleName="r", PolicyArn="arn:aws:iam::aws:policy/AmazonEKSNonsense")
+
+
+def test_what_moto_lacks_is_named(aws: Account) -> None:
+    with pytest.raises(ClientError, match=r"NotImplementedException.*ec2:DescribePlacementGroups"):
+        aws.client("ec2").describe_placement_groups()
+
+
+def test_the_catalogue_says_what_moto_knows(aws: Account) -> None:
+    from moto.ec2.models.instance_types import INSTANCE_TYPES
+
+    ec2 = aws.client("ec2")
+    seen = {item["InstanceType"]: item for item in ec2.describe_instance_types()["InstanceTypes"]}
+    assert seen.keys() == INSTANCE_TYPES.keys()
+    assert seen["m5.large"] == INSTANCE_TYPES["m5.large"]
+    nvidia = seen["g5.xlarge"]["GpuInfo"]
+    assert (nvidia["Gpus"][0]["Name"], nvidia["TotalGpuMemoryInMiB"]) == ("A10G", 22888)
+    nitro = ec2.describe_instance_types(Filters=[{"Name": "hypervisor", "Values": ["nitro"]}])["InstanceTypes"]
+    assert {item["Hypervisor"] for item in nitro} == {"nitro"}
+    offered = ec2.describe_instance_type_offerings(
+        LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": ["m5.large"]}])
+    assert {item["Location"] for item in offered["InstanceTypeOfferings"]} == {f"us-east-1{zone}" for zone in "abcdf"}
+    with pytest.raises(ClientError, match="DryRunOperation"):
+        ec2.describe_instance_types(DryRun=True)
+
+
+class Response:
+    """Collects what a WSGI application answers."""
+
+    def __init__(self, server: Server, path: str, body: bytes = b"", **environ: str) -> None:
+        self.status = ""
+        self.body = b"".join(server({"PATH_INFO": path, "CONTENT_LENGTH": str(len(body)),
+                                     "wsgi.input": io.BytesIO(body), **environ}, self._start))
+
+    def _start(self, status: str, headers: list[tuple[str, str]]) -> None:
+        self.status = status
+
+
+def test_the_server_routes() -> None:
+    def credentials(cluster: str, token: str) -> dict[str, str]:
+        if token != "good":
+            raise CredentialError(403, "AccessDeniedException: no")
+        return {"AccessKeyId": cluster}
+
+    def get_products(request: dict[str, Any]) -> dict[str, Any]:
+        return {"PriceList": [request["ServiceCode"]]}
+
+    server = Server(get_products, credentials)
+    good = Response(server, credentials_path("test"), HTTP_AUTHORIZATION="good")
+    assert (good.status, json.loads(good.body)) == ("200 OK", {"AccessKeyId": "test"})
+    bad = Response(server, credentials_path("test"), HTTP_AUTHORIZATION="bad")
+    assert (bad.status[:3], bad.body) == ("403", b"AccessDeniedException: no")
+    target = "AWSPriceListService.GetProducts"
+    prices = Response(server, "/", b'{"ServiceCode": "AmazonEC2"}', HTTP_X_AMZ_TARGET=target)
+    assert json.loads(prices.body) == {"PriceList": ["AmazonEC2"]}
+    unknown = Response(server, "/", b"{}", HTTP_X_AMZ_TARGET="AWSPriceListService.DescribeServices")
+    assert unknown.status.startswith("400")
+    assert b"DescribeServices" in unknown.body

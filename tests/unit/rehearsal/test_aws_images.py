@@ -1,0 +1,60 @@
+"""Machine images and the parameters that name them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rehearsal.clouds.aws.account import Account
+from rehearsal.clouds.aws.images import images
+from tests.unit.rehearsal.aws_world import account
+
+#: The paths that Karpenter builds, from pkg/providers/amifamily of karpenter-provider-aws 1.14.
+LATEST = [
+    *(f"/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/{arch}/{variant}/recommended/image_id"
+      for arch, variants in (("x86_64", ("standard", "nvidia", "neuron")), ("arm64", ("standard", "nvidia")))
+      for variant in variants),
+    *(f"/aws/service/bottlerocket/aws-k8s-1.36{variant}/{arch}/latest/image_id"
+      for arch in ("x86_64", "arm64") for variant in ("", "-nvidia"))]
+
+
+@pytest.fixture
+def aws(tmp_path: Path) -> Iterator[Account]:
+    with account(tmp_path) as made:
+        yield made
+
+
+def test_ids_are_distinct_and_well_formed() -> None:
+    ids = [image.id for image in images()]
+    assert len(set(ids)) == len(ids) == 3 * 2 * (5 + 4)
+    assert all(len(name) == len("ami-") + 17 for name in ids)
+
+
+def test_every_alias_resolves_to_an_available_image(aws: Account) -> None:
+    ssm, ec2 = aws.client("ssm"), aws.client("ec2")
+    for path in LATEST:
+        name = ssm.get_parameter(Name=path)["Parameter"]["Value"]
+        image = ec2.describe_images(Filters=[{"Name": "image-id", "Values": [name]}])["Images"][0]
+        assert image["State"] == "available"
+        assert image["Architecture"] == ("arm64" if "arm64" in path else "x86_64")
+        assert ("nvidia" in image["Name"]) == ("nvidia" in path)
+        assert image["ImageOwnerAlias"] == "amazon"
+
+
+def test_a_pinned_alias_is_an_older_image_than_latest(aws: Account) -> None:
+    ssm, ec2 = aws.client("ssm"), aws.client("ec2")
+    folder = "/aws/service/bottlerocket/aws-k8s-1.36/x86_64"
+
+    def created(release: str) -> str:
+        name = ssm.get_parameter(Name=f"{folder}/{release}/image_id")["Parameter"]["Value"]
+        return str(ec2.describe_images(ImageIds=[name])["Images"][0]["CreationDate"])
+
+    assert created("1.61.0") < created("1.62.0") == created("latest") == "2026-08-12T00:00:00.000Z"
+
+
+def test_an_unknown_version_has_no_image(aws: Account) -> None:
+    ssm = aws.client("ssm")
+    with pytest.raises(ssm.exceptions.ParameterNotFound):
+        ssm.get_parameter(Name=LATEST[0].replace("1.36", "1.99"))

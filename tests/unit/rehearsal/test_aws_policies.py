@@ -1,0 +1,78 @@
+"""IAM policy evaluation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rehearsal.clouds.aws import policies
+
+POD = "pods.eks.amazonaws.com"
+BOTH = ("sts:AssumeRole", "sts:TagSession")
+
+
+def trust(**changes: Any) -> dict[str, Any]:
+    return {"Statement": [{"Effect": "Allow", "Principal": {"Service": POD}, "Action": list(BOTH), **changes}]}
+
+
+def test_trust_lets_the_service_in() -> None:
+    assert policies.trust_refusal(trust(), "Service", POD, BOTH, {}) == ""
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    ({"Action": "sts:AssumeRole"}, "does not allow sts:TagSession"),
+    ({"Principal": {"Service": "ec2.amazonaws.com"}}, "does not allow sts:AssumeRole"),
+    ({"Principal": {"AWS": POD}}, "does not allow sts:AssumeRole"),
+    ({"Effect": "Deny"}, "denies sts:AssumeRole"),
+    ({"Condition": {"StringEquals": {"aws:SourceAccount": "1"}}}, "here it is '2'"),
+    ({"Condition": {"StringLike": {"missing": "*"}}}, "here it is absent"),
+])
+def test_trust_says_what_is_wrong(change: dict[str, Any], said: str) -> None:
+    assert said in policies.trust_refusal(trust(**change), "Service", POD, BOTH, {"aws:SourceAccount": "2"})
+
+
+@pytest.mark.parametrize(("operator", "pattern", "value", "holds"), [
+    ("StringEquals", "a", "a", True), ("StringEquals", "a*", "ab", False), ("StringLike", "a*", "ab", True),
+    ("ArnEquals", "arn:aws:eks:*:1:cluster/x", "arn:aws:eks:us-east-1:1:cluster/x", True),
+    ("ArnLike", "arn:aws:eks:*:2:*", "arn:aws:eks:us-east-1:1:cluster/x", False),
+    ("StringNotEquals", "a", "a", False), ("StringNotEquals", "a", "b", True),
+    ("StringEqualsIfExists", "a", None, True), ("StringEquals", "a", None, False),
+    ("Bool", "true", "true", True), ("Null", "true", None, True), ("Null", "false", None, False),
+    ("ForAnyValue:StringEquals", ["x", "a"], "a", True),
+])
+def test_conditions(operator: str, pattern: Any, value: str | None, holds: bool) -> None:
+    statement = {"Condition": {operator: {"Key": pattern}}}
+    assert (policies.failed_condition(statement, {} if value is None else {"key": value}) == "") is holds
+
+
+def test_an_unknown_operator_is_not_taken_as_met() -> None:
+    with pytest.raises(NotImplementedError, match="IpAddress"):
+        policies.failed_condition({"Condition": {"IpAddress": {"aws:SourceIp": "10.0.0.0/8"}}}, {})
+
+
+def test_identity_policies_name_actions() -> None:
+    document = {"Statement": {"Effect": "Allow", "Action": ["ec2:Describe*", "sqs:ReceiveMessage"], "Resource": "*"}}
+    assert policies.allows_action([document], "ec2:DescribeInstances")
+    assert policies.allows_action([document], "SQS:receivemessage")
+    assert not policies.allows_action([document], "ec2:CreateFleet")
+    deny = {"Statement": [{"Effect": "Deny", "Action": "ec2:*", "Resource": "*"}]}
+    assert not policies.allows_action([document, deny], "ec2:DescribeInstances")
+
+
+def test_queue_policy_of_the_stack() -> None:
+    queue = "arn:aws:sqs:us-east-1:1:q"
+    allow = {"Effect": "Allow", "Principal": {"Service": ["events.amazonaws.com"]}, "Action": "sqs:SendMessage",
+             "Resource": queue}
+    insecure = {"Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": queue,
+                "Condition": {"Bool": {"aws:SecureTransport": "false"}}}
+
+    def allowed(*statements: dict[str, Any]) -> bool:
+        return policies.allows_service({"Statement": list(statements)}, "events.amazonaws.com", "sqs:SendMessage",
+                                       queue, {"aws:SourceArn": "arn:rule"})
+
+    assert allowed(allow, insecure)
+    assert not allowed(insecure)
+    assert not allowed({**allow, "Resource": "arn:aws:sqs:us-east-1:1:other"})
+    assert not allowed(allow, {**insecure, "Condition": {}})
+    assert not allowed({**allow, "Condition": {"ArnEquals": {"aws:SourceArn": "arn:other"}}})

@@ -1,0 +1,113 @@
+"""Engines as processes: crashes are told by name, stops are sure, other people's processes are left alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+
+from rehearsal.folder import StackFolder
+from rehearsal.processes import EngineCrashError, Engines, stop_recorded, wait_until
+
+SLEEP = [sys.executable, "-c", "import time; print('ready', flush=True); time.sleep(60)"]
+STUBBORN = [sys.executable, "-c",
+            "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> StackFolder:
+    return StackFolder("test", tmp_path).create()
+
+
+def started(folder: StackFolder, name: str) -> bool:
+    return "ready" in (folder.logs / f"{name}.log").read_text()
+
+
+def test_a_crash_is_told_with_name_code_and_last_lines(folder: StackFolder) -> None:
+    told: list[str] = []
+    heard = threading.Event()
+    engines = Engines(folder, on_crash=lambda text: (told.append(text), heard.set()))
+    engine = engines.start("etcd", [sys.executable, "-c", "print('disk is full'); raise SystemExit(3)"])
+    assert heard.wait(10)
+    assert "etcd exited with code 3" in told[0]
+    assert "disk is full" in told[0]
+    with pytest.raises(EngineCrashError, match="etcd exited with code 3"):
+        engine.check()
+
+
+def test_stopping_is_not_a_crash(folder: StackFolder) -> None:
+    told: list[str] = []
+    engines = Engines(folder, on_crash=told.append)
+    engine = engines.start("kwok", SLEEP)
+    engines.stop_all()
+    assert not engine.running
+    assert told == []
+    assert list(folder.processes.iterdir()) == []
+
+
+def test_an_engine_that_ignores_the_signal_is_killed(folder: StackFolder) -> None:
+    engines = Engines(folder)
+    engine = engines.start("kube-apiserver", STUBBORN)
+    wait_until(lambda: started(folder, "kube-apiserver"), "the engine", 10)
+    engine.stop(grace=0.2)
+    assert not engine.running
+
+
+def test_the_last_started_is_stopped_first(folder: StackFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    engines = Engines(folder)
+    order: list[str] = []
+    for name in ("etcd", "kube-apiserver"):
+        engine = engines.start(name, SLEEP)
+        stop = engine.stop
+        monkeypatch.setattr(engine, "stop", lambda grace=5.0, name=name, stop=stop: (order.append(name), stop(grace)))
+    engines.stop_all()
+    assert order == ["kube-apiserver", "etcd"]
+
+
+def test_one_name_is_one_engine(folder: StackFolder) -> None:
+    engines = Engines(folder)
+    engines.start("etcd", SLEEP)
+    try:
+        with pytest.raises(ValueError, match="the engine etcd is running already"):
+            engines.start("etcd", SLEEP)
+    finally:
+        engines.stop_all()
+
+
+def test_what_a_killed_daemon_left_is_stopped_by_its_record(folder: StackFolder) -> None:
+    engine = Engines(folder).start("etcd", SLEEP)
+    assert stop_recorded(folder) == ["etcd"]
+    assert not psutil.pid_exists(engine.pid) or psutil.Process(engine.pid).status() == psutil.STATUS_ZOMBIE
+    assert stop_recorded(folder) == []
+
+
+def test_a_pid_that_was_given_away_is_left_alone(folder: StackFolder) -> None:
+    other = subprocess.Popen(SLEEP, stdout=subprocess.DEVNULL)
+    try:
+        (folder.processes / "etcd.json").write_text(json.dumps({"name": "etcd", "pid": other.pid, "started": 1.0}))
+        assert stop_recorded(folder) == []
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_waiting_ends_with_the_crash_of_the_engine(folder: StackFolder) -> None:
+    engine = Engines(folder).start("etcd", [sys.executable, "-c", "raise SystemExit('no port')"])
+    with pytest.raises(EngineCrashError, match="no port"):
+        wait_until(lambda: False, "etcd's port", 30, engines=[engine])
+
+
+def test_waiting_too_long_says_for_what_and_where_to_look(folder: StackFolder) -> None:
+    engines = Engines(folder)
+    engine = engines.start("etcd", SLEEP)
+    try:
+        with pytest.raises(TimeoutError, match=r"etcd's port was not ready after 0\.1 s; see .*etcd\.log"):
+            wait_until(lambda: False, "etcd's port", 0.1, engines=[engine])
+    finally:
+        engines.stop_all()

@@ -1,0 +1,321 @@
+"""EKS's types and the control plane that they start, fill and stop; each precondition is broken once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rehearsal.providers.resource import Created, RefusedError
+from tests.unit.rehearsal.provider_aws_world import FakeCluster, World, open_world
+
+CLUSTER, NODES, ADDON = "aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup", "aws:eks/addon:Addon"
+ENTRY, ASSOCIATION = "aws:eks/accessEntry:AccessEntry", "aws:eks/podIdentityAssociation:PodIdentityAssociation"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with open_world(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def cluster(world: World) -> Created:
+    return world.cluster()
+
+
+def _refuses(call: Callable[[], object], text: str) -> None:
+    with pytest.raises(RefusedError, match=text):
+        call()
+
+
+def _plane(world: World) -> FakeCluster:
+    running: FakeCluster = world.clusters.running["rehearsed"]
+    return running
+
+
+def _instances(world: World) -> list[dict[str, Any]]:
+    found = world.client("ec2").describe_instances(
+        Filters=[{"Name": "instance-state-name", "Values": ["pending", "running"]}])
+    return [instance for reservation in found["Reservations"] for instance in reservation["Instances"]]
+
+
+# The cluster.
+
+
+def test_cluster_starts_the_control_plane(world: World, cluster: Created) -> None:
+    started = world.clusters.started
+    assert [(one["name"], one["version"], one["service_cidr"]) for one in started] == [
+        ("rehearsed", "1.36", "172.20.0.0/16")]
+    assert started[0]["issuer"] == cluster.outputs["identities"][0]["oidcs"][0]["issuer"]
+    assert cluster.outputs["endpoint"] == "https://127.0.0.1:6443"
+    assert cluster.outputs["vpcConfig"]["clusterSecurityGroupId"].startswith("sg-")
+    assert world.account.cloud("rehearsed").cluster is _plane(world)
+
+
+def test_cluster_stops_the_control_plane(world: World, cluster: Created) -> None:
+    world.delete(CLUSTER, cluster)
+    assert world.clusters.running == {}
+    assert world.read(CLUSTER, cluster) is None
+    assert world.client("ec2").describe_network_interfaces()["NetworkInterfaces"] == []
+
+
+def test_a_control_plane_that_fails_leaves_no_cluster(world: World) -> None:
+    world.clusters.fails = True
+    with pytest.raises(RuntimeError, match="kube-apiserver exited"):
+        world.cluster()
+    assert world.client("eks").list_clusters()["clusters"] == []
+
+
+def test_cluster_needs_two_zones(world: World) -> None:
+    vpc = world.vpc()
+    subnets = [world.subnet(vpc.id, number).id for number in (1, 2)]
+    _refuses(lambda: world.create(CLUSTER, **world.cluster_inputs(subnets)),
+             r"creating EKS Cluster \(rehearsed\): .*Subnets specified must be in at least two different AZs")
+    assert world.clusters.started == []
+
+
+def test_cluster_needs_a_role_that_trusts_eks(world: World) -> None:
+    _, subnets = world.network()
+    wrong = world.role("ec2.amazonaws.com", "wrong").outputs["arn"]
+    for arn in (wrong, "arn:aws:iam::123456789012:role/none"):
+        _refuses(lambda arn=arn: world.create(CLUSTER, **world.cluster_inputs(subnets, roleArn=arn)),  # type: ignore[misc]
+                 "InvalidParameterException: .*role.*(trust|assume)")
+
+
+def test_cluster_needs_a_known_version(world: World) -> None:
+    _, subnets = world.network()
+    _refuses(lambda: world.create(CLUSTER, **world.cluster_inputs(subnets, version="1.20")),
+             "unsupported Kubernetes version 1.20")
+
+
+def test_service_cidr_is_apart_from_the_vpc(world: World) -> None:
+    _, subnets = world.network()
+    inputs = world.cluster_inputs(subnets, kubernetesNetworkConfig={"serviceIpv4Cidr": "10.0.0.0/20"})
+    _refuses(lambda: world.create(CLUSTER, **inputs), "10.0.0.0/20 is not valid for serviceIpv4Cidr: it overlaps")
+
+
+def test_encryption_needs_its_key(world: World) -> None:
+    _, subnets = world.network()
+    arn = "arn:aws:kms:us-east-1:123456789012:key/00000000-0000-0000-0000-000000000000"
+    config = {"provider": {"keyArn": arn}, "resources": ["secrets"]}
+    inputs = world.cluster_inputs(subnets, encryptionConfig=config)
+    _refuses(lambda: world.create(CLUSTER, **inputs), "NotFoundException")
+
+
+def test_name_is_taken_once(world: World, cluster: Created) -> None:
+    inputs = world.cluster_inputs(cluster.outputs["vpcConfig"]["subnetIds"])
+    _refuses(lambda: world.create(CLUSTER, **inputs), "Cluster already exists with name: rehearsed")
+    assert list(world.clusters.running) == ["rehearsed"]
+
+
+def test_endpoint_access_changes_in_place(world: World, cluster: Created) -> None:
+    subnets = cluster.outputs["vpcConfig"]["subnetIds"]
+    group = cluster.outputs["vpcConfig"]["clusterSecurityGroupId"]
+    inputs = world.cluster_inputs(subnets, vpcConfig={"subnetIds": subnets, "publicAccessCidrs": ["198.51.100.0/24"]})
+    outputs = world.update(CLUSTER, cluster, **inputs)
+    assert outputs["vpcConfig"]["publicAccessCidrs"] == ["198.51.100.0/24"]
+    assert outputs["vpcConfig"]["clusterSecurityGroupId"] == group
+    assert outputs["endpoint"] == "https://127.0.0.1:6443"
+
+
+def test_a_control_plane_that_this_machine_cannot_run_is_refused(world: World) -> None:
+    def start(name: str, **options: Any) -> FakeCluster:
+        raise ValueError("the rehearsal's engines are 1.36")
+
+    world.clusters.start = start
+    _refuses(lambda: world.cluster(version="1.35"), r"creating EKS Cluster \(rehearsed\): the rehearsal's engines")
+
+
+def test_version_does_not_change_in_place(world: World, cluster: Created) -> None:
+    inputs = world.cluster_inputs(cluster.outputs["vpcConfig"]["subnetIds"], version="1.35")
+    _refuses(lambda: world.update(CLUSTER, cluster, **inputs), "cannot change version of a running cluster")
+
+
+def test_cluster_with_node_groups_stays(world: World, cluster: Created) -> None:
+    group = world.create(NODES, **world.node_group_inputs(cluster))
+    _refuses(lambda: world.delete(CLUSTER, cluster), "ResourceInUseException: Cluster has nodegroups attached")
+    assert "rehearsed" in world.clusters.running
+    world.delete(NODES, group)
+    world.delete(CLUSTER, cluster)
+
+
+# Node groups.
+
+
+def test_node_group_makes_instances_and_nodes(world: World, cluster: Created) -> None:
+    world.create(NODES, **world.node_group_inputs(cluster, labels={"pool": "system"}))
+    assert sorted(instance["InstanceType"] for instance in _instances(world)) == ["m5.large", "m5.large"]
+    nodes = _plane(world).nodes
+    assert sorted(nodes) == sorted(instance["PrivateDnsName"] for instance in _instances(world))
+    for node in nodes.values():
+        assert node["taints"] == [{"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"}]
+        assert node["labels"].items() >= {"eks.amazonaws.com/nodegroup": "system", "pool": "system"}.items()
+
+
+def test_nodes_that_are_not_ready_fail_the_group(world: World, cluster: Created) -> None:
+    _plane(world).never_ready = True
+    _refuses(lambda: world.create(NODES, **world.node_group_inputs(cluster)),
+             r"creating EKS Node Group \(rehearsed:system\): unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. "
+             r"last error: i-.*: NodeCreationFailure: Instances failed to join the kubernetes cluster.*deploy Cilium before")
+    assert _instances(world) == []
+    assert _plane(world).nodes == {}
+    assert world.client("eks").list_nodegroups(clusterName="rehearsed")["nodegroups"] == []
+
+
+def test_nodes_without_a_route_fail_the_group(world: World, cluster: Created) -> None:
+    route_tables = world.client("ec2").describe_route_tables()["RouteTables"]
+    for table in route_tables:
+        for route in table["Routes"]:
+            if route["DestinationCidrBlock"] == "0.0.0.0/0":
+                world.client("ec2").delete_route(RouteTableId=table["RouteTableId"], DestinationCidrBlock="0.0.0.0/0")
+    _refuses(lambda: world.create(NODES, **world.node_group_inputs(cluster)),
+             "NodeCreationFailure: .*no route to the internet")
+
+
+def test_node_group_checks_its_inputs(world: World, cluster: Created) -> None:
+    good = world.node_group_inputs(cluster)
+    foreign = world.subnet(world.vpc(cidrBlock="10.0.0.0/16").id, 7).id
+    template = world.create("aws:ec2/launchTemplate:LaunchTemplate", name="system")
+    wrong = world.role("eks.amazonaws.com", "wrong").outputs["arn"]
+    for inputs, text in (
+            ({"subnetIds": [foreign]}, "are not in the VPC"),
+            ({"subnetIds": ["subnet-00000000000000000"]}, "InvalidSubnetID.NotFound"),
+            ({"instanceTypes": ["m5.gigantic"]}, r"do not exist: \[m5.gigantic\]"),
+            ({"scalingConfig": {"minSize": 2, "desiredSize": 1, "maxSize": 3}}, "can't be less than min size 2"),
+            ({"scalingConfig": {"minSize": 2, "desiredSize": 4, "maxSize": 3}}, "can't be greater than max size 3"),
+            ({"launchTemplate": {"id": "lt-00000000000000000", "version": "1"}}, "LaunchTemplate"),
+            ({"launchTemplate": {"id": template.id, "version": "7"}}, "VersionNotFound"),
+            ({"nodeRoleArn": "arn:aws:iam::123456789012:role/none"}, "InvalidParameterException"),
+            ({"nodeRoleArn": wrong}, "InvalidParameterException"),
+            ({"clusterName": "none"}, "No cluster found for name: none")):
+        _refuses(lambda inputs=inputs: world.create(NODES, **{**good, **inputs}), text)  # type: ignore[misc]
+    assert _instances(world) == []
+
+
+def test_node_group_grows_and_shrinks(world: World, cluster: Created) -> None:
+    inputs = world.node_group_inputs(cluster)
+    created = world.create(NODES, **inputs)
+    _refuses(lambda: world.update(NODES, created, **{**inputs, "labels": {"pool": "other"}}), "cannot change labels of")
+    for size in (4, 2):
+        sizes = {"minSize": 2, "desiredSize": size, "maxSize": 10}
+        outputs = world.update(NODES, created, **{**inputs, "scalingConfig": sizes})
+        created = Created(created.id, outputs)
+        assert sorted(_plane(world).nodes) == sorted(one["PrivateDnsName"] for one in _instances(world))
+        assert len(_plane(world).nodes) == size
+
+
+def test_node_group_takes_its_nodes_along(world: World, cluster: Created) -> None:
+    created = world.create(NODES, **world.node_group_inputs(cluster))
+    world.delete(NODES, created)
+    assert _instances(world) == []
+    assert _plane(world).nodes == {}
+    assert world.read(NODES, created) is None
+
+
+def test_node_group_goes_after_its_control_plane(world: World, cluster: Created) -> None:
+    created = world.create(NODES, **world.node_group_inputs(cluster))
+    world.clusters.stop("rehearsed")
+    world.delete(NODES, created)
+    assert _instances(world) == []
+
+
+def test_a_new_launch_template_version_is_taken(world: World, cluster: Created) -> None:
+    template = world.create("aws:ec2/launchTemplate:LaunchTemplate", name="system")
+    inputs = world.node_group_inputs(cluster, launchTemplate={"id": template.id, "version": "1"})
+    created = world.create(NODES, **inputs)
+    world.update("aws:ec2/launchTemplate:LaunchTemplate", template, name="system", instanceType="m5.large")
+    outputs = world.update(NODES, created, **{**inputs, "launchTemplate": {"id": template.id, "version": "2"}})
+    assert outputs["launchTemplate"]["version"] == "2"
+
+
+# Add-ons.
+
+
+def test_coredns_gets_the_tenth_address_of_the_services(world: World, cluster: Created) -> None:
+    world.create(ADDON, clusterName=cluster.id, addonName="coredns")
+    objects = _plane(world).objects
+    assert objects["Service", "kube-dns"]["spec"]["clusterIP"] == "172.20.0.10"
+    deployment = objects["Deployment", "coredns"]["spec"]
+    assert deployment["replicas"] == 2
+    assert {"key": "CriticalAddonsOnly", "operator": "Exists"} in deployment["template"]["spec"]["tolerations"]
+
+
+def test_pod_identity_agent_runs_everywhere(world: World, cluster: Created) -> None:
+    world.create(ADDON, clusterName=cluster.id, addonName="eks-pod-identity-agent")
+    pod = _plane(world).objects["DaemonSet", "eks-pod-identity-agent"]["spec"]["template"]["spec"]
+    assert pod["hostNetwork"] is True
+    assert pod["tolerations"] == [{"operator": "Exists"}]
+    assert world.account.eks.addon_status("rehearsed", "eks-pod-identity-agent") == "ACTIVE"
+
+
+@pytest.mark.parametrize("addon", ["coredns", "eks-pod-identity-agent"])
+def test_addon_without_its_replicas_fails(world: World, cluster: Created, addon: str) -> None:
+    _plane(world).unavailable = "0 of 2 pods are available"
+    _refuses(lambda: world.create(ADDON, clusterName=cluster.id, addonName=addon),
+             r"creating EKS Add-On \(rehearsed:.*\): unexpected state 'CREATE_FAILED'.*InsufficientNumberOfReplicas: "
+             ".*0 of 2 pods are available")
+    assert world.client("eks").list_addons(clusterName="rehearsed")["addons"] == []
+    assert _plane(world).objects == {}
+    _plane(world).unavailable = ""
+    world.create(ADDON, clusterName=cluster.id, addonName=addon)
+
+
+def test_addon_takes_its_workload_along_unless_preserved(world: World, cluster: Created) -> None:
+    for preserve, left in ((False, False), (True, True)):
+        created = world.create(ADDON, clusterName=cluster.id, addonName="coredns", preserve=preserve)
+        world.delete(ADDON, created)
+        assert bool(_plane(world).objects) is left
+
+
+def test_addon_needs_its_cluster(world: World) -> None:
+    _refuses(lambda: world.create(ADDON, clusterName="none", addonName="coredns"), "No cluster found for name: none")
+
+
+# Access and identity.
+
+
+def test_access_entry_is_made_once(world: World, cluster: Created) -> None:
+    arn = world.node_role("karpenter-nodes")
+    entry = {"clusterName": cluster.id, "principalArn": arn, "type": "EC2_LINUX"}
+    created = world.create(ENTRY, **entry)
+    assert created.outputs["kubernetesGroups"] == ["system:nodes"]
+    _refuses(lambda: world.create(ENTRY, **entry),
+             "ResourceInUseException: The specified access entry resource is already")
+    assert world.update(ENTRY, created, **entry)["kubernetesGroups"] == ["system:nodes"]
+
+
+def test_the_role_of_a_node_group_has_its_entry_already(world: World, cluster: Created) -> None:
+    inputs = world.node_group_inputs(cluster)
+    world.create(NODES, **inputs)
+    _refuses(lambda: world.create(ENTRY, clusterName=cluster.id, principalArn=inputs["nodeRoleArn"], type="EC2_LINUX"),
+             "ResourceInUseException")
+
+
+def test_access_needs_the_api_mode(world: World) -> None:
+    created = world.cluster(accessConfig={"authenticationMode": "CONFIG_MAP"})
+    _refuses(lambda: world.create(ENTRY, clusterName=created.id, principalArn=world.node_role("karpenter-nodes")),
+             "authentication mode must be set to one of")
+
+
+def test_access_policy_needs_entry_and_policy(world: World, cluster: Created) -> None:
+    token, arn = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation", world.node_role("operators")
+    inputs = {"clusterName": cluster.id, "principalArn": arn, "accessScope": {"type": "cluster"},
+              "policyArn": "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"}
+    _refuses(lambda: world.create(token, **inputs), "principalArn could not be found")
+    world.create(ENTRY, clusterName=cluster.id, principalArn=arn)
+    wrong = {**inputs, "policyArn": "arn:aws:iam::aws:policy/ReadOnlyAccess"}
+    _refuses(lambda: world.create(token, **wrong), "policyArn")
+    world.create(token, **inputs)
+
+
+def test_association_is_made_once_for_a_role_that_trusts_pods(world: World, cluster: Created) -> None:
+    inputs = {"clusterName": cluster.id, "namespace": "kube-system", "serviceAccount": "karpenter"}
+    wrong = world.role("ec2.amazonaws.com", "wrong").outputs["arn"]
+    right = world.role("pods.eks.amazonaws.com", "right", "sts:AssumeRole", "sts:TagSession").outputs["arn"]
+    _refuses(lambda: world.create(ASSOCIATION, **inputs, roleArn=wrong), "Trust policy of the role provided is invalid")
+    created = world.create(ASSOCIATION, **inputs, roleArn=right)
+    assert created.id.startswith("a-")
+    _refuses(lambda: world.create(ASSOCIATION, **inputs, roleArn=right), "ResourceInUseException: Association already")

@@ -1,0 +1,88 @@
+"""The stand-in against the SDK: a misspelt type or property cannot hide, neither in what it takes nor in answers."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pulumi._types import input_type_py_to_pulumi_names
+
+from rehearsal.providers.aws import TYPES, invokes
+from rehearsal.providers.aws.base import AwsResource
+from tests.unit.rehearsal.provider_aws_world import World, open_world
+from tests.unit.rehearsal.test_provider_aws_round_trip import CASES
+
+#: Required by the stand-in although the provider can do without: it knows only one way of making them.
+_STRICTER = {"aws:ec2/vpc:Vpc": {"cidrBlock"}, "aws:ec2/subnet:Subnet": {"cidrBlock"},
+             "aws:ec2/natGateway:NatGateway": {"subnetId"}, "aws:ec2/securityGroup:SecurityGroup": {"vpcId"},
+             "aws:ec2/routeTableAssociation:RouteTableAssociation": {"subnetId"},
+             "aws:ec2/route:Route": {"destinationCidrBlock"},
+             "aws:cloudwatch/eventTarget:EventTarget": {"targetId"}}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with open_world(tmp_path) as opened:
+        yield opened
+
+
+def _sdk(token: str) -> Any:
+    """The SDK's class of a token, `aws:ec2/vpc:Vpc` for example."""
+    _, path, name = token.split(":")
+    return getattr(importlib.import_module(f"pulumi_aws.{path.split('/')[0]}"), name)
+
+
+def _names(token: str, kind: str) -> dict[str, str]:
+    """Pulumi's names by Python's of a class's `Args` or `State`."""
+    cls = _sdk(token)
+    module = importlib.import_module(cls.__module__)
+    names: dict[str, str] = input_type_py_to_pulumi_names(
+        getattr(module, f"{cls.__name__}Args" if kind == "Args" else f"_{cls.__name__}State"))
+    return names
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
+def test_type_and_inputs_are_the_sdks(kind: type[AwsResource]) -> None:
+    assert _sdk(kind.token).pulumi_type == kind.token
+    names = set(_names(kind.token, "Args").values())
+    assert kind.accepts <= names, "no input of the SDK"
+    assert {path.split(".")[0] for path in kind.replace_on} <= kind.accepts
+    assert kind.required <= kind.accepts
+    assert kind.computed <= kind.accepts
+    assert set(kind.defaults) <= kind.accepts
+    assert kind.name_property in kind.accepts | {""}
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
+def test_what_the_sdk_requires_is_required(kind: type[AwsResource]) -> None:
+    cls = _sdk(kind.token)
+    arguments = getattr(importlib.import_module(cls.__module__), f"{cls.__name__}Args")
+    names = _names(kind.token, "Args")
+    needed = {names[name] for name, parameter in inspect.signature(arguments.__init__).parameters.items()
+              if name in names and parameter.default is inspect.Parameter.empty}
+    assert needed | _STRICTER.get(kind.token, set()) == kind.required
+
+
+@pytest.mark.parametrize("token", CASES)
+def test_outputs_are_the_sdks(world: World, token: str) -> None:
+    outputs = world.create(token, **CASES[token].inputs(world)).outputs
+    assert outputs.keys() <= set(_names(token, "State").values()) | set(_names(token, "Args").values())
+
+
+@pytest.mark.parametrize("token", ["getCallerIdentity", "getPartition", "getRegion", "getAvailabilityZones"])
+def test_results_of_functions_are_the_sdks(world: World, token: str) -> None:
+    import pulumi_aws
+
+    known = invokes(world.account)[f"aws:index/{token}:{token}"]({})
+    result = getattr(pulumi_aws, f"{token[0].upper()}{token[1:]}Result")
+    names = {_camel(name) for name in inspect.signature(result.__init__).parameters}
+    assert known.keys() <= names
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)

@@ -1,0 +1,106 @@
+"""The arrows between folders: who may import whom (docs/decisions/0001-layers.md)."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Folder or module -> what else of this repository it may import. The longest matching path counts.
+ALLOWED: dict[str, set[str]] = {
+    "__main__": {"components"},
+    "components": {"components"},
+    "components/documents": {"components/documents"},
+    "components/kubernetes": {"components/kubernetes", "components/documents", "components/naming",
+                              "components/versions"},
+    "components/eks": {"components/eks", "components/kubernetes", "components/documents", "components/naming",
+                       "components/settings", "components/versions"},
+    "policies": {"policies"},
+    "playbooks": {"playbooks"},
+    "rehearsal": {"rehearsal"},
+    "rehearsal/engines": {"rehearsal/engines"},
+    "rehearsal/cluster": {"rehearsal/cluster", "rehearsal/engines", "rehearsal/folder", "rehearsal/processes",
+                          "rehearsal/timing"},
+    "rehearsal/clouds": {"rehearsal/clouds", "rehearsal/cluster", "rehearsal/timing"},
+    "rehearsal/providers": {"rehearsal/providers", "rehearsal/clouds", "rehearsal/cluster"},
+    "rehearsal/providers/kubernetes": {"rehearsal/providers/kubernetes", "rehearsal/providers/resource",
+                                       "rehearsal/providers/server", "rehearsal/providers/values", "rehearsal/cluster"},
+}
+# The language host and the gRPC server speak Pulumi's protocol; nothing else of the rehearsal needs Pulumi.
+PULUMI_IN_REHEARSAL = {"rehearsal/language_host", "rehearsal/providers/server", "rehearsal/providers/values"}
+STANDARD_LIBRARY_ONLY = ("components/documents", "rehearsal/engines")
+OURS = {"__main__", "components", "policies", "playbooks", "rehearsal", "tests"}
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for folder in ("components", "policies", "playbooks", "rehearsal"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            yield path.relative_to(ROOT).with_suffix("").as_posix(), path
+    yield "__main__", ROOT / "__main__.py"
+
+
+def imports(module: str, path: Path) -> Iterator[str]:
+    """Absolute paths (with slashes) of everything that a module imports."""
+    package = module.split("/")[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.replace(".", "/") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                base = package[: len(package) - node.level + 1]
+                stem = "/".join([*base, *(node.module.split(".") if node.module else [])])
+            else:
+                stem = (node.module or "").replace(".", "/")
+            for alias in node.names:
+                deeper = f"{stem}/{alias.name}"
+                is_module = (ROOT / f"{deeper}.py").is_file() or (ROOT / deeper).is_dir()
+                yield deeper if is_module else stem
+
+
+def rule_for(module: str) -> set[str]:
+    name = module
+    while name not in ALLOWED:
+        name = name.rsplit("/", 1)[0]
+    return ALLOWED[name]
+
+
+def inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")
+
+
+@pytest.mark.parametrize(("module", "path"), [pytest.param(*item, id=item[0]) for item in modules()])
+def test_imports_follow_the_arrows(module: str, path: Path) -> None:
+    for imported in imports(module, path):
+        top = imported.split("/")[0]
+        if top in OURS and not (top == "policies" and module.startswith("policies")):
+            assert any(inside(imported, allowed) for allowed in rule_for(module)), f"{module} imports {imported}"
+        if module.startswith(STANDARD_LIBRARY_ONLY) and top not in OURS:
+            assert top in sys.stdlib_module_names, f"{module} imports {top}: standard library only"
+        if module.startswith("rehearsal") and top.startswith("pulumi"):
+            assert module in PULUMI_IN_REHEARSAL, f"{module} imports {imported}"
+
+
+@pytest.mark.parametrize("cloud", ["eks", "aks"])
+def test_no_cloud_imports_the_other(cloud: str) -> None:
+    other = {"eks": "aks", "aks": "eks"}[cloud]
+    for module, path in modules():
+        if inside(module, f"components/{cloud}"):
+            assert not any(inside(imported, f"components/{other}") for imported in imports(module, path)), module
+
+
+def test_the_program_never_mentions_the_rehearsal() -> None:
+    tracked = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard",
+         "Pulumi*.yaml", "__main__.py", "components", "policies", "playbooks"],
+        cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert "Pulumi.yaml" in tracked
+    for name in tracked:
+        if name.endswith((".py", "Pulumi.yaml")):
+            assert "import rehearsal" not in (ROOT / name).read_text(), name
+            assert "from rehearsal" not in (ROOT / name).read_text(), name
