@@ -48,12 +48,14 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
         "K8S_AUTH_KUBECONFIG": str(folder.kubeconfig),
         "ANSIBLE_HOME": str(folder.root / "ansible"),
         "ANSIBLE_LOCAL_TEMP": str(folder.root / "ansible" / "tmp"),
-        "ANSIBLE_CONFIG": str(PROJECT / "playbooks" / "ansible.cfg"),
+        "ANSIBLE_CONFIG": str(PROJECT / "ansible.cfg"),
         "HELM_CACHE_HOME": str(folder.root / "helm" / "cache"),
         "HELM_CONFIG_HOME": str(folder.root / "helm" / "config"),
         "HELM_DATA_HOME": str(folder.root / "helm" / "data"),
         **info.variables,
     }
+    if folder.metrics_address.is_file():
+        found["KARPSTACK_METRICS_URL"] = folder.metrics_address.read_text()
     return {key: value for key, value in found.items() if value}
 
 

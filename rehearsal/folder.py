@@ -43,6 +43,16 @@ class StackFolder:
         return self.root / "kubeconfig"
 
     @property
+    def controller(self) -> Path:
+        """Folder of the Karpenter controller: its tokens and its kubeconfig."""
+        return self.root / "controller"
+
+    @property
+    def metrics_address(self) -> Path:
+        """Where the running controller serves its metrics: a file with the URL, absent while none runs."""
+        return self.controller / "metrics-address"
+
+    @property
     def pulumi(self) -> Path:
         """Folder with Pulumi's home, its file backend and the stack's own copy of the configuration."""
         return self.root / "pulumi"

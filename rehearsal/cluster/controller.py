@@ -46,14 +46,13 @@ class Controller:
 
     Attributes:
         problem: Why the controller does not run although its pods should; empty when all is well.
-        metrics_url: Where the running process serves its metrics, or None.
     """
 
     def __init__(self, folder: StackFolder, engines: Engines, engine_set: EngineSet, objects: Objects, cloud: Cloud,
                  endpoint: str, authority: bytes) -> None:
         self.problem = ""
-        self.metrics_url: str | None = None
-        self._folder = folder.root / "controller"
+        self._folder = folder.controller
+        self._metrics_address = folder.metrics_address
         self._engines = engines
         self._program = engine_set.program(cloud.controller_engine)
         self._objects = objects
@@ -160,7 +159,7 @@ class Controller:
         kubeconfig = write_kubeconfig(self._folder / "kubeconfig", "rehearsal", self._endpoint, self._authority,
                                       token_file=own)
         metrics, health = free_ports(2)
-        self.metrics_url = f"http://127.0.0.1:{metrics}/metrics"
+        self._metrics_address.write_text(f"http://127.0.0.1:{metrics}/metrics")
         variables = {
             **{key: os.environ[key] for key in ("PATH", "TMPDIR") if key in os.environ}, "HOME": str(self._folder),
             # What a container declares goes before what admission adds.
@@ -206,7 +205,7 @@ class Controller:
         except EngineCrashError as error:
             self.problem = str(error)
             self._failed = set(self._pods)
-            self.metrics_url = None
+            self._metrics_address.unlink(missing_ok=True)
             self._engine = None
             for uid in self._ready & self._pods.keys():
                 if self._annotate(self._pods[uid], "false"):
@@ -219,7 +218,7 @@ class Controller:
         with self._lock:
             running = self._engine is not None
             self._engine = None
-            self.metrics_url = None
+            self._metrics_address.unlink(missing_ok=True)
             self._engines.stop(self._cloud.controller_engine)
         if running and not self._stopped:
             self._release_lease()

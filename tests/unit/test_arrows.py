@@ -30,7 +30,7 @@ ALLOWED: dict[str, set[str]] = {
     "rehearsal/clouds": {"rehearsal/clouds", "rehearsal/cluster", "rehearsal/timing"},
     "rehearsal/providers": {"rehearsal/providers", "rehearsal/clouds", "rehearsal/cluster"},
     "rehearsal/providers/kubernetes": {"rehearsal/providers/kubernetes", "rehearsal/providers/resource",
-                                       "rehearsal/providers/server", "rehearsal/providers/values", "rehearsal/cluster"},
+                                       "rehearsal/providers/package", "rehearsal/providers/values", "rehearsal/cluster"},
 }
 # The language host and the gRPC server speak Pulumi's protocol; nothing else of the rehearsal needs Pulumi.
 PULUMI_IN_REHEARSAL = {"rehearsal/language_host", "rehearsal/providers/server", "rehearsal/providers/values"}

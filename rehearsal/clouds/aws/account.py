@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from rehearsal.clouds.aws import catalogue, dispatch, images, instances, prices, roles
 from rehearsal.clouds.aws.cloud import AccountView, AwsCloud
 from rehearsal.clouds.aws.eks import Eks
+from rehearsal.clouds.aws.eks_moto import MotoEks
 from rehearsal.clouds.aws.events import EventBus
 from rehearsal.clouds.aws.fleet import Fleets
 from rehearsal.clouds.aws.identity import PodIdentity, TokenReviewer
@@ -49,7 +50,7 @@ class Account:
         self.timing = timing
         self.prices = PriceTable.load(prices)
         self.roles = Roles(ACCOUNT_ID)
-        self.eks = Eks(ACCOUNT_ID, region, self.roles, lambda: self._view.images)
+        self.eks = Eks(ACCOUNT_ID, region, self.roles)
         self.fleet = Fleets(self.prices, self.roles)
         self.events = EventBus(ACCOUNT_ID, region)
         self._view = AccountView(ACCOUNT_ID, region, self.eks, self.roles)
@@ -85,10 +86,10 @@ class Account:
         dispatch.patch(self._patches, self.roles.refuse)
         self.roles.patch(self._patches)
         self.fleet.patch(self._patches)
-        self.eks.patch(self._patches)
         self.events.patch(self._patches)
         self._identity.patch(self._patches)
         self._view.images = images.seed(ACCOUNT_ID, self.region)
+        MotoEks(self.region, self.eks, self.roles, self._view.images).patch(self._patches)
         self.roles.seed()
 
     def stop(self) -> None:

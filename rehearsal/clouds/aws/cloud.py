@@ -107,7 +107,8 @@ class AwsCloud:
         elif annotations.get(ROLE_ANNOTATION):
             token = self._token(namespace, service_account, WEB_IDENTITY_AUDIENCE, token_folder)
             identity = {"AWS_ROLE_ARN": annotations[ROLE_ANNOTATION], "AWS_WEB_IDENTITY_TOKEN_FILE": str(token),
-                        "AWS_STS_REGIONAL_ENDPOINTS": "regional"}
+                        # AWS's SDK for Go sets up this way to credentials before it reads AWS_ENDPOINT_URL.
+                        "AWS_ENDPOINT_URL_STS": self._account.endpoint}
         else:
             raise ControllerIdentityError(_NO_IDENTITY.format(**names))
         region = self._account.region

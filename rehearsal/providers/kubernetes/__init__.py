@@ -42,8 +42,8 @@ def configuration(clusters: Clusters, charts: Charts) -> Configuration:
         def other(token: str) -> KubernetesObject:
             found = kubernetes_object(token, connection)
             if found is None:
-                raise RefusedError(f"the rehearsal has no stand-in for {token}, so this resource cannot be rehearsed; it "
-                                   f"knows {Release.token} and single objects of every kind that the API server has")
+                raise RefusedError(f"the rehearsal has no stand-in for {token}, so this resource cannot be rehearsed; "
+                                   f"it knows {Release.token} and single objects of every kind that the API server has")
             return found
 
         return Provider([Release(connection, charts)], {}, other)

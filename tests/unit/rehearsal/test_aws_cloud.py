@@ -151,6 +151,7 @@ def test_pod_identity(stack: Stack, cloud: AwsCloud, tmp_path: Path) -> None:
 def test_irsa(stack: Stack, cloud: AwsCloud, tmp_path: Path) -> None:
     given = environment(cloud, tmp_path, **{"eks.amazonaws.com/role-arn": "arn:of:irsa"})
     assert given["AWS_ROLE_ARN"] == "arn:of:irsa"
+    assert given["AWS_ENDPOINT_URL"] == given["AWS_ENDPOINT_URL_STS"] == "http://127.0.0.1:1"
     token = Path(given["AWS_WEB_IDENTITY_TOKEN_FILE"])
     assert token.read_text() == "kube-system/karpenter/sts.amazonaws.com"
     assert "AWS_CONTAINER_CREDENTIALS_FULL_URI" not in given

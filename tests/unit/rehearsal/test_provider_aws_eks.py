@@ -159,7 +159,8 @@ def test_nodes_that_are_not_ready_fail_the_group(world: World, cluster: Created)
     _plane(world).never_ready = True
     _refuses(lambda: world.create(NODES, **world.node_group_inputs(cluster)),
              r"creating EKS Node Group \(rehearsed:system\): unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. "
-             r"last error: i-.*: NodeCreationFailure: Instances failed to join the kubernetes cluster.*deploy Cilium before")
+             r"last error: i-.*: NodeCreationFailure: "
+             r"Instances failed to join the kubernetes cluster.*deploy Cilium before")
     assert _instances(world) == []
     assert _plane(world).nodes == {}
     assert world.client("eks").list_nodegroups(clusterName="rehearsed")["nodegroups"] == []

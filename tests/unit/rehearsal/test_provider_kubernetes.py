@@ -142,11 +142,11 @@ def test_only_server_side_apply_is_known() -> None:
 
 
 def test_a_type_that_cannot_be_rehearsed_is_refused_with_what_can() -> None:
-    configuration = kubernetes.configuration(FakeClusters(FakeCluster()), FakeCharts())  # type: ignore[arg-type]  # fakes
+    configuration = kubernetes.configuration(FakeClusters(), FakeCharts())  # type: ignore[arg-type]  # fakes
     provider = configuration.configure({"kubeconfig": kubeconfig()}, threading.Event())
     assert provider.resource("kubernetes:helm.sh/v3:Release").token == "kubernetes:helm.sh/v3:Release"
     assert provider.resource("kubernetes:core/v1:Pod").token == "kubernetes:core/v1:Pod"
-    with pytest.raises(RefusedError, match=r"helm\.sh/v4:Chart.*knows kubernetes:helm\.sh/v3:Release and single objects"):
+    with pytest.raises(RefusedError, match=r"helm\.sh/v4:Chart.*knows kubernetes:helm\.sh/v3:Release and single"):
         provider.resource("kubernetes:helm.sh/v4:Chart")
 
 

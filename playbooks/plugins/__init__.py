@@ -1,0 +1,1 @@
+"""Ansible plugins of the scale test; ansible.cfg names their folders."""

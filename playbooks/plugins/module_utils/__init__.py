@@ -1,0 +1,1 @@
+"""Code that the modules share, testable without Ansible and without a cluster."""

@@ -1,0 +1,256 @@
+"""Judges a step: whether what came of it is what the scenario expects.
+
+Pure functions of a replayed timeline. Each assertion says what was expected, what was seen and where to look.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from .prices import HOW_TO_GET_PRICES
+from .replay import NodeClaim, Replay
+from .scenario import Replacement, Scenario
+from .steps import StepRun, title, why_not_ready
+
+# Reasons of events with which the controller says what it could not do, or would not.
+_COMPLAINTS = {
+    "DisruptionBlocked",
+    "FailedDraining",
+    "FailedScheduling",
+    "InsufficientCapacityError",
+    "NoCompatibleInstanceTypes",
+    "NodeClassNotReady",
+    "Unconsolidatable",
+}
+
+
+@dataclass(frozen=True)
+class Assertion:
+    """One thing that was checked. The names of its fields are those of the report."""
+
+    name: str
+    expected: str
+    seen: str
+    passed: bool
+    where_to_look: str
+
+    @property
+    def message(self) -> str:
+        """What people read when it failed."""
+        return f"{self.name}: expected {self.expected}; seen {self.seen}; look at {self.where_to_look}"
+
+
+def judge(run: StepRun) -> list[Assertion]:
+    """Check a step that has come to its end, in the cluster as it was then."""
+    expect = run.step.expect
+    found = [*_node_pools(run), _time(run)]
+    if expect.nodes is not None:
+        seen = len(run.live())
+        found.append(_check(run, "number of nodes", str(expect.nodes), str(seen), seen == expect.nodes))
+    found += _nodes(run)
+    if expect.replacement:
+        found += _replacement(run, expect.replacement)
+    if expect.always_a_home:
+        found += [_homes(run), _order(run)]
+    if expect.ready_gap is not None:
+        found.append(_ready_gap(run, expect.ready_gap))
+    return found
+
+
+def not_run(scenario: Scenario, index: int) -> Assertion:
+    """The assertion that stands for a step that was never reached."""
+    return Assertion(title(scenario, index), "run", "not run", False, "the failure before it")
+
+
+def clean(replay: Replay, scenario: Scenario) -> Assertion:
+    """Whether the story left nothing behind; holds after the clean-up."""
+    left = [f"NodeClaim {claim.name}" for claim in replay.claims_of(scenario) if claim.gone is None]
+    left += [f"NodePool {name}" for name in scenario.node_pools if replay.exists("NodePool", name)]
+    return Assertion(
+        "clean-up",
+        "no NodePool and no NodeClaim of the story left",
+        ", ".join(left) or "none left",
+        not left,
+        "kubectl describe nodepools,nodeclaims; the controller's log",
+    )
+
+
+def _node_pools(run: StepRun) -> Iterator[Assertion]:
+    for name in run.scenario.node_pools:
+        why = why_not_ready(run.replay, run.scenario, name)
+        yield Assertion(
+            f"{run.title}, NodePool {name}",
+            "ready",
+            f"not ready ({why})" if why else "ready",
+            not why,
+            f"kubectl describe nodepool {name} and its node class; the controller's log",
+        )
+
+
+def _time(run: StepRun) -> Assertion:
+    within = run.step.expect.within
+    if run.outcome == "rest":
+        seen = f"at rest after {run.seconds:.1f} s"
+    else:
+        ready = run.replay.ready_now(run.scenario)
+        seen = f"after {run.seconds:.1f} s {ready} of {run.step.scale} replicas ready, {_unrest(run)}"
+    return Assertion(
+        f"{run.title}, time",
+        f"at rest within {within:g} s",
+        seen,
+        run.outcome == "rest" and run.seconds <= within,
+        _where(run, "Pod and Event lines"),
+    )
+
+
+def _unrest(run: StepRun) -> str:
+    """What keeps the step from its end, and the controller's last words on it."""
+    live = run.live()
+    found = [f"{len(live)} nodes"]
+    for claim in live:
+        if claim.deleting:
+            found.append(f"{claim.name} going")
+        elif "Initialized" not in claim.reached:
+            found.append(f"{claim.name} not initialized")
+        elif run.step.expect.replacement and claim.present_at(run.requested):
+            found.append(f"{claim.name} still there")
+    complaints = [
+        f"{event['reason']}: {event.get('message', '')}"
+        for time, event in run.replay.events
+        if run.during(time) and event.get("reason") in _COMPLAINTS
+    ]
+    return ", ".join(found) + (f"; the controller said {complaints[-1]}" if complaints else "")
+
+
+def _nodes(run: StepRun) -> Iterator[Assertion]:
+    """What each of the nodes must be. Where there is none, that is said once."""
+    expect = run.step.expect
+    checks: list[tuple[str, list[str] | None, Callable[[NodeClaim], str | None]]] = []
+    if expect.instance_types:
+        checks.append(("instance type", expect.instance_types, _label("node.kubernetes.io/instance-type")))
+    if expect.capacity_type:
+        checks.append(("capacity type", [expect.capacity_type], _label("karpenter.sh/capacity-type")))
+    if expect.node_pool:
+        checks.append(("NodePool", [expect.node_pool], _label("karpenter.sh/nodepool")))
+    for label, values in expect.node_labels.items():
+        accepted = None if values == "present" else list(values)
+        checks.append((f"node label {label}", accepted, _node_label(run.replay, label)))
+    live = run.live()
+    if checks and not live:
+        yield _check(run, "nodes", "a node to look at", "no node", False)
+        return
+    for name, accepted, value in checks:
+        seen = [value(claim) for claim in live]
+        yield _check(
+            run,
+            name,
+            " or ".join(accepted) if accepted else "present",
+            ", ".join(found or "missing" for found in seen),
+            all(found is not None and (accepted is None or found in accepted) for found in seen),
+        )
+
+
+def _label(name: str) -> Callable[[NodeClaim], str | None]:
+    return lambda claim: claim.labels.get(name)
+
+
+def _node_label(replay: Replay, name: str) -> Callable[[NodeClaim], str | None]:
+    return lambda claim: replay.labels(claim).get(name)
+
+
+def _replacement(run: StepRun, wanted: Replacement) -> Iterator[Assertion]:
+    old, new = run.before(), run.new()
+    replaced = bool(old) and bool(new) and all(claim.gone for claim in old)
+    change = f"{_types(old)} -> {_types(new)}"
+    yield _check(run, "replacement", "every node replaced by a new one", change, replaced, (*old, *new))
+    if wanted.smaller:
+        before, after = (sum(claim.cpus or 0 for claim in claims) for claims in (old, new))
+        seen = f"{change}: {before} -> {after} CPUs"
+        yield _check(run, "size", "fewer CPUs than before", seen, replaced and after < before, (*old, *new))
+    if wanted.cheaper:
+        yield _saving(run, old, new, change, replaced=replaced)
+
+
+def _saving(
+    run: StepRun, old: list[NodeClaim], new: list[NodeClaim], change: str, *, replaced: bool
+) -> Assertion:
+    expected = "more than 0 USD an hour"
+    prices = {claim.name: run.replay.price(claim) for claim in (*old, *new)}
+    unknown = [name for name, price in prices.items() if price is None]
+    if unknown:
+        seen = f"{change}, price of {', '.join(unknown)} not known"
+        return Assertion(f"{run.title}, saving", expected, seen, False, HOW_TO_GET_PRICES)
+    before, after = (sum(prices[claim.name] or 0 for claim in claims) for claims in (old, new))
+    seen = f"{change}: {before:.4f} -> {after:.4f}, saving {before - after:.4f} USD an hour"
+    return _check(run, "saving", expected, seen, replaced and after < before, (*old, *new))
+
+
+def _types(claims: list[NodeClaim]) -> str:
+    offerings = [claim.offering for claim in claims]
+    return ", ".join(found.instance_type if found else "not launched" for found in offerings) or "nothing"
+
+
+def _homes(run: StepRun) -> Assertion:
+    pods = run.replay.unschedulable.get(run.scenario.name, ())
+    homeless = sorted({pod for time, pod in pods if run.during(time)})
+    return Assertion(
+        f"{run.title}, homes",
+        "no pod unschedulable",
+        ", ".join(homeless) or "none unschedulable",
+        not homeless,
+        _where(run, "Pod lines with PodScheduled=False"),
+    )
+
+
+def _order(run: StepRun) -> Assertion:
+    """Whether, whenever a node began to go, another one was there, initialized and staying."""
+    claims = run.claims()
+
+    def replaced(going: NodeClaim) -> bool:
+        return any(
+            other.reached.get("Initialized", run.ended) <= (going.deleting or run.ended)
+            and (other.deleting is None or (going.deleting is not None and other.deleting > going.deleting))
+            for other in claims
+            if other is not going
+        )
+
+    early = [claim.name for claim in claims if run.during(claim.deleting) and not replaced(claim)]
+    expected = "each node disrupted only after its replacement was initialized"
+    return _check(
+        run, "order", expected, f"disrupted before: {', '.join(early)}" if early else "so it was", not early
+    )
+
+
+def _ready_gap(run: StepRun, allowed: float) -> Assertion:
+    """The longest time without any ready replica, from the moment that the step was asked for."""
+    history = run.replay.ready.get(run.scenario.name, [])
+    before = [count for time, count in history if time < run.requested]
+    points = [
+        (run.requested, before[-1] if before else 0),
+        *((time, count) for time, count in history if run.during(time)),
+        (run.ended, 0),
+    ]
+    gaps = [later - time for (time, count), (later, _) in itertools.pairwise(points) if count < 1]
+    longest = max(gaps, default=timedelta()).total_seconds()
+    return Assertion(
+        f"{run.title}, ready replicas",
+        f"never fewer than 1 for more than {allowed:g} s",
+        f"fewer than 1 for at most {longest:.2f} s",
+        longest <= allowed,
+        _where(run, "Pod lines"),
+    )
+
+
+def _check(
+    run: StepRun, name: str, expected: str, seen: str, passed: bool, claims: Iterable[NodeClaim] | None = None
+) -> Assertion:
+    names = ", ".join(claim.name for claim in (run.live() if claims is None else claims))
+    lines = f"NodeClaim {names}" if names else "NodeClaim and Event lines"
+    return Assertion(f"{run.title}, {name}", expected, seen, passed, _where(run, lines))
+
+
+def _where(run: StepRun, lines: str) -> str:
+    return f"timeline.jsonl ({lines}), evidence/{run.scenario.name}/"

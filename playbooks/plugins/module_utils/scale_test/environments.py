@@ -1,0 +1,63 @@
+"""The kinds of environment that a scenario can be written for, and what differs between them.
+
+A table and nothing else: which kind a stack is follows from its outputs, never from its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Environment:
+    """One kind of environment.
+
+    Attributes:
+        kind: What scenario files call it under `stacks`.
+        cloud: Value of the stack output `cloud`.
+        node_class_api: API group and version of its node classes.
+        node_class_kind: Kind of its node classes.
+        node_class_plural: Their name in the API's paths.
+    """
+
+    kind: str
+    cloud: str
+    node_class_api: str
+    node_class_kind: str
+    node_class_plural: str
+
+
+ENVIRONMENTS = (Environment("eks", "aws", "karpenter.k8s.aws/v1", "EC2NodeClass", "ec2nodeclasses"),)
+KINDS = tuple(environment.kind for environment in ENVIRONMENTS)
+
+_NEEDED = ("cloud", "karpenterVersion", "nodeClasses", "nodePools")
+
+
+class StackError(ValueError):
+    """The stack's outputs are not those of an environment that can be scale-tested."""
+
+
+def environment_of(outputs: Mapping[str, Any]) -> Environment:
+    """The kind of environment that a stack is.
+
+    Args:
+        outputs: What `pulumi stack output --json` printed.
+
+    Raises:
+        StackError: An output is missing, or no scenario can suit the cloud.
+    """
+    missing = [name for name in _NEEDED if name not in outputs]
+    if missing:
+        raise StackError(
+            f"stack outputs: {', '.join(missing)} missing, so the scale test cannot know what it may expect; "
+            "finish `pulumi up` of the stack, or add them to the file given as stack_outputs"
+        )
+    for environment in ENVIRONMENTS:
+        if environment.cloud == outputs["cloud"]:
+            return environment
+    raise StackError(
+        f"stack output cloud: {outputs['cloud']!r} has no scenarios, so nothing would be tested; "
+        f"use a stack on one of: {', '.join(environment.cloud for environment in ENVIRONMENTS)}"
+    )

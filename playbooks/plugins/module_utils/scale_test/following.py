@@ -1,0 +1,146 @@
+"""Follows one kind of object for ever: list, then watch, and again where that broke off.
+
+A watch that ends is resumed where it ended. When that is too long ago for the API server (410), the list is
+read anew, which also reveals what was deleted meanwhile, and the gap is told. Objects go by as plain
+dictionaries, and only a fingerprint of each is kept, so that thousands take little memory.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Protocol
+
+from .timeline import Line, excerpt
+
+WATCH_SECONDS = 300  # the API server ends a watch then; it is resumed without a gap
+_RETRY_SECONDS = 0.5
+_PAGE = 500
+
+
+@dataclass(frozen=True)
+class Resource:
+    """What to follow: a kind, its path in the API and how to narrow it down."""
+
+    kind: str
+    path: str
+    selectors: tuple[tuple[str, str], ...] = ()
+
+
+class BrokenError(Exception):
+    """A request to the API server failed.
+
+    Args:
+        reason: What it said.
+        status: HTTP status of its answer; 0 if there was none.
+    """
+
+    def __init__(self, reason: str, status: int = 0) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+# Asks for a resource with a query and gives the lines of the answer as they come. Raises BrokenError, also
+# while they come.
+Fetch = Callable[[Resource, dict[str, str]], AbstractContextManager[Iterator[bytes]]]
+
+
+class Listener(Protocol):
+    """Who is told what is seen."""
+
+    def changed(self, type_: str, kind: str, kept: Line) -> None:
+        """An object was ADDED, MODIFIED or DELETED; `kept` is its excerpt."""
+
+    def listed(self, kind: str) -> None:
+        """All that there is has been told."""
+
+    def broke_off(self, kind: str, reason: str) -> None:
+        """Changes may have been missed; the list is about to be read anew."""
+
+
+class Follower:
+    """Follows one resource until `stopping` is set."""
+
+    def __init__(
+        self, resource: Resource, fetch: Fetch, listener: Listener, stopping: threading.Event
+    ) -> None:
+        self._resource = resource
+        self._fetch = fetch
+        self._listener = listener
+        self._stopping = stopping
+        # Uid -> fingerprint of the last excerpt, and its name, to tell of an end that was missed.
+        self._known: dict[str, tuple[int, Line]] = {}
+
+    def run(self) -> None:
+        """Follow."""
+        version: str | None = None
+        while not self._stopping.is_set():
+            try:
+                if version is None:
+                    version = self._list()
+                for event in self._watch(version):
+                    version = event["object"]["metadata"]["resourceVersion"]
+                    if event["type"] != "BOOKMARK":
+                        self._tell(event["type"], event["object"])
+            except BrokenError as error:
+                if error.status == HTTPStatus.GONE:
+                    version = None
+                    self._listener.broke_off(self._resource.kind, str(error))
+                else:  # the API server restarts, perhaps
+                    self._stopping.wait(_RETRY_SECONDS)
+
+    def _list(self) -> str:
+        """Read the whole list; its resource version."""
+        present: set[str] = set()
+        query = {"limit": str(_PAGE)}
+        while True:
+            with self._fetch(self._resource, query) as lines:
+                page = json.loads(b"".join(lines))
+            for found in page["items"]:
+                uid = found["metadata"]["uid"]
+                present.add(uid)
+                self._tell("MODIFIED" if uid in self._known else "ADDED", found)
+            if not page["metadata"].get("continue"):
+                break
+            query["continue"] = page["metadata"]["continue"]
+        for uid in self._known.keys() - present:
+            self._listener.changed("DELETED", self._resource.kind, self._known.pop(uid)[1])
+        self._listener.listed(self._resource.kind)
+        return str(page["metadata"]["resourceVersion"])
+
+    def _watch(self, version: str) -> Iterator[dict[str, Any]]:
+        with self._fetch(
+            self._resource,
+            {
+                "watch": "true",
+                "allowWatchBookmarks": "true",
+                "resourceVersion": version,
+                "timeoutSeconds": str(WATCH_SECONDS),
+            },
+        ) as lines:
+            for line in lines:
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    raise BrokenError(event["object"].get("message", ""), event["object"].get("code", 0))
+                yield event
+
+    def _tell(self, type_: str, found: dict[str, Any]) -> None:
+        kept = excerpt(self._resource.kind, found)
+        uid = found["metadata"]["uid"]
+        fingerprint = hash(json.dumps(kept, sort_keys=True))
+        if type_ == "DELETED":
+            self._known.pop(uid, None)
+        elif uid in self._known and self._known[uid][0] == fingerprint:
+            return  # a heartbeat, or a field that no story asks for
+        else:
+            name = {
+                key: kept["metadata"][key]
+                for key in ("name", "namespace", "uid", "labels")
+                if key in kept["metadata"]
+            }
+            self._known[uid] = (fingerprint, {"metadata": name})
+        self._listener.changed(type_, self._resource.kind, kept)

@@ -1,0 +1,44 @@
+"""Waits until a step has come to its end.
+
+The recorder watches the API server; this follows the recorder's file, so that the playbook waits for the same
+facts that the report is made of.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from .assertions import Assertion, judge
+from .recording import LOOK_SECONDS, RecorderError
+from .replay import Replay
+from .scenario import Scenario
+from .steps import StepRun, outcome
+from .timeline import Reader, Writer, is_recorded, now, parse_time
+
+
+def wait_for_end(path: Path, scenario: Scenario, index: int, requested: datetime) -> list[Assertion]:
+    """Return when a step has come to its end, with what was asserted; the end is marked in the timeline.
+
+    Raises:
+        RecorderError: The recorder has ended meanwhile.
+    """
+    reader, replay = Reader(path), Replay()
+    while True:
+        recorded = is_recorded(path)
+        replay.apply(reader.new_lines())
+        run = StepRun(replay, scenario, index, requested, ended=parse_time(now()))
+        if ended := outcome(run):
+            with Writer(path) as timeline:
+                timeline.write(
+                    "STEP", scenario=scenario.name, step=index, requested=requested.isoformat(), outcome=ended
+                )
+            return judge(replace(run, outcome=ended))
+        if not recorded:
+            raise RecorderError(
+                f"the recorder has ended ({replay.stopped or 'it was killed'}), so step {index + 1} "
+                "cannot be judged; run the scenario again"
+            )
+        time.sleep(LOOK_SECONDS)

@@ -1,0 +1,139 @@
+"""A step under way: which NodeClaims it is about, and whether it has come to its end.
+
+Pure functions of a replayed timeline. What came of the step is judged in `assertions`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from .replay import NodeClaim, Replay
+from .scenario import Scenario, Step
+
+Outcome = Literal["rest", "hopeless", "late"]
+
+# A node class that gets ready at all needs no more than a few reconciliations.
+_NODE_POOL_PATIENCE = timedelta(seconds=30)
+
+
+@dataclass(frozen=True)
+class StepRun:
+    """A step of a scenario as it was run.
+
+    Attributes:
+        replay: The timeline up to the step's end.
+        scenario: The story.
+        index: Which step, from 0.
+        requested: When it was asked for, by our clock.
+        ended: When it came to its end; now, while it is under way.
+        outcome: How it came to its end: at rest, without hope because a NodePool is not ready, or too late.
+    """
+
+    replay: Replay
+    scenario: Scenario
+    index: int
+    requested: datetime
+    ended: datetime
+    outcome: Outcome = "rest"
+
+    @property
+    def step(self) -> Step:
+        """The step as the scenario describes it."""
+        return self.scenario.steps[self.index]
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+        return title(self.scenario, self.index)
+
+    @property
+    def seconds(self) -> float:
+        """How long it took, or has taken."""
+        return (self.ended - self.requested).total_seconds()
+
+    @property
+    def scales_down(self) -> bool:
+        """Whether it takes replicas away: what Karpenter makes of that, it does later."""
+        earlier = (self.scenario.workload.deployment.replicas, *(step.scale for step in self.scenario.steps))
+        return self.step.scale < earlier[self.index]
+
+    def claims(self) -> list[NodeClaim]:
+        """All NodeClaims of the story so far, oldest first."""
+        return self.replay.claims_of(self.scenario)
+
+    def live(self) -> list[NodeClaim]:
+        """Those that are there at the end of the step."""
+        return [claim for claim in self.claims() if claim.gone is None]
+
+    def before(self) -> list[NodeClaim]:
+        """Those that were there when it was asked for."""
+        return [claim for claim in self.claims() if claim.present_at(self.requested)]
+
+    def new(self) -> list[NodeClaim]:
+        """Those that are there at its end and were not before."""
+        return [claim for claim in self.live() if not claim.present_at(self.requested)]
+
+    def during(self, time: datetime | None) -> bool:
+        """Whether something happened during the step."""
+        return time is not None and self.requested <= time <= self.ended
+
+
+def title(scenario: Scenario, index: int) -> str:
+    """What people call a step."""
+    return f"step {index + 1} (scale to {scenario.steps[index].scale})"
+
+
+def outcome(run: StepRun) -> Outcome | None:
+    """How the step has come to its end; None while it is under way."""
+    unready = any(why_not_ready(run.replay, run.scenario, name) for name in run.scenario.node_pools)
+    if not unready and _at_rest(run):
+        return "rest"
+    if unready and run.ended - run.requested > _NODE_POOL_PATIENCE:
+        return "hopeless"
+    return "late" if run.seconds > run.step.expect.within else None
+
+
+def _at_rest(run: StepRun) -> bool:
+    """All replicas ready, no NodeClaim coming or going and, where the step is about that, nodes gone."""
+    expect = run.step.expect
+    live = run.live()
+    if run.replay.ready_now(run.scenario) != run.step.scale:
+        return False
+    if any("Initialized" not in claim.reached or claim.deleting for claim in live):
+        return False
+    if run.scales_down and expect.nodes is not None and len(live) > expect.nodes:
+        return False
+    if not expect.replacement:
+        return True
+    if any(claim.gone is None for claim in run.before()) or not live:
+        return False
+    # The controller renews its prices once a minute. With no address to ask, there is nothing to wait for.
+    waits_for_prices = expect.replacement.cheaper and run.replay.start.get("prices")
+    return not waits_for_prices or all(
+        run.replay.price(claim) is not None for claim in (*run.before(), *live)
+    )
+
+
+def why_not_ready(replay: Replay, scenario: Scenario, node_pool: str) -> str:
+    """Why a NodePool of the scenario is not ready; empty if it is."""
+    if not replay.exists("NodePool", node_pool):
+        return "it is not there"
+    conditions = replay.conditions("NodePool", node_pool)
+    if conditions.get("Ready", {}).get("status") == "True":
+        return ""
+    reference = scenario.node_pools[node_pool]["template"]["spec"]["nodeClassRef"]
+    kind, name = str(reference.get("kind")), str(reference["name"])
+    if not replay.exists(kind, name):
+        return f"{kind} {name} is not there"
+    # The reasons are in the node class; its Ready and the NodePool's conditions only repeat them.
+    for owner, found in ((f"{kind} {name}", replay.conditions(kind, name)), ("NodePool", conditions)):
+        wrong = [
+            f"{condition['type']} {condition.get('reason', '')}: {condition.get('message', '')}"
+            for condition in found.values()
+            if condition["status"] == "False" and condition["type"] != "Ready"
+        ]
+        if wrong:
+            return f"{owner}: {'; '.join(wrong)}"
+    return "the controller has not judged it yet"

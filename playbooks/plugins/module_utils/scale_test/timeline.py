@@ -1,0 +1,154 @@
+"""The timeline: JSON lines into which the recorder writes what it sees, and the playbook what it does.
+
+Each line has `type` and `received` (our clock, UTC, microseconds). Types:
+
+    START, SYNCED, STOP       the recorder: begun (pid, kubernetes, prices), all lists read, ended (reason)
+    ADDED, MODIFIED, DELETED  an object changed: kind, apiTime, object (an excerpt of it)
+    GAP                       changes of a kind may be missing: its watch broke off and its list is read anew
+    PRICE                     instanceType, capacityType, zone, pricePerHour (USD) by the controller's metrics
+    STORY, STEP, ERROR, END   the playbook: a story began, a step ended, a task failed, all is removed
+
+`apiTime` is the newest of the object's own timestamps; they have a resolution of one second. A lock on the
+file tells whether a recorder is writing to it. This module knows the file, not what its lines mean together.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+Line = dict[str, Any]
+
+SCENARIO_LABEL = "app.kubernetes.io/instance"
+WORKLOAD_SELECTOR = "app.kubernetes.io/part-of=karpstack-scale-test"
+
+
+def now() -> str:
+    """The time by our clock, in the timeline's format."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def parse_time(text: str) -> datetime:
+    """A time of the timeline or of the API."""
+    return datetime.fromisoformat(text)
+
+
+class Writer:
+    """Appends lines; several processes may write to one timeline.
+
+    Args:
+        path: The file, made if it is not there.
+        recording: Hold the lock that says that a recorder writes to it.
+
+    Raises:
+        BlockingIOError: Another recorder writes to it.
+    """
+
+    def __init__(self, path: Path, *, recording: bool = False) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        if recording:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def write(self, type_: str, **content: object) -> None:
+        """Append one line. A single write to a file opened for appending is never torn by another writer."""
+        line = {"type": type_, "received": now(), **content}
+        os.write(self._file, json.dumps(line, separators=(",", ":")).encode() + b"\n")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._file)
+
+
+class Reader:
+    """Reads a timeline from its beginning, and then what was appended since."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+
+    def new_lines(self) -> Iterator[Line]:
+        """Lines appended since the last call; none while there is no file."""
+        try:
+            file = self._path.open("rb")
+        except FileNotFoundError:
+            return
+        with file:
+            file.seek(self._offset)
+            for text in file:
+                if not text.endswith(b"\n"):
+                    return  # its writer is not done with it
+                self._offset += len(text)
+                yield json.loads(text)
+
+
+def is_recorded(path: Path) -> bool:
+    """Whether a recorder writes to this timeline now."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def excerpt(kind: str, found: dict[str, Any]) -> Line:
+    """What the timeline keeps of an object: enough to judge a story, small enough for thousands of pods."""
+    if kind == "Event":
+        return {
+            "metadata": _pick(found["metadata"], "name", "namespace", "uid", "creationTimestamp"),
+            "involvedObject": _pick(found["involvedObject"], "kind", "name", "namespace", "uid"),
+            **_pick(
+                found, "type", "reason", "message", "count", "firstTimestamp", "lastTimestamp", "eventTime"
+            ),
+        }
+    metadata = _pick(
+        found["metadata"], "name", "namespace", "uid", "labels", "creationTimestamp", "deletionTimestamp"
+    )
+    status = found.get("status") or {}
+    spec = found.get("spec") or {}
+    kept: Line = {
+        "metadata": metadata,
+        "conditions": [
+            _pick(condition, "type", "status", "reason", "message", "lastTransitionTime")
+            for condition in status.get("conditions") or []
+        ],
+    }
+    if kind == "Pod":
+        kept |= _pick(spec, "nodeName") | _pick(status, "phase")
+    elif kind == "Node":
+        kept |= _pick(spec, "providerID", "taints") | _pick(status, "capacity", "allocatable")
+        # A fake kubelet's nodes carry kwok's annotation: their boot time was chosen, not measured.
+        kept["simulated"] = "kwok.x-k8s.io/node" in (found["metadata"].get("annotations") or {})
+    elif kind == "NodeClaim":
+        kept |= _pick(status, "nodeName", "providerID", "imageID", "capacity", "allocatable")
+    elif kind == "NodePool":
+        kept |= _pick(spec, "limits") | _pick(status, "resources")
+    return kept
+
+
+def api_time(kept: Line) -> str | None:
+    """The newest of the timestamps that the API put into an excerpt."""
+    metadata = kept["metadata"]
+    times = [
+        metadata.get("creationTimestamp"),
+        metadata.get("deletionTimestamp"),
+        *(kept.get(key) for key in ("firstTimestamp", "lastTimestamp", "eventTime")),
+        *(condition.get("lastTransitionTime") for condition in kept.get("conditions", ())),
+    ]
+    return max((time for time in times if time), default=None, key=parse_time)
+
+
+def _pick(source: dict[str, Any], *keys: str) -> Line:
+    return {key: source[key] for key in keys if source.get(key) is not None}

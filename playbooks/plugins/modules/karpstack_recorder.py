@@ -1,0 +1,118 @@
+"""Ansible module: record what happens on a cluster, or stop recording. See DOCUMENTATION."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.scale_test import recording
+from ..module_utils.scale_test.recorder import Recorder, resources
+from ..module_utils.scale_test.timeline import Writer
+
+DOCUMENTATION = r"""
+module: karpstack_recorder
+short_description: Record pods, nodes, NodeClaims, NodePools and Karpenter's events as a timeline
+description:
+  - With O(state=started) it records until it is stopped, so run it with C(async) and C(poll=0).
+  - It also ends when the process O(owner) is gone, so that an interrupted playbook leaves no recorder behind.
+author: karpstack
+options:
+  timeline:
+    description: File that the timeline is appended to.
+    type: path
+    required: true
+  state:
+    description: Record, or stop whoever records to this timeline.
+    type: str
+    choices: [started, stopped]
+    default: started
+  kubeconfig:
+    description: The kubeconfig to connect with; that of KUBECONFIG, or the usual file, if not given.
+    type: path
+  metrics_url:
+    description: Address of the controller's metrics, for prices.
+    type: str
+    default: ""
+  node_class:
+    description: Kind and path of the environment's node classes, as M(karpstack_scenarios) returns them.
+    type: dict
+  owner:
+    description: Id of the process whose end ends the recording.
+    type: int
+"""
+
+EXAMPLES = r"""
+- name: Start the recorder
+  karpstack_recorder:
+    timeline: build/timeline.jsonl
+    node_class: "{{ stack_chosen.node_class }}"
+  async: 86400
+  poll: 0
+"""
+
+RETURN = r"""
+reason:
+  description: Why the recording ended.
+  type: str
+  returned: when it has recorded
+"""
+
+_STOP_SECONDS = 15.0
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "timeline": {"type": "path", "required": True},
+            "state": {"type": "str", "choices": ["started", "stopped"], "default": "started"},
+            "kubeconfig": {"type": "path"},
+            "metrics_url": {"type": "str", "default": ""},
+            "node_class": {"type": "dict"},
+            "owner": {"type": "int"},
+        },
+        required_if=[("state", "started", ["node_class"])],
+    )
+    timeline = Path(module.params["timeline"])
+    if module.params["state"] == "stopped":
+        try:
+            module.exit_json(changed=recording.stop(timeline, _STOP_SECONDS))
+        except recording.RecorderError as error:
+            module.fail_json(msg=str(error))
+    try:
+        writer = Writer(timeline, recording=True)
+    except BlockingIOError:
+        module.fail_json(
+            msg=f"{timeline} is being recorded already, so two runs would be mixed; wait for the other run, "
+            "or give this one another report_dir"
+        )
+    with writer:
+        module.exit_json(changed=True, reason=_record(module, writer))
+
+
+def _record(module: AnsibleModule, writer: Writer) -> str:
+    """Record until the end; why it came. An error is told in the timeline, where those who wait see it."""
+    reason = "it crashed"
+    try:
+        kubeconfig = module.params["kubeconfig"]
+        node_class = module.params["node_class"]
+        recorder = Recorder(
+            writer,
+            resources(node_class["kind"], node_class["path"]),
+            Path(kubeconfig) if kubeconfig else None,
+            module.params["metrics_url"] or None,
+        )
+        signal.signal(signal.SIGTERM, lambda *_: recorder.stop())
+        reason = recorder.run(module.params["owner"])
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise
+    finally:
+        writer.write("STOP", reason=reason)
+    return reason
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""Ansible module: make the report of a run. See DOCUMENTATION."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.scale_test import report
+from ..module_utils.scale_test.scenario import parse
+from ..module_utils.scale_test.timeline import Reader
+
+DOCUMENTATION = r"""
+module: karpstack_report
+short_description: Judge a run by its timeline and write report.json and junit.xml
+description:
+  - A failed expectation does not fail the module; RV(failures) has it.
+author: karpstack
+options:
+  folder:
+    description: Folder of the report; C(timeline.jsonl) is in it.
+    type: path
+    required: true
+  scenarios:
+    description: The scenarios of the run.
+    type: list
+    elements: dict
+    required: true
+  stack:
+    description: Name of the stack.
+    type: str
+    required: true
+  stack_outputs:
+    description: Its outputs.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Write the report
+  karpstack_report:
+    folder: build/rehearsal/eks
+    scenarios: "{{ stack_chosen.scenarios }}"
+    stack: eks
+    stack_outputs: "{{ stack_outputs }}"
+"""
+
+RETURN = r"""
+passed:
+  description: Whether all stories passed.
+  type: bool
+  returned: success
+failures:
+  description: A message for each assertion that failed.
+  type: list
+  returned: success
+table:
+  description: The result for a terminal.
+  type: str
+  returned: success
+"""
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "folder": {"type": "path", "required": True},
+            "scenarios": {"type": "list", "elements": "dict", "required": True},
+            "stack": {"type": "str", "required": True},
+            "stack_outputs": {"type": "dict", "required": True},
+        }
+    )
+    folder = Path(module.params["folder"])
+    scenarios = [parse(found, "scenario") for found in module.params["scenarios"]]
+    made = report.make(
+        scenarios,
+        Reader(folder / "timeline.jsonl").new_lines(),
+        module.params["stack"],
+        module.params["stack_outputs"],
+    )
+    (folder / "report.json").write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
+    report.junit(made).write(str(folder / "junit.xml"), pretty=True)
+    module.exit_json(
+        changed=True, passed=made["passed"], failures=report.failures(made), table=report.table(made)
+    )
+
+
+if __name__ == "__main__":
+    main()

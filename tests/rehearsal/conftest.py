@@ -1,0 +1,143 @@
+"""Rehearsed stacks for tests: the same commands that people use, in state folders of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+import psutil
+import pytest
+import yaml
+from kubernetes import client, config, watch
+
+from rehearsal.daemon import DaemonInfo, read
+from rehearsal.folder import StackFolder
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT = 300.0
+
+
+@dataclass
+class RehearsedStack:
+    """One stack of the rehearsal, driven by its commands."""
+
+    folder: StackFolder
+    configuration: Path
+
+    def command(self, *arguments: str, timeout: float = LIMIT) -> subprocess.CompletedProcess[str]:
+        """Run `python -m rehearsal COMMAND STACK ...`; its output is merged."""
+        name, *rest = arguments
+        extra = ["--config-file", str(self.configuration)] if name in ("up", "run") else []
+        return subprocess.run(
+            [sys.executable, "-m", "rehearsal", name, self.folder.stack, "--state", str(self.folder.root.parent), *extra, *rest],
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout)
+
+    def succeed(self, *arguments: str) -> str:
+        """Like `command`, but it must succeed."""
+        result = self.command(*arguments)
+        assert result.returncode == 0, f"{arguments}:\n{result.stdout}"
+        return result.stdout
+
+    @property
+    def info(self) -> DaemonInfo:
+        """What the daemon says of itself."""
+        info = read(self.folder)
+        assert info is not None
+        return info
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables that `env` prints, on top of ours."""
+        found = dict(os.environ)
+        for line in self.succeed("env").splitlines():
+            if line.startswith("export "):
+                name, value = line.removeprefix("export ").split("=", 1)
+                found[name] = subprocess.run(["sh", "-c", f"printf %s {value}"], capture_output=True, text=True).stdout
+        return found
+
+    def by_hand(self, *command: str, timeout: float = LIMIT) -> subprocess.CompletedProcess[str]:
+        """Run a command in the environment that `env` prints."""
+        return subprocess.run(command, cwd=ROOT, env=self.variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, timeout=timeout)
+
+    def outputs(self) -> dict[str, Any]:
+        """The stack's outputs; secrets stay hidden."""
+        result = self.by_hand("pulumi", "stack", "output", "--json", "--non-interactive")
+        assert result.returncode == 0, result.stdout
+        return dict(json.loads(result.stdout))
+
+    def aws(self, service: str) -> Any:
+        """A client of the simulated account."""
+        return boto3.client(service, endpoint_url=self.info.variables["AWS_ENDPOINT_URL"], region_name=self.info.region,
+                            aws_access_key_id="rehearsal", aws_secret_access_key="rehearsal")
+
+    def api(self) -> client.ApiClient:
+        """A client of the cluster, with administrator's rights."""
+        return config.new_client_from_config(str(self.folder.kubeconfig))
+
+    def configure(self, **changes: Any) -> None:
+        """Change the stack's configuration; a dotted path as key, `None` removes."""
+        content = yaml.safe_load(self.configuration.read_text())
+        for path, value in changes.items():
+            *parents, last = path.split("/")
+            place = content["config"]
+            for parent in parents:
+                place = place.setdefault(parent, {})
+            if value is None:
+                place.pop(last, None)
+            else:
+                place[last] = value
+        self.configuration.write_text(yaml.safe_dump(content, sort_keys=False))
+
+    def scale(self, name: str, namespace: str, replicas: int) -> None:
+        """Scale a Deployment."""
+        client.AppsV1Api(self.api()).patch_namespaced_deployment_scale(name, namespace, {"spec": {"replicas": replicas}})
+
+    def wait_for(self, plural: str, group: str, predicate: Any, timeout: int = 120) -> Any:
+        """Wait on a watch until an object of a custom resource satisfies the predicate; the object, or None."""
+        api = client.CustomObjectsApi(self.api())
+        stream = watch.Watch()
+        for event in stream.stream(api.list_cluster_custom_object, group, "v1", plural, timeout_seconds=timeout):
+            if predicate(event["object"]):
+                stream.stop()
+                return event["object"]
+        return None
+
+
+def descendants(info: DaemonInfo) -> list[psutil.Process]:
+    """The daemon and all its children."""
+    daemon = psutil.Process(info.pid)
+    return [daemon, *daemon.children(recursive=True)]
+
+
+def new_stack(folder: Path, stack: str = "eks") -> RehearsedStack:
+    """A stack that is not up yet, with its own copy of the configuration."""
+    configuration = folder / f"Pulumi.{stack}.yaml"
+    configuration.write_text((ROOT / f"Pulumi.{stack}.yaml").read_text())
+    return RehearsedStack(StackFolder(stack, folder / "state" / stack), configuration)
+
+
+@pytest.fixture(scope="session")
+def eks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsedStack]:
+    """The healthy EKS environment; whoever changes it puts it right again."""
+    stack = new_stack(tmp_path_factory.mktemp("eks"))
+    try:
+        stack.succeed("up")
+        yield stack
+    finally:
+        stack.command("down", "--force")
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[RehearsedStack]:
+    """An EKS environment of a test's own, not up yet."""
+    stack = new_stack(tmp_path)
+    yield stack
+    stack.command("down", "--force")

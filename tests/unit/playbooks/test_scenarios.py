@@ -1,0 +1,219 @@
+"""Scenario files: what ships is what the stories say; what is wrong is refused with key, value and fix."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from playbooks.plugins.module_utils.scale_test.environments import StackError
+from playbooks.plugins.module_utils.scale_test.scenario import Scenario, ScenarioError, choose, load, parse
+
+GOOD: dict[str, Any] = {
+    "name": "small",
+    "description": "One pod gets one node",
+    "stacks": ["eks"],
+    "nodePools": {
+        "small": {
+            "template": {
+                "spec": {"nodeClassRef": {"kind": "EC2NodeClass", "name": "default"}, "requirements": []}
+            }
+        }
+    },
+    "workload": {"namespace": "small", "deployment": {"name": "inflate", "requests": {"cpu": 1}}},
+    "steps": [{"scale": 1, "expect": {"within": 60, "nodes": 1}}],
+}
+
+
+def changed(path: str, value: object) -> dict[str, Any]:
+    """GOOD with one value set (or, with None, removed)."""
+    data = copy.deepcopy(GOOD)
+    *parents, last = path.split(".")
+    at: Any = data
+    for part in parents:
+        at = at[int(part)] if isinstance(at, list) else at[part]
+    if value is None:
+        del at[last]
+    else:
+        at[last] = value
+    return data
+
+
+def test_a_good_scenario_is_taken_with_its_defaults() -> None:
+    scenario = parse(GOOD, "small.yml")
+    assert scenario.workload.deployment.requests == {"cpu": "1"}
+    assert scenario.workload.deployment.replicas == 0
+    assert scenario.workload.deployment.image.startswith("registry.k8s.io/pause:")
+
+
+def test_what_is_parsed_can_be_parsed_again() -> None:
+    """The modules hand scenarios to each other as plain data."""
+    scenario = parse(GOOD, "small.yml")
+    assert parse(scenario.model_dump(by_alias=True, mode="json", exclude_none=True), "again") == scenario
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "parts"),
+    [
+        ("step", [], ["small.yml: step: []", "unknown key", "did you mean steps?"]),
+        ("steps.0.expect.node", 3, ["steps.0.expect.node: 3", "no effect", "did you mean nodes?"]),
+        ("steps.0.expect.instance_types", ["m5.large"], ["unknown key", "did you mean instanceTypes?"]),
+        ("workload.deployment.cpu", 1, ["workload.deployment.cpu: 1", "use of", "requests"]),
+        (
+            "steps.0.expect.replacement",
+            {"smalle": True},
+            ["steps.0.expect.replacement.smalle", "did you mean smaller?"],
+        ),
+        ("steps.0.expect.within", None, ["steps.0.expect.within: missing", "cannot be run", "add it"]),
+        ("steps.0.expect.within", 0, ["steps.0.expect.within: 0", "greater than 0"]),
+        (
+            "steps.0.expect.capacityType",
+            "Spot",
+            ["steps.0.expect.capacityType: 'Spot'", "'on-demand', 'spot'"],
+        ),
+        ("steps.0.scale", -1, ["steps.0.scale: -1", "greater than or equal to 0"]),
+        ("steps", [], ["steps: []", "at least 1 item"]),
+        ("stacks", ["eks", "gke"], ["stacks: ['eks', 'gke']", "no such environment: gke", "use of eks"]),
+        ("workload.namespace", "Small_1", ["workload.namespace: 'Small_1'", "Kubernetes would refuse", "63"]),
+        (
+            "nodePools.small",
+            {"template": {}},
+            ["nodePools.small", "nodeClassRef.name is missing", "name one of"],
+        ),
+    ],
+)
+def test_a_bad_scenario_is_refused(path: str, value: object, parts: list[str]) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        parse(changed(path, value), "small.yml")
+    for part in parts:
+        assert part in str(refused.value)
+
+
+def test_all_that_is_wrong_is_named_at_once(tmp_path: Path) -> None:
+    bad = changed("steps.0.expect.nodez", 1)
+    bad["stacks"] = ["gke"]
+    (tmp_path / "small.yml").write_text(yaml.safe_dump(bad))
+    (tmp_path / "other.yml").write_text(yaml.safe_dump(GOOD))
+    (tmp_path / "broken.yml").write_text("a: [")
+    with pytest.raises(ScenarioError) as refused:
+        load(tmp_path)
+    text = str(refused.value)
+    assert "small.yml: steps.0.expect.nodez" in text
+    assert "small.yml: stacks" in text
+    assert "other.yml: name: 'small' differs" in text
+    assert "write name: other" in text
+    assert "broken.yml: not YAML" in text
+
+
+def test_a_folder_without_scenarios_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="no scenario"):
+        load(tmp_path)
+
+
+def test_all_that_suit_the_stack_are_chosen(scenarios: dict[str, Scenario], outputs: dict[str, Any]) -> None:
+    assert [scenario.name for scenario in choose(list(scenarios.values()), [], outputs)] == list(scenarios)
+
+
+def test_named_ones_are_chosen_in_their_order(
+    scenarios: dict[str, Scenario], outputs: dict[str, Any]
+) -> None:
+    names = ["eks-spot-consolidation", "eks-cheapest-fit"]
+    assert [scenario.name for scenario in choose(list(scenarios.values()), names, outputs)] == names
+
+
+@pytest.mark.parametrize(
+    ("names", "output", "message"),
+    [
+        (["eks-cheapest-fitt"], {}, "'eks-cheapest-fitt' is not one, .* did you mean eks-cheapest-fit?"),
+        (
+            [],
+            {"nodePools": ["default", "cheapest-fit"]},
+            "nodePools.cheapest-fit: the stack has .* overwrite",
+        ),
+        (
+            [],
+            {"nodeClasses": ["default"]},
+            "no node class 'bottlerocket', so no node could be launched; use of default",
+        ),
+    ],
+)
+def test_what_does_not_suit_the_stack_is_refused(
+    scenarios: dict[str, Scenario],
+    outputs: dict[str, Any],
+    names: list[str],
+    output: dict[str, Any],
+    message: str,
+) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        choose(list(scenarios.values()), names, outputs | output)
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ({"cloud": "gcp"}, "cloud: 'gcp' has no scenarios"),
+        ({}, "nodeClasses, nodePools missing.*finish `pulumi up`"),
+    ],
+)
+def test_a_stack_that_is_no_environment_is_refused(
+    scenarios: dict[str, Scenario], outputs: dict[str, Any], output: dict[str, Any], message: str
+) -> None:
+    given = outputs | output if output else {"cloud": "aws", "karpenterVersion": "1.14.1"}
+    with pytest.raises(StackError, match=message):
+        choose(list(scenarios.values()), [], given)
+
+
+def test_every_node_pool_carries_the_startup_taint_of_cilium(scenarios: dict[str, Scenario]) -> None:
+    """Undeclared, Karpenter would launch further nodes while the first ones wait for their agent."""
+    for scenario in scenarios.values():
+        for spec in scenario.node_pools.values():
+            assert {"key": "node.cilium.io/agent-not-ready", "value": "true", "effect": "NoExecute"} in (
+                spec["template"]["spec"]["startupTaints"]
+            ), scenario.name
+
+
+def test_eks_cheapest_fit_is_the_story(scenarios: dict[str, Scenario]) -> None:
+    scenario = scenarios["eks-cheapest-fit"]
+    (spec,) = scenario.node_pools.values()
+    requirements = {item["key"]: item["values"] for item in spec["template"]["spec"]["requirements"]}
+    assert requirements["node.kubernetes.io/instance-type"] == [
+        "c5.large",
+        "m5.large",
+        "r5.large",
+        "m5.xlarge",
+    ]
+    assert requirements["karpenter.sh/capacity-type"] == ["on-demand"]
+    assert scenario.workload.namespace == "other"
+    assert (
+        scenario.workload.deployment.node_selector
+        == {"type": "karpenter"}
+        == spec["template"]["metadata"]["labels"]
+    )
+    assert scenario.workload.deployment.requests == {"memory": "1Gi"}
+    (step,) = scenario.steps
+    assert (step.scale, step.expect.within, step.expect.nodes) == (5, 180, 1)
+    assert step.expect.instance_types == ["m5.large"]
+
+
+def test_eks_spot_consolidation_is_the_story(scenarios: dict[str, Scenario]) -> None:
+    scenario = scenarios["eks-spot-consolidation"]
+    (spec,) = scenario.node_pools.values()
+    requirements = {item["key"]: item for item in spec["template"]["spec"]["requirements"]}
+    assert requirements["karpenter.k8s.aws/instance-size"] == {
+        "key": "karpenter.k8s.aws/instance-size",
+        "operator": "NotIn",
+        "values": ["nano", "micro", "small", "medium"],
+    }
+    assert requirements["kubernetes.io/arch"]["values"] == ["amd64", "arm64"]
+    assert spec["limits"] == {"cpu": 100, "memory": "100Gi"}
+    assert spec["template"]["spec"]["nodeClassRef"]["name"] == "bottlerocket"
+    up, down = scenario.steps
+    assert (up.scale, down.scale) == (5, 1)
+    assert up.expect.node_labels["karpenter.k8s.aws/instance-size"] == ["2xlarge"]
+    assert down.expect.replacement is not None
+    assert down.expect.replacement.cheaper
+    assert down.expect.replacement.smaller
+    assert down.expect.always_a_home

@@ -1,0 +1,135 @@
+"""When a step has come to its end: replays of the recorded timeline, cut off at each moment that matters."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from playbooks.plugins.module_utils.scale_test.replay import Replay
+from playbooks.plugins.module_utils.scale_test.scenario import Scenario
+from playbooks.plugins.module_utils.scale_test.steps import StepRun, outcome, why_not_ready
+from playbooks.plugins.module_utils.scale_test.timeline import Line, parse_time
+
+SPOT = "eks-spot-consolidation"
+
+
+def requested(timeline: list[Line], scenario: Scenario, index: int) -> Line:
+    return next(
+        line
+        for line in timeline
+        if line["type"] == "STEP" and (line["scenario"], line["step"]) == (scenario.name, index)
+    )
+
+
+def first_end(timeline: list[Line], scenario: Scenario, index: int) -> Line:
+    """The line after which a step is found to be at its end."""
+    mark = requested(timeline, scenario, index)
+    replay = Replay()
+    for line in replay.steps(timeline):
+        run = StepRun(replay, scenario, index, parse_time(mark["requested"]), replay.time)
+        if replay.time >= run.requested and outcome(run) == "rest":
+            return line
+    raise AssertionError("never at rest")
+
+
+def cut(timeline: list[Line], scenario: Scenario, index: int, seconds: float) -> StepRun:
+    """A step so many seconds after it was asked for."""
+    asked = parse_time(requested(timeline, scenario, index)["requested"])
+    until = asked + timedelta(seconds=seconds)
+    replay = Replay()
+    replay.apply(line for line in timeline if parse_time(line["received"]) <= until)
+    return StepRun(replay, scenario, index, asked, until)
+
+
+def test_scaling_up_ends_when_the_last_pod_is_ready(
+    timeline: list[Line], scenarios: dict[str, Scenario]
+) -> None:
+    line = first_end(timeline, scenarios["eks-cheapest-fit"], 0)
+    assert (line["kind"], line["type"]) == ("Pod", "MODIFIED")
+
+
+def test_consolidation_ends_when_the_old_node_is_gone(
+    timeline: list[Line], scenarios: dict[str, Scenario]
+) -> None:
+    line = first_end(timeline, scenarios[SPOT], 1)
+    assert (line["kind"], line["type"]) == ("NodeClaim", "DELETED")
+
+
+def test_consolidation_waits_for_prices_that_can_come(
+    timeline: list[Line], scenarios: dict[str, Scenario]
+) -> None:
+    gone = first_end(timeline, scenarios[SPOT], 1)
+    prices = [line | {"received": gone["received"]} for line in timeline if line["type"] == "PRICE"]
+    late = [line for line in timeline if line["type"] != "PRICE"]
+    late[late.index(gone) + 1 : late.index(gone) + 1] = prices
+    assert first_end(late, scenarios[SPOT], 1)["type"] == "PRICE"
+
+
+def test_a_step_under_way_has_no_end(timeline: list[Line], scenarios: dict[str, Scenario]) -> None:
+    assert outcome(cut(timeline, scenarios["eks-cheapest-fit"], 0, 3)) is None
+
+
+def test_a_step_that_takes_too_long_is_late(timeline: list[Line], scenarios: dict[str, Scenario]) -> None:
+    run = cut(timeline, scenarios["eks-cheapest-fit"], 0, 3)
+    after = StepRun(run.replay, run.scenario, 0, run.requested, run.requested + timedelta(seconds=181))
+    assert outcome(after) == "late"
+
+
+def test_a_node_class_that_is_not_ready_leaves_no_hope(
+    timeline: list[Line], scenarios: dict[str, Scenario]
+) -> None:
+    scenario = scenarios["eks-cheapest-fit"]
+    lines = []
+    for line in timeline:
+        if line.get("kind") == "NodePool" and line["object"]["metadata"]["name"] == "cheapest-fit":
+            conditions = [{"type": "Ready", "status": "False"}]
+            lines.append(line | {"object": line["object"] | {"conditions": conditions}})
+        elif line.get("kind") == "EC2NodeClass" and line["object"]["metadata"]["name"] == "default":
+            conditions = [
+                {
+                    "type": "SubnetsReady",
+                    "status": "False",
+                    "reason": "SubnetsNotFound",
+                    "message": "none match",
+                }
+            ]
+            lines.append(line | {"object": line["object"] | {"conditions": conditions}})
+        else:
+            lines.append(line)
+    assert outcome(cut(lines, scenario, 0, 3)) is None
+    run = cut(lines, scenario, 0, 3)
+    patient = StepRun(run.replay, scenario, 0, run.requested, run.requested + timedelta(seconds=31))
+    assert outcome(patient) == "hopeless"
+    assert why_not_ready(run.replay, scenario, "cheapest-fit") == (
+        "EC2NodeClass default: SubnetsReady SubnetsNotFound: none match"
+    )
+
+
+def test_a_node_that_is_going_is_no_rest(timeline: list[Line], scenarios: dict[str, Scenario]) -> None:
+    scenario = scenarios["eks-cheapest-fit"]
+    run = cut(timeline, scenario, 0, requested_seconds(timeline, scenario))
+    assert outcome(run) == "rest"
+    (claim,) = run.live()
+    claim.deleting = run.ended
+    assert outcome(run) is None
+
+
+def test_a_pod_that_is_being_deleted_does_not_serve(
+    timeline: list[Line], scenarios: dict[str, Scenario]
+) -> None:
+    scenario = scenarios["eks-cheapest-fit"]
+    run = cut(timeline, scenario, 0, requested_seconds(timeline, scenario))
+    last = next(
+        line
+        for line in reversed(timeline)
+        if line.get("kind") == "Pod" and parse_time(line["received"]) <= run.ended
+    )
+    going = last["object"]["metadata"] | {"deletionTimestamp": "2026-11-21T10:00:00Z"}
+    run.replay.apply([last | {"object": last["object"] | {"metadata": going}}])
+    assert run.replay.ready_now(scenario) == 4
+    assert outcome(run) is None
+
+
+def requested_seconds(timeline: list[Line], scenario: Scenario) -> float:
+    """Seconds from the request of the first step to its end."""
+    mark = requested(timeline, scenario, 0)
+    return (parse_time(mark["received"]) - parse_time(mark["requested"])).total_seconds()

@@ -1,0 +1,72 @@
+"""An API server for tests of the stand-ins: a dictionary, watches that are queues, and a record of what was sent."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from rehearsal.cluster.objects import ApiError, Object, Objects
+
+
+class World:
+    """Stands in for `Objects`."""
+
+    def __init__(self) -> None:
+        self.closed = threading.Event()
+        self.created: queue.Queue[Object] = queue.Queue()
+        self.patched: queue.Queue[tuple[str, Any]] = queue.Queue()
+        self.present: dict[str, Object] = {}
+        self.deleted: queue.Queue[str] = queue.Queue()
+        self._watches: dict[str, _Watch] = {}
+        self._lock = threading.Condition()
+
+    def objects(self) -> Objects:
+        return cast(Objects, self)
+
+    def happen(self, path: str, kind: str, item: Object | None) -> None:
+        """Let a watch of `path` tell something, once it is there; an item of None ends it with 404."""
+        with self._lock:
+            if not self._lock.wait_for(lambda: path in self._watches, timeout=5):
+                raise TimeoutError(f"nobody watches {path}")
+            self._watches[path].events.put((kind, item))
+
+    def watch(self, path: str, *, labels: str = "", fields: str = "") -> _Watch:
+        with self._lock:
+            watch = self._watches[f"{path}?{labels or fields}".rstrip("?")] = _Watch()
+            self._lock.notify_all()
+        return watch
+
+    def create(self, path: str, body: Mapping[str, Any]) -> Object:
+        self.created.put({**body, "path": path})
+        return dict(body)
+
+    def get(self, path: str) -> Object | None:
+        return self.present.get(path)
+
+    def list(self, path: str, *, labels: str = "", fields: str = "") -> list[Object]:
+        return []
+
+    def patch(self, path: str, body: Any, content_type: str = "") -> Object:
+        self.patched.put((path, body))
+        return {"metadata": {"name": path.rsplit("/", 1)[-1], "resourceVersion": "9", **body.get("metadata", {})},
+                "spec": body.get("spec", {})}
+
+    def delete(self, path: str, *, grace: int | None = None) -> bool:
+        self.deleted.put(path)
+        return True
+
+
+class _Watch:
+    def __init__(self) -> None:
+        self.events: queue.Queue[tuple[str, Object | None] | None] = queue.Queue()
+
+    def close(self) -> None:
+        self.events.put(None)
+
+    def __iter__(self) -> Iterator[tuple[str, Object]]:
+        while (event := self.events.get()) is not None:
+            if event[1] is None:
+                raise ApiError(404, "NotFound", "the server could not find the requested resource")
+            yield event[0], event[1]

@@ -1,0 +1,111 @@
+"""A watch goes on over everything that ends one on the wire, and tells nothing twice."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import urllib3
+
+from rehearsal.cluster.feed import Feed
+from rehearsal.cluster.watch import Object, Watch
+
+Answer = list[Object] | Exception
+
+
+def item(name: str, version: str) -> Object:
+    return {"metadata": {"name": name, "resourceVersion": version}}
+
+
+def event(kind: str, name: str, version: str) -> Object:
+    return {"type": kind, "object": item(name, version)}
+
+
+class Response:
+    def __init__(self, events: list[Object]) -> None:
+        self._text = "".join(json.dumps(each) + "\n" for each in events).encode()
+
+    def stream(self, decode_content: bool) -> Iterator[bytes]:
+        # Chunks end where they like, not at the ends of lines.
+        yield from (self._text[start:start + 7] for start in range(0, len(self._text), 7))
+
+    def close(self) -> None:
+        pass
+
+    def shutdown(self) -> None:
+        pass
+
+
+class Server:
+    """Answers listings and watches from lists."""
+
+    def __init__(self, listings: list[list[Object]], streams: list[Answer]) -> None:
+        self.listings, self.streams, self.versions = listings, streams, list[str]()
+
+    def request(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None) -> Object:
+        return {"apiVersion": "v1", "kind": "PodList", "metadata": {"resourceVersion": "10"},
+                "items": self.listings.pop(0)}
+
+    def stream(self, path: str, query: Mapping[str, str]) -> Any:
+        self.versions.append(query["resourceVersion"])
+        answer = self.streams.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return Response(answer)
+
+    def forget(self, watch: Watch) -> None:
+        pass
+
+
+def follow(server: Server, count: int) -> list[tuple[str, str]]:
+    watch, found = Watch(server, "/api/v1/pods", {}), list[tuple[str, str]]()
+    for kind, each in watch:
+        found.append((kind, each["metadata"]["name"]))
+        if len(found) == count:
+            watch.close()
+            break
+    return found
+
+
+def test_what_exists_comes_first_and_says_what_it_is() -> None:
+    watch = Watch(Server([[item("a", "1")]], []), "/api/v1/pods", {})
+    kind, found = next(iter(watch))
+    assert (kind, found["kind"], found["apiVersion"]) == ("ADDED", "Pod", "v1")
+
+
+def test_a_watch_that_ends_goes_on_from_the_last_version_it_saw() -> None:
+    server = Server([[]], [[event("ADDED", "a", "11"), event("BOOKMARK", "", "15")], [event("MODIFIED", "a", "16")]])
+    assert follow(server, 2) == [("ADDED", "a"), ("MODIFIED", "a")]
+    assert server.versions == ["10", "15"]
+
+
+def test_an_expired_watch_tells_what_was_missed() -> None:
+    expired = {"type": "ERROR", "object": {"code": 410, "message": "too old resource version"}}
+    server = Server([[item("same", "1"), item("changed", "2"), item("gone", "3")],
+                     [item("same", "1"), item("changed", "7"), item("new", "8")]], [[expired]])
+    found = follow(server, 6)
+    assert [kind for kind, _ in found[:3]] == ["ADDED"] * 3
+    assert sorted(found[3:]) == [("ADDED", "new"), ("DELETED", "gone"), ("MODIFIED", "changed")]
+
+
+def test_a_broken_connection_is_made_anew() -> None:
+    server = Server([[], [item("a", "11")]], [urllib3.exceptions.ProtocolError("broken")])
+    assert follow(server, 1) == [("ADDED", "a")]
+
+
+def test_a_feed_gives_timers_in_their_order_and_ends_at_once_when_it_is_closed() -> None:
+    class Closed:
+        closed = threading.Event()
+
+    feed = Feed(Closed())  # type: ignore[arg-type]
+    feed.after(0.05, "later")
+    feed.after(0, "now", {"a": 1})
+    first, second = feed.next(), feed.next()
+    assert first is not None
+    assert second is not None
+    assert (first.source, first.object, second.source) == ("now", {"a": 1}, "later")
+    assert feed.next(timeout=0.01) is None
+    threading.Timer(0.05, feed.close).start()
+    assert feed.next(timeout=30) is None
