@@ -373,19 +373,7 @@ class Eks:
 
     # Help for this module and `eks_moto`.
 
-    def tags(self, arn: str) -> dict[str, str] | None:
-        """The tags of an add-on, access entry or pod identity association, to be changed in place; None when there
-        is no such thing."""
-        for record in list(self.records.values()):
-            for kind, things in (("addonArn", record.addons), ("accessEntryArn", record.entries),
-                                 ("associationArn", record.associations)):
-                for thing in list(things.values()):
-                    if thing[kind] == arn:
-                        found: dict[str, str] = thing["tags"]
-                        return found
-        return None
-
-    def _tags(self, arn: str) -> dict[str, str]:
+    def tags(self, arn: str) -> dict[str, str]:
         """The tags of whatever has this ARN, to be changed in place: moto knows those of clusters only."""
         for name, cluster in list(self.backend.clusters.items()):
             extra = self.records[name]
@@ -397,12 +385,7 @@ class Eks:
                 if own == arn:
                     found: dict[str, str] = tags
                     return found
-        raise answer("NotFoundException", f"No resource with ARN {arn} found")
-
-    def _untag(self, arn: str, keys: list[str] | str) -> None:
-        tags = self._tags(arn)
-        for key in [keys] if isinstance(keys, str) else keys:
-            tags.pop(key, None)
+        raise refusal("NotFoundException", f"No resource with ARN {arn} found", "TagResource", 404)
 
     @property
     def backend(self) -> Any:

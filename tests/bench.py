@@ -1,0 +1,146 @@
+"""`make bench`: the figures that README.md quotes, measured in one run and printed as ratios.
+
+Not a test: nothing fails when a machine is slow.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import urllib3
+from rich.console import Console
+from rich.table import Table
+
+from rehearsal import daemon
+from rehearsal.clouds.aws.account import Account
+from rehearsal.cluster.charts import Charts
+from rehearsal.cluster.control_plane import Clusters
+from rehearsal.cluster.servers import free_ports
+from rehearsal.deployment import PROJECT, environment
+from rehearsal.engines import EngineSet
+from rehearsal.folder import StackFolder
+from rehearsal.processes import Engines, wait_until
+from rehearsal.timing import Timing
+from tests.rehearsal.conftest import RehearsedStack, descendants, new_stack
+
+KARPENTER_CRD = ("oci://public.ecr.aws/karpenter/karpenter-crd", "1.14.1", None)
+_FLAT = PROJECT / "tests" / "bench_flat"
+
+
+@contextmanager
+def stopwatch(times: dict[str, float], name: str) -> Iterator[None]:
+    """Put the seconds that the block takes into `times`."""
+    started = time.monotonic()
+    yield
+    times[name] = time.monotonic() - started
+
+
+def main() -> int:
+    """Measure and print."""
+    times: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with stopwatch(times, "check"):
+            subprocess.run([sys.executable, "-m", "rehearsal.engines"], cwd=PROJECT, check=True, capture_output=True)
+        stack = new_stack(folder)
+        try:
+            with stopwatch(times, "up"):
+                stack.succeed("up")
+            resident = sum(process.memory_info().rss for process in descendants(stack.info)) / 2**30
+            with stopwatch(times, "unchanged"):
+                stack.by_hand("pulumi", "up", "--yes", "--skip-preview", "--non-interactive").check_returncode()
+            resources = count(stack)
+            flat(stack, folder, times)
+        finally:
+            stack.command("down", "--force")
+        bare(folder / "bare", times)
+    table = Table(title=f"{os.cpu_count()} cores, {resources} resources", title_justify="left")
+    for column in ("figure", "measured", "against", "ratio", "aim"):
+        table.add_column(column)
+    ratio(table, "rehearsal up, nothing to Karpenter ready", times["up"], "bare engines", times["bare"], 3.0)
+    ratio(table, "unchanged pulumi up", times["unchanged"], "flat program", times["flat"], 1.5)
+    table.add_row("check of built engines", f"{times['check']:.2f} s", "", "", "< 2 s")
+    table.add_row("resident memory", f"{resident:.2f} GiB", "", "", "< 1.5 GB")
+    Console(width=120).print(table)
+    return 0
+
+
+def ratio(table: Table, name: str, measured: float, against: str, base: float, aim: float) -> None:
+    """Add a row with a ratio."""
+    table.add_row(name, f"{measured:.1f} s", f"{against}: {base:.1f} s", f"{measured / base:.2f}", f"<= {aim:g}")
+
+
+def count(stack: RehearsedStack) -> int:
+    """Number of resources in the stack."""
+    state = json.loads(stack.by_hand("pulumi", "stack", "export", "--non-interactive").stdout)
+    return len(state["deployment"]["resources"])
+
+
+def flat(stack: RehearsedStack, folder: Path, times: dict[str, float]) -> None:
+    """Time an unchanged update of a program without components that registers as many resources."""
+    info = daemon.require(stack.folder)
+    program = folder / "flat"
+    shutil.copytree(_FLAT, program)
+    variables = {**os.environ, **environment(stack.folder, EngineSet.current(), info),
+                 "PULUMI_STACK": "flat", "PULUMI_OPTION_CONFIG_FILE": str(program / "Pulumi.flat.yaml")}
+
+    def run(*arguments: str) -> None:
+        subprocess.run(["pulumi", *arguments, "--non-interactive"], cwd=program, env=variables, check=True,
+                       capture_output=True)
+
+    run("stack", "init", "flat")
+    for key, value in (("aws:region", info.region), ("count", str(count(stack))),
+                       ("kubeconfig", stack.folder.kubeconfig.read_text())):
+        run("config", "set", key, value)
+    run("up", "--yes", "--skip-preview")
+    with stopwatch(times, "flat"):
+        run("up", "--yes", "--skip-preview")
+
+
+def bare(root: Path, times: dict[str, float]) -> None:
+    """Time etcd, API server and Karpenter alone: no Pulumi, no nodes, nothing provisioned."""
+    folder = StackFolder("bare", root).create()
+    engines = Engines(folder)
+    engine_set = EngineSet.current()
+    timing = Timing()
+    account = Account("us-east-1", engine_set.prices, timing)
+    clusters = Clusters(folder, engines, engine_set, timing)
+    account.start()
+    try:
+        with stopwatch(times, "bare"):
+            cluster = clusters.start("bare", version="1.36", service_cidr="172.20.0.0/16",
+                                     issuer="https://oidc.example", cloud=account.cloud("bare"))
+            crds = Charts(engine_set).find(*KARPENTER_CRD)
+            cluster.releases.install("karpenter-crd", "kube-system", crds, {})
+            metrics, health = free_ports(2)
+            controller = engines.start("karpenter-bare", [engine_set.program("karpenter-aws")], environment={
+                **account.administrator_environment, "PATH": os.environ["PATH"], "HOME": str(folder.root),
+                "KUBECONFIG": str(folder.kubeconfig), "CLUSTER_NAME": "bare", "CLUSTER_ENDPOINT": cluster.endpoint,
+                "SYSTEM_NAMESPACE": "kube-system", "DISABLE_LEADER_ELECTION": "true",
+                "METRICS_PORT": str(metrics), "HEALTH_PROBE_PORT": str(health)})
+            wait_until(lambda: ready(health), "Karpenter", 60, engines=[controller])
+    finally:
+        clusters.stop_all()
+        engines.stop_all()
+        account.stop()
+
+
+def ready(port: int) -> bool:
+    """Whether the controller answers its readiness probe."""
+    try:
+        return urllib3.request("GET", f"http://127.0.0.1:{port}/readyz", retries=False, timeout=2.0).status == 200
+    except urllib3.exceptions.HTTPError:
+        return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())
