@@ -75,8 +75,10 @@ class RehearsedStack:
 
     def aws(self, service: str) -> Any:
         """A client of the simulated account."""
-        return boto3.client(service, endpoint_url=self.info.variables["AWS_ENDPOINT_URL"], region_name=self.info.region,
-                            aws_access_key_id="rehearsal", aws_secret_access_key="rehearsal")
+        variables = self.info.variables
+        return boto3.client(service, endpoint_url=variables["AWS_ENDPOINT_URL"], region_name=self.info.region,
+                            aws_access_key_id=variables["AWS_ACCESS_KEY_ID"],
+                            aws_secret_access_key=variables["AWS_SECRET_ACCESS_KEY"])
 
     def api(self) -> client.ApiClient:
         """A client of the cluster, with administrator's rights."""

@@ -1,0 +1,64 @@
+"""One version of each thing: what is deployed is what is rehearsed."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from components import versions
+from rehearsal import engines
+from rehearsal.providers import aws, kubernetes
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def module_pin(module: str, path: str) -> str:
+    text = (engines.HERE / module / "go.mod").read_text()
+    found = re.search(rf"^(?:require )?\s*{re.escape(path)} v(\S+)", text, re.MULTILINE)
+    assert found, f"{path} is not pinned in {module}/go.mod"
+    return found[1]
+
+
+def package_pin(package: str) -> str:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    pins = [*project["project"]["dependencies"], *(pin for group in project["dependency-groups"].values() for pin in group)]
+    return next(pin.split("==")[1] for pin in pins if re.match(rf"{re.escape(package)}(\[.*\])?==", pin))
+
+
+def test_karpenter_is_one_version() -> None:
+    pin = module_pin("kubernetes", "github.com/aws/karpenter-provider-aws")
+    assert pin == versions.KARPENTER
+
+
+def test_cilium_is_one_version() -> None:
+    assert module_pin("charts", "github.com/cilium/cilium") == versions.CILIUM
+
+
+def test_kubernetes_is_one_minor_version() -> None:
+    stack = yaml.safe_load((ROOT / "Pulumi.eks.yaml").read_text())["config"]
+    pin = module_pin("kubernetes", "k8s.io/kubernetes")
+    assert stack["karpstack:cluster"]["version"] == ".".join(pin.split(".")[:2])
+
+
+@pytest.mark.parametrize(("package", "version"), [
+    ("pulumi", engines.PULUMI_VERSION), ("pulumi-aws", aws.VERSION), ("pulumi-kubernetes", kubernetes.VERSION)])
+def test_the_providers_are_the_sdks_versions(package: str, version: str) -> None:
+    assert package_pin(package) == version
+
+
+def test_the_sdk_is_the_engines_version() -> None:
+    assert module_pin("pulumi", "github.com/pulumi/pulumi/pkg/v3") == engines.PULUMI_VERSION
+
+
+def test_every_direct_dependency_is_pinned_and_locked_with_hashes() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    lock = (ROOT / "requirements.lock").read_text()
+    groups = project["dependency-groups"].values()
+    for pin in [*project["project"]["dependencies"], *(pin for group in groups for pin in group)]:
+        name, version = re.sub(r"\[.*\]", "", pin).split("==")
+        assert re.search(rf"^{re.escape(name.lower())}(\[\S+\])?=={re.escape(version)}( ;.*)? \\$", lock, re.MULTILINE), pin
+    assert "http" not in re.sub(r"(aio)?http\S*==", "", lock).replace("httpx", ""), "a registry's address in the lock"
