@@ -13,7 +13,7 @@ BIN  := .venv/bin
 READY := .venv/.ready-$(shell cksum < requirements.lock | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment engines rehearsal test lint bench lock goldens clean clean-cache
+.PHONY: help setup environment engines rehearsal test lint format bench lock goldens clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -39,13 +39,19 @@ rehearsal: setup ## Bring STACK up, run its stories, write the report, take it d
 	@$(BIN)/python -m rehearsal run $(STACK)
 
 test: setup lint ## Every test tier that needs no cloud
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -q --numprocesses auto tests/unit tests/policies
+	@$(BIN)/python -m pytest -v tests/rehearsal
 
 lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt, go vet
-	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
+	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
+	@MYPYPATH=policies:tests/policies $(BIN)/mypy policies tests/policies
 	@PATH="$(CURDIR)/$(BIN):$$PATH" ANSIBLE_HOME=.ansible $(BIN)/ansible-lint --offline --quiet playbooks
 	@$(BIN)/python -m rehearsal.engines --lint
+
+format: environment ## Format the Python code
+	@$(BIN)/ruff check --quiet --fix . && $(BIN)/ruff format --quiet .
 
 bench: setup ## Print the figures that README.md quotes, measured in one run
 	@$(BIN)/python -m tests.bench $(STACK)

@@ -160,10 +160,13 @@ class Environment(pulumi.ComponentResource):
             admins=args.control_plane.admins, tags=args.tags), opts=child)
         interruption = Interruption(f"{name}-interruption", InterruptionArgs(
             names=names, tags=args.tags), opts=child) if args.karpenter.interruption_queue else None
+        # Put together from names that are known, so that the documents can be judged at the first preview already.
+        node_role_arn = pulumi.Output.format("arn:{0}:iam::{1}:role/{2}", partition, account_id, names.node_role)
+        queue_arn = pulumi.Output.format("arn:{0}:sqs:{1}:{2}:{3}", partition, args.region, account_id, names.interruption_queue)
         identity = ControllerIdentity(f"{name}-controller", ControllerIdentityArgs(
             names=names, kind=args.karpenter.identity, cluster_name=cluster.name, issuer=cluster.issuer,
-            partition=partition, region=args.region, account_id=account_id, node_role_arn=node_role.arn,
-            interruption_queue_arn=interruption.queue_arn if interruption else "",
+            partition=partition, region=args.region, account_id=account_id, node_role_arn=node_role_arn,
+            interruption_queue_arn=queue_arn if interruption else "",
             has_interruption_queue=interruption is not None, tags=args.tags), opts=child)
 
         queue_name = interruption.queue_name if interruption else pulumi.Output.from_input("")

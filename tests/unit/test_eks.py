@@ -182,8 +182,12 @@ def test_the_controllers_policies_are_scoped_to_this_environment() -> None:
     policies = {policy.name: json.loads(policy.inputs["policy"]) for policy in stack().of("aws:iam/policy:Policy")}
     assert len(policies) == 6
     passed = policies["eks-controller-iam-integration"]["Statement"][0]
-    assert (passed["Action"], passed["Resource"]) == ("iam:PassRole", "arn:eks-node-role")
-    assert policies["eks-controller-interruption"]["Statement"][0]["Resource"] == "arn:eks-interruption-queue"
+    # By name: at the first preview the resources have no ARN yet, and the policy pack must see the documents.
+    (node_role,) = [role.inputs["name"] for role in stack().of("aws:iam/role:Role") if role.name == "eks-node-role"]
+    queue = resource(stack(), "aws:sqs/queue:Queue").inputs["name"]
+    assert (passed["Action"], passed["Resource"]) == ("iam:PassRole", f"arn:{PARTITION}:iam::{ACCOUNT}:role/{node_role}")
+    assert policies["eks-controller-interruption"]["Statement"][0]["Resource"] == (
+        f"arn:{PARTITION}:sqs:{REGION}:{ACCOUNT}:{queue}")
     assert policies["eks-controller-eks-integration"]["Statement"][0]["Resource"] == (
         f"arn:{PARTITION}:eks:{REGION}:{ACCOUNT}:cluster/karpstack-eks")
 
