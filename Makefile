@@ -47,7 +47,7 @@ lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt, go v
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@MYPYPATH=policies:tests/policies $(BIN)/mypy policies tests/policies
-	@PATH="$(CURDIR)/$(BIN):$$PATH" ANSIBLE_HOME=.ansible $(BIN)/ansible-lint --offline --quiet playbooks
+	@PATH="$(CURDIR)/$(BIN):$$PATH" ANSIBLE_HOME=.ansible $(BIN)/ansible-lint --offline -q playbooks
 	@$(BIN)/python -m rehearsal.engines --lint
 
 format: environment ## Format the Python code

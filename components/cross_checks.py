@@ -46,78 +46,104 @@ def _foreign_zones(network: NetworkSettings, region: str) -> Iterator[Problem]:
         return
     for index, zone in enumerate(network.zones):
         if not re.fullmatch(re.escape(region) + "[a-z]", zone):
-            yield Problem(key_of("network", "zones", index), shown(zone),
-                          f"is no zone of the region {region}: its subnet cannot be made",
-                          f"name zones like {region}a, or give their number")
+            yield Problem(
+                key_of("network", "zones", index),
+                shown(zone),
+                f"is no zone of the region {region}: its subnet cannot be made",
+                f"name zones like {region}a, or give their number",
+            )
 
 
 def _too_few_pod_ranges(network: NetworkSettings, system_nodes: SystemNodesSettings) -> Iterator[Problem]:
     nodes = 2 ** (network.pod_cidr_mask_size - network.pod_cidr.prefixlen)
     if nodes <= system_nodes.max_size:
         yield Problem(
-            key_of("network", "podCidr"), shown(network.pod_cidr),
+            key_of("network", "podCidr"),
+            shown(network.pod_cidr),
             f"has room for {nodes} nodes of /{network.pod_cidr_mask_size} each, and the system nodes alone may be "
             f"{system_nodes.max_size}: later nodes would never become ready",
-            "choose a larger podCidr or a larger podCidrMaskSize")
+            "choose a larger podCidr or a larger podCidrMaskSize",
+        )
 
 
 def _too_many_replicas(karpenter: KarpenterSettings, system_nodes: SystemNodesSettings) -> Iterator[Problem]:
     if karpenter.replicas > system_nodes.desired_size:
         yield Problem(
-            key_of("karpenter", "replicas"), shown(karpenter.replicas),
+            key_of("karpenter", "replicas"),
+            shown(karpenter.replicas),
             f"is more than systemNodes.desiredSize {system_nodes.desired_size}: two controllers never share a node, "
             "so the last one stays pending and `pulumi up` times out",
-            "lower replicas or raise desiredSize")
+            "lower replicas or raise desiredSize",
+        )
 
 
 def _node_class(name: str, spec: Mapping[str, Any], network: NetworkSettings | None) -> Iterator[Problem]:
     for owned in sorted({"role", "instanceProfile"} & spec.keys()):
         yield Problem(
-            key_of("nodeClasses", name, owned), shown(spec[owned]),
+            key_of("nodeClasses", name, owned),
+            shown(spec[owned]),
             "is set by the environment: the controller may pass no other role, and nodes of another role may not "
-            "enter the cluster", "remove it")
+            "enter the cluster",
+            "remove it",
+        )
     if not spec.get("amiSelectorTerms"):
         yield Problem(
-            key_of("nodeClasses", name, "amiSelectorTerms"), "(not set)",
+            key_of("nodeClasses", name, "amiSelectorTerms"),
+            "(not set)",
             "without it the API server refuses the node class, after all the rest was created",
-            "set it, for example to [{alias: al2023@v20251108}]; @latest replaces nodes when AWS publishes images")
+            "set it, for example to [{alias: al2023@v20251108}]; @latest replaces nodes when AWS publishes images",
+        )
     pods = manifests.max_pods(spec)
     if not isinstance(pods, int):
-        yield Problem(key_of("nodeClasses", name, "kubelet", "maxPods"), shown(pods),
-                      "is not a number: the API server refuses the node class", "give a number, for example 110")
+        yield Problem(
+            key_of("nodeClasses", name, "kubelet", "maxPods"),
+            shown(pods),
+            "is not a number: the API server refuses the node class",
+            "give a number, for example 110",
+        )
     elif network is not None:
         # Cilium keeps the first and the last address, the router's and the health endpoint's.
         room = 2 ** (32 - network.pod_cidr_mask_size) - 4
         if pods > room:
             yield Problem(
-                key_of("nodeClasses", name, "kubelet", "maxPods"), shown(pods),
+                key_of("nodeClasses", name, "kubelet", "maxPods"),
+                shown(pods),
                 f"is more than the {room} pod addresses of a node (network.podCidrMaskSize is "
                 f"{network.pod_cidr_mask_size}): pods beyond them are bound to the node and never start",
-                f"set it to at most {room}, or lower podCidrMaskSize")
+                f"set it to at most {room}, or lower podCidrMaskSize",
+            )
 
 
-def _node_pool(name: str, spec: Mapping[str, Any], node_classes: Mapping[str, Any] | None,
-               karpenter: KarpenterSettings | None) -> Iterator[Problem]:
+def _node_pool(
+    name: str, spec: Mapping[str, Any], node_classes: Mapping[str, Any] | None, karpenter: KarpenterSettings | None
+) -> Iterator[Problem]:
     node = (spec.get("template") or {}).get("spec") or {}
     reference = node.get("nodeClassRef") or {}
     at = ("nodePools", name, "template", "spec", "nodeClassRef")
     wanted = {"group": manifests.EC2_NODE_CLASS_GROUP, "kind": manifests.EC2_NODE_CLASS_KIND}
     for part, right in wanted.items():
         if reference.get(part, right) != right:
-            yield Problem(key_of(*at, part), shown(reference[part]),
-                          "is not this cloud's: no such node class exists here and the NodePool never gets ready",
-                          f"write {right}, or leave it out")
+            yield Problem(
+                key_of(*at, part),
+                shown(reference[part]),
+                "is not this cloud's: no such node class exists here and the NodePool never gets ready",
+                f"write {right}, or leave it out",
+            )
     chosen = reference.get("name", manifests.DEFAULT_NODE_CLASS)
     if node_classes is not None and chosen not in node_classes:
         yield Problem(
-            key_of(*at, "name"), shown(chosen) if "name" in reference else "(not set)",
+            key_of(*at, "name"),
+            shown(chosen) if "name" in reference else "(not set)",
             f"names no node class of this stack{'' if 'name' in reference else ' (not set means default)'}: the "
             "NodePool never gets ready and launches nothing",
-            f"choose one of karpstack:nodeClasses: {', '.join(sorted(node_classes)) or '(there is none)'}")
+            f"choose one of karpstack:nodeClasses: {', '.join(sorted(node_classes)) or '(there is none)'}",
+        )
     if karpenter is not None and not karpenter.interruption_queue and manifests.allows_spot(spec):
         yield Problem(
-            key_of("nodePools", name, "template", "spec", "requirements"), shown(node.get("requirements", [])),
+            key_of("nodePools", name, "template", "spec", "requirements"),
+            shown(node.get("requirements", [])),
             "allows spot instances while karpenter.interruptionQueue is false: AWS takes them back with two minutes' "
             "notice and nobody reads it, so pods die instead of moving",
             f"set karpstack:karpenter.interruptionQueue to true, or require {manifests.CAPACITY_TYPE_LABEL} In "
-            "[on-demand]")
+            "[on-demand]",
+        )

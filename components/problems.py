@@ -46,8 +46,9 @@ class SettingsError(pulumi.RunError):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         count = f"{len(self.problems)} error" + ("s" if len(self.problems) != 1 else "")
-        super().__init__("\n\n".join(
-            [f"the stack's configuration has {count}; nothing was created", *map(str, self.problems)]))
+        super().__init__(
+            "\n\n".join([f"the stack's configuration has {count}; nothing was created", *map(str, self.problems)])
+        )
 
 
 def refuse(consequence: str, fix: str) -> NoReturn:
@@ -119,5 +120,8 @@ def _described(location: list[int | str], schema: type[BaseModel]) -> tuple[type
 
 def _without_union_branches(location: list[int | str]) -> list[int | str]:
     """pydantic adds the branch of a union (`int`, `list[str]`) to a location; it is no part of the key."""
-    return [step for step in location if not re.fullmatch(r"int|str|bool|float|list\[.*\]", str(step))
-            or isinstance(step, int)]
+    return [
+        step
+        for step in location
+        if not re.fullmatch(r"int|str|bool|float|list\[.*\]", str(step)) or isinstance(step, int)
+    ]

@@ -57,44 +57,56 @@ def _cidr(value: object) -> IPv4Network:
 
 def _tag_key(key: str) -> str:
     if key.startswith(RESERVED_TAG_PREFIXES):
-        refuse("has a meaning for AWS, Kubernetes or Karpenter: on every resource it would, for example, offer "
-               "public subnets to Karpenter", "choose a key that does not begin with "
-               + ", ".join(RESERVED_TAG_PREFIXES))
+        refuse(
+            "has a meaning for AWS, Kubernetes or Karpenter: on every resource it would, for example, offer "
+            "public subnets to Karpenter",
+            "choose a key that does not begin with " + ", ".join(RESERVED_TAG_PREFIXES),
+        )
     return key
 
 
 def _open_cidr(network: IPv4Network) -> IPv4Network:
     if network.prefixlen == 0:
-        refuse("opens the API server to the whole internet",
-               "list the ranges of your offices, VPN and CI; an empty list closes the public endpoint")
+        refuse(
+            "opens the API server to the whole internet",
+            "list the ranges of your offices, VPN and CI; an empty list closes the public endpoint",
+        )
     return network
 
 
 def _principal(arn: str) -> str:
     if not re.fullmatch(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+", arn):
-        refuse("is not the ARN of an IAM role or user, the only principals that an access entry takes",
-               "write arn:aws:iam::<account>:role/<name>; for IAM Identity Center, the role's ARN without its "
-               "session name")
+        refuse(
+            "is not the ARN of an IAM role or user, the only principals that an access entry takes",
+            "write arn:aws:iam::<account>:role/<name>; for IAM Identity Center, the role's ARN without its "
+            "session name",
+        )
     return arn
 
 
 def _object_name(name: str) -> str:
     if len(name) > 63 or not re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", name):
-        refuse("is no name that Kubernetes takes here, and it becomes a label's value",
-               "use at most 63 lower-case letters, digits, '-' and '.'")
+        refuse(
+            "is no name that Kubernetes takes here, and it becomes a label's value",
+            "use at most 63 lower-case letters, digits, '-' and '.'",
+        )
     return name
 
 
 def _spec(spec: dict[str, Any]) -> dict[str, Any]:
     if present := sorted(_ROOT_FIELDS & spec.keys()):
-        refuse(f"is a whole manifest (it holds {', '.join(present)}); only what stands under `spec` belongs here",
-               "move the contents of `spec` up to this key and drop the rest")
+        refuse(
+            f"is a whole manifest (it holds {', '.join(present)}); only what stands under `spec` belongs here",
+            "move the contents of `spec` up to this key and drop the rest",
+        )
     return spec
 
 
 Cidr = Annotated[IPv4Network, BeforeValidator(_cidr)]
-Tags = dict[Annotated[str, StringConstraints(min_length=1, max_length=128), AfterValidator(_tag_key)],
-            Annotated[str, StringConstraints(max_length=256)]]
+Tags = dict[
+    Annotated[str, StringConstraints(min_length=1, max_length=128), AfterValidator(_tag_key)],
+    Annotated[str, StringConstraints(max_length=256)],
+]
 Specs = dict[Annotated[str, AfterValidator(_object_name)], Annotated[dict[str, Any], AfterValidator(_spec)]]
 
 
@@ -116,9 +128,11 @@ class NetworkSettings(_Section):
     @classmethod
     def _subnets_fit(cls, vpc: IPv4Network) -> IPv4Network:
         if not subnets.LARGEST_VPC_PREFIX <= vpc.prefixlen <= subnets.SMALLEST_VPC_PREFIX:
-            refuse(f"is a /{vpc.prefixlen}: AWS makes no VPC larger than /16, and in one smaller than /22 the "
-                   "subnets do not fit (each zone takes an eighth, its public subnet an eighth of that)",
-                   f"choose a VPC from /{subnets.LARGEST_VPC_PREFIX} to /{subnets.SMALLEST_VPC_PREFIX}")
+            refuse(
+                f"is a /{vpc.prefixlen}: AWS makes no VPC larger than /16, and in one smaller than /22 the "
+                "subnets do not fit (each zone takes an eighth, its public subnet an eighth of that)",
+                f"choose a VPC from /{subnets.LARGEST_VPC_PREFIX} to /{subnets.SMALLEST_VPC_PREFIX}",
+            )
         return vpc
 
     @field_validator("pod_cidr_mask_size")
@@ -126,19 +140,25 @@ class NetworkSettings(_Section):
     def _shares_fit(cls, mask: int, info: ValidationInfo) -> int:
         pods: IPv4Network | None = info.data.get("pod_cidr")
         if not 16 <= mask <= 28:
-            refuse(f"gives each node {'far more' if mask < 16 else 'far fewer'} pod addresses than it has pods",
-                   "choose 16 to 28; 24 holds the usual 110 pods")
+            refuse(
+                f"gives each node {'far more' if mask < 16 else 'far fewer'} pod addresses than it has pods",
+                "choose 16 to 28; 24 holds the usual 110 pods",
+            )
         if pods is not None and mask <= pods.prefixlen:
-            refuse(f"leaves room for no second node in podCidr {pods}",
-                   f"choose more than {pods.prefixlen}, or a larger podCidr")
+            refuse(
+                f"leaves room for no second node in podCidr {pods}",
+                f"choose more than {pods.prefixlen}, or a larger podCidr",
+            )
         return mask
 
     @field_validator("service_cidr")
     @classmethod
     def _eks_takes_it(cls, services: IPv4Network) -> IPv4Network:
         if not (12 <= services.prefixlen <= 24 and any(map(services.subnet_of, _PRIVATE_RANGES))):
-            refuse("is refused by EKS when the cluster is created",
-                   "choose a /12 to /24 inside 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16")
+            refuse(
+                "is refused by EKS when the cluster is created",
+                "choose a /12 to /24 inside 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
+            )
         return services
 
     @field_validator("pod_cidr", "service_cidr")
@@ -147,8 +167,11 @@ class NetworkSettings(_Section):
         for earlier in ("vpc_cidr", "pod_cidr"):
             other: IPv4Network | None = info.data.get(earlier)
             if other is not None and cidr.overlaps(other):
-                refuse(f"overlaps {to_camel(earlier)} {other}: traffic for one would be sent to the other, and "
-                       "neither can be changed once the cluster exists", f"choose a range outside {other}")
+                refuse(
+                    f"overlaps {to_camel(earlier)} {other}: traffic for one would be sent to the other, and "
+                    "neither can be changed once the cluster exists",
+                    f"choose a range outside {other}",
+                )
         return cidr
 
     @field_validator("zones", mode="before")
@@ -163,8 +186,10 @@ class NetworkSettings(_Section):
         else:
             refuse("is neither a number nor a list of zones", f"choose 2 to {subnets.MAX_ZONES}, or name them")
         if not 2 <= count <= subnets.MAX_ZONES:
-            refuse("cannot be: EKS needs subnets in two zones at least, and the plan of subnets holds six",
-                   f"choose 2 to {subnets.MAX_ZONES}")
+            refuse(
+                "cannot be: EKS needs subnets in two zones at least, and the plan of subnets holds six",
+                f"choose 2 to {subnets.MAX_ZONES}",
+            )
         return zones
 
 
@@ -173,14 +198,17 @@ class ClusterSettings(_Section):
 
     version: str = Field(description='Kubernetes minor version, in quotes, for example "1.36"')
     public_access_cidrs: list[Annotated[Cidr, AfterValidator(_open_cidr)]] = Field(
-        [], description="ranges that may reach the API server from outside; empty: none")
+        [], description="ranges that may reach the API server from outside; empty: none"
+    )
     admins: list[Annotated[str, AfterValidator(_principal)]] = Field(
-        [], description="ARNs of IAM roles and users that administer the cluster, the deployer not among them")
+        [], description="ARNs of IAM roles and users that administer the cluster, the deployer not among them"
+    )
     log_types: list[Literal["api", "audit", "authenticator", "controllerManager", "scheduler"]] = Field(
-        ["api", "audit", "authenticator", "controllerManager", "scheduler"],
-        description="control plane logs to keep")
+        ["api", "audit", "authenticator", "controllerManager", "scheduler"], description="control plane logs to keep"
+    )
     log_retention_days: Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096] = Field(
-        30, description="days that control plane logs are kept")
+        30, description="days that control plane logs are kept"
+    )
 
     @field_validator("version", mode="before")
     @classmethod
@@ -193,8 +221,11 @@ class ClusterSettings(_Section):
             refuse("is not a Kubernetes minor version, and EKS chooses the patch itself", 'write it like "1.36"')
         low, high = versions.KARPENTER_KUBERNETES_MIN, versions.KARPENTER_KUBERNETES_MAX
         if not _minor(low) <= _minor(version) <= _minor(high):
-            refuse(f"is not a version that Karpenter {versions.KARPENTER} takes: its controller would stop at "
-                   "start-up and no pod would ever get a node", f"choose {low} to {high}")
+            refuse(
+                f"is not a version that Karpenter {versions.KARPENTER} takes: its controller would stop at "
+                "start-up and no pod would ever get a node",
+                f"choose {low} to {high}",
+            )
         return version
 
     @field_validator("admins")
@@ -210,7 +241,8 @@ class SystemNodesSettings(_Section):
 
     instance_type: str = Field("m5.large", description="instance type of the system nodes")
     ami_type: Literal["AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD"] = Field(
-        "AL2023_x86_64_STANDARD", description="image of the system nodes; fits the instance type's architecture")
+        "AL2023_x86_64_STANDARD", description="image of the system nodes; fits the instance type's architecture"
+    )
     min_size: int = Field(2, ge=1, description="system nodes at least")
     desired_size: int = Field(2, ge=1, description="system nodes at first")
     max_size: int = Field(10, ge=1, description="system nodes at most")
@@ -221,8 +253,10 @@ class SystemNodesSettings(_Section):
     def _ordered(cls, most: int, info: ValidationInfo) -> int:
         least, first = info.data.get("min_size", 1), info.data.get("desired_size", 1)
         if not least <= first <= most:
-            refuse(f"does not go with minSize {least} and desiredSize {first}: EKS refuses the node group",
-                   "keep minSize <= desiredSize <= maxSize")
+            refuse(
+                f"does not go with minSize {least} and desiredSize {first}: EKS refuses the node group",
+                "keep minSize <= desiredSize <= maxSize",
+            )
         return most
 
 
@@ -256,12 +290,13 @@ class KarpenterSettings(_Section):
 
     @field_validator("settings")
     @classmethod
-    def _chart_knows_them(cls, settings: dict[str, str | bool | int | float]
-                          ) -> dict[str, str | bool | int | float]:
+    def _chart_knows_them(cls, settings: dict[str, str | bool | int | float]) -> dict[str, str | bool | int | float]:
         if unknown := sorted(settings.keys() - KARPENTER_SETTINGS):
-            refuse(f"holds {', '.join(unknown)}: the chart {versions.KARPENTER} does not know it, and Helm would "
-                   "ignore it without a word, or it follows from the environment",
-                   "use only " + ", ".join(sorted(KARPENTER_SETTINGS)))
+            refuse(
+                f"holds {', '.join(unknown)}: the chart {versions.KARPENTER} does not know it, and Helm would "
+                "ignore it without a word, or it follows from the environment",
+                "use only " + ", ".join(sorted(KARPENTER_SETTINGS)),
+            )
         return settings
 
 
@@ -276,7 +311,8 @@ class Settings(_Section):
     cluster: ClusterSettings = Field(description="the control plane")
     system_nodes: SystemNodesSettings = Field(SystemNodesSettings(), description="the managed node group")
     spot_service_linked_role: Literal["create", "existing"] = Field(
-        description="create, or existing in an account that has ever used spot instances")
+        description="create, or existing in an account that has ever used spot instances"
+    )
     karpenter: KarpenterSettings = Field(KarpenterSettings(), description="the controller")
     node_classes: Specs = Field(description="EC2NodeClass specs by name")
     node_pools: Specs = Field(description="NodePool specs by name")
@@ -285,12 +321,17 @@ class Settings(_Section):
     @classmethod
     def _name_fits(cls, name: str) -> str:
         if not re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", name):
-            refuse("cannot name a cluster and all that is named after it",
-                   "use lower-case letters, digits and '-', none at either end")
+            refuse(
+                "cannot name a cluster and all that is named after it",
+                "use lower-case letters, digits and '-', none at either end",
+            )
         worst = max(EksNames(name).limited(), key=lambda limited: limited.excess)
         if worst.excess > 0:
-            refuse(f"makes names that AWS refuses: the {worst.kind} {worst.name} has {len(worst.name)} characters of "
-                   f"{worst.limit} that are allowed", f"choose a name of at most {len(name) - worst.excess} characters")
+            refuse(
+                f"makes names that AWS refuses: the {worst.kind} {worst.name} has {len(worst.name)} characters of "
+                f"{worst.limit} that are allowed",
+                f"choose a name of at most {len(name) - worst.excess} characters",
+            )
         return name
 
     @field_validator("*", mode="wrap")
@@ -328,8 +369,11 @@ def load(raw: Mapping[str, str], *, secret_keys: Iterable[str] = ()) -> Settings
     Raises:
         SettingsError: It cannot work; holds every problem that was found.
     """
-    values = {key.removeprefix(f"{NAMESPACE}:"): _structured(value) for key, value in raw.items()
-              if key.startswith(f"{NAMESPACE}:") or key == _REGION_KEY}
+    values = {
+        key.removeprefix(f"{NAMESPACE}:"): _structured(value)
+        for key, value in raw.items()
+        if key.startswith(f"{NAMESPACE}:") or key == _REGION_KEY
+    }
     hidden = {key.removeprefix(f"{NAMESPACE}:") for key in secret_keys}
     valid: dict[str, Any] = {}
     problems: list[Problem] = []

@@ -44,8 +44,9 @@ class Daemon:
         self._clusters = Clusters(folder, self._engines, engine_set, timing)
         self._servers = {
             "aws": ProviderServer(aws.PACKAGE, aws.VERSION, aws.configuration(self._account, self._clusters)),
-            "kubernetes": ProviderServer(kubernetes.PACKAGE, kubernetes.VERSION, kubernetes.configuration(
-                self._clusters, charts)),
+            "kubernetes": ProviderServer(
+                kubernetes.PACKAGE, kubernetes.VERSION, kubernetes.configuration(self._clusters, charts)
+            ),
         }
 
     def start(self) -> None:

@@ -90,16 +90,24 @@ def flat(stack: RehearsedStack, folder: Path, times: dict[str, float]) -> None:
     info = daemon.require(stack.folder)
     program = folder / "flat"
     shutil.copytree(_FLAT, program)
-    variables = {**os.environ, **environment(stack.folder, EngineSet.current(), info),
-                 "PULUMI_STACK": "flat", "PULUMI_OPTION_CONFIG_FILE": str(program / "Pulumi.flat.yaml")}
+    variables = {
+        **os.environ,
+        **environment(stack.folder, EngineSet.current(), info),
+        "PULUMI_STACK": "flat",
+        "PULUMI_OPTION_CONFIG_FILE": str(program / "Pulumi.flat.yaml"),
+    }
 
     def run(*arguments: str) -> None:
-        subprocess.run(["pulumi", *arguments, "--non-interactive"], cwd=program, env=variables, check=True,
-                       capture_output=True)
+        subprocess.run(
+            ["pulumi", *arguments, "--non-interactive"], cwd=program, env=variables, check=True, capture_output=True
+        )
 
     run("stack", "init", "flat")
-    for key, value in (("aws:region", info.region), ("count", str(count(stack))),
-                       ("kubeconfig", stack.folder.kubeconfig.read_text())):
+    for key, value in (
+        ("aws:region", info.region),
+        ("count", str(count(stack))),
+        ("kubeconfig", stack.folder.kubeconfig.read_text()),
+    ):
         run("config", "set", key, value)
     run("up", "--yes", "--skip-preview")
     with stopwatch(times, "flat"):
@@ -117,16 +125,32 @@ def bare(root: Path, times: dict[str, float]) -> None:
     account.start()
     try:
         with stopwatch(times, "bare"):
-            cluster = clusters.start("bare", version="1.36", service_cidr="172.20.0.0/16",
-                                     issuer="https://oidc.example", cloud=account.cloud("bare"))
+            cluster = clusters.start(
+                "bare",
+                version="1.36",
+                service_cidr="172.20.0.0/16",
+                issuer="https://oidc.example",
+                cloud=account.cloud("bare"),
+            )
             crds = Charts(engine_set).find(*KARPENTER_CRD)
             cluster.releases.install("karpenter-crd", "kube-system", crds, {})
             metrics, health = free_ports(2)
-            controller = engines.start("karpenter-bare", [engine_set.program("karpenter-aws")], environment={
-                **account.administrator_environment, "PATH": os.environ["PATH"], "HOME": str(folder.root),
-                "KUBECONFIG": str(folder.kubeconfig), "CLUSTER_NAME": "bare", "CLUSTER_ENDPOINT": cluster.endpoint,
-                "SYSTEM_NAMESPACE": "kube-system", "DISABLE_LEADER_ELECTION": "true",
-                "METRICS_PORT": str(metrics), "HEALTH_PROBE_PORT": str(health)})
+            controller = engines.start(
+                "karpenter-bare",
+                [engine_set.program("karpenter-aws")],
+                environment={
+                    **account.administrator_environment,
+                    "PATH": os.environ["PATH"],
+                    "HOME": str(folder.root),
+                    "KUBECONFIG": str(folder.kubeconfig),
+                    "CLUSTER_NAME": "bare",
+                    "CLUSTER_ENDPOINT": cluster.endpoint,
+                    "SYSTEM_NAMESPACE": "kube-system",
+                    "DISABLE_LEADER_ELECTION": "true",
+                    "METRICS_PORT": str(metrics),
+                    "HEALTH_PROBE_PORT": str(health),
+                },
+            )
             wait_until(lambda: ready(health), "Karpenter", 60, engines=[controller])
     finally:
         clusters.stop_all()

@@ -14,11 +14,24 @@ Values = dict[str, Any]
 
 #: Keys under `settings` of the Karpenter chart 1.14 that a stack may set itself; the other ones follow from
 #: the environment. Source: charts/karpenter/values.yaml.
-KARPENTER_SETTINGS: Final = frozenset({
-    "amiRefreshInterval", "batchIdleDuration", "batchMaxDuration", "clusterCABundle",
-    "disableClusterStateObservability", "disableDryRun", "enableZonalShift", "ignoreDRARequests", "isolatedVPC",
-    "minValuesPolicy", "preferencePolicy", "reservedENIs", "subnetRefreshInterval", "vmMemoryOverheadPercent",
-})
+KARPENTER_SETTINGS: Final = frozenset(
+    {
+        "amiRefreshInterval",
+        "batchIdleDuration",
+        "batchMaxDuration",
+        "clusterCABundle",
+        "disableClusterStateObservability",
+        "disableDryRun",
+        "enableZonalShift",
+        "ignoreDRARequests",
+        "isolatedVPC",
+        "minValuesPolicy",
+        "preferencePolicy",
+        "reservedENIs",
+        "subnetRefreshInterval",
+        "vmMemoryOverheadPercent",
+    }
+)
 
 #: Taint of the system nodes; what must run before there is any other node tolerates it.
 SYSTEM_TAINT_KEY: Final = "CriticalAddonsOnly"
@@ -78,9 +91,19 @@ def cilium(*, endpoint: str, pod_cidr: str, pod_cidr_mask_size: int, operator_re
     }
 
 
-def karpenter_aws(*, cluster_name: str, region: str, endpoint: str, interruption_queue: str,
-                  service_account: str, replicas: int, feature_gates: Mapping[str, bool], settings: Mapping[str, Any],
-                  resources: Mapping[str, Any], role_arn: str = "") -> Values:
+def karpenter_aws(
+    *,
+    cluster_name: str,
+    region: str,
+    endpoint: str,
+    interruption_queue: str,
+    service_account: str,
+    replicas: int,
+    feature_gates: Mapping[str, bool],
+    settings: Mapping[str, Any],
+    resources: Mapping[str, Any],
+    role_arn: str = "",
+) -> Values:
     """Values of the Karpenter chart for AWS.
 
     Args:

@@ -72,8 +72,9 @@ def _document(*statements: Statement) -> Document:
     return {"Version": VERSION, "Statement": list(statements)}
 
 
-def _allow(sid: str, action: str | list[str], resource: str | list[str],
-           condition: Mapping[str, Any] | None = None) -> Statement:
+def _allow(
+    sid: str, action: str | list[str], resource: str | list[str], condition: Mapping[str, Any] | None = None
+) -> Statement:
     statement: Statement = {"Sid": sid, "Effect": "Allow", "Resource": resource, "Action": action}
     return statement if condition is None else {**statement, "Condition": dict(condition)}
 
@@ -81,8 +82,7 @@ def _allow(sid: str, action: str | list[str], resource: str | list[str],
 def node_lifecycle(scope: ControllerScope) -> Document:
     """Launch, tag and terminate instances, and only those of this cluster's NodePools."""
     launch = ["ec2:RunInstances", "ec2:CreateFleet"]
-    created = scope.ec2("fleet", "instance", "volume", "network-interface", "launch-template",
-                        "spot-instances-request")
+    created = scope.ec2("fleet", "instance", "volume", "network-interface", "launch-template", "spot-instances-request")
     resource_is_ours = {
         "StringEquals": {f"aws:ResourceTag/{scope.owned}": "owned"},
         "StringLike": {"aws:ResourceTag/karpenter.sh/nodepool": "*"},
@@ -93,29 +93,49 @@ def node_lifecycle(scope: ControllerScope) -> Document:
     }
     request_names_node_pool = {"aws:RequestTag/karpenter.sh/nodepool": "*"}
     return _document(
-        _allow("AllowScopedEC2InstanceAccessActions", launch,
-               scope.ec2_unowned("image", "snapshot")
-               + scope.ec2("security-group", "subnet", "capacity-reservation", "placement-group")),
-        _allow("AllowScopedEC2LaunchTemplateAccessActions", launch, scope.ec2("launch-template"),
-               resource_is_ours),
-        _allow("AllowScopedEC2InstanceActionsWithTags", [*launch, "ec2:CreateLaunchTemplate"], created,
-               {"StringEquals": request_is_ours, "StringLike": request_names_node_pool}),
-        _allow("AllowScopedResourceCreationTagging", "ec2:CreateTags", created, {
-            "StringEquals": {
-                **request_is_ours,
-                "ec2:CreateAction": ["RunInstances", "CreateFleet", "CreateLaunchTemplate"],
+        _allow(
+            "AllowScopedEC2InstanceAccessActions",
+            launch,
+            scope.ec2_unowned("image", "snapshot")
+            + scope.ec2("security-group", "subnet", "capacity-reservation", "placement-group"),
+        ),
+        _allow("AllowScopedEC2LaunchTemplateAccessActions", launch, scope.ec2("launch-template"), resource_is_ours),
+        _allow(
+            "AllowScopedEC2InstanceActionsWithTags",
+            [*launch, "ec2:CreateLaunchTemplate"],
+            created,
+            {"StringEquals": request_is_ours, "StringLike": request_names_node_pool},
+        ),
+        _allow(
+            "AllowScopedResourceCreationTagging",
+            "ec2:CreateTags",
+            created,
+            {
+                "StringEquals": {
+                    **request_is_ours,
+                    "ec2:CreateAction": ["RunInstances", "CreateFleet", "CreateLaunchTemplate"],
+                },
+                "StringLike": request_names_node_pool,
             },
-            "StringLike": request_names_node_pool,
-        }),
-        _allow("AllowScopedResourceTagging", "ec2:CreateTags", scope.ec2("instance"), {
-            **resource_is_ours,
-            "StringEqualsIfExists": {"aws:RequestTag/eks:eks-cluster-name": scope.cluster_name},
-            "ForAllValues:StringEquals": {
-                "aws:TagKeys": ["eks:eks-cluster-name", "karpenter.sh/nodeclaim", "Name"],
+        ),
+        _allow(
+            "AllowScopedResourceTagging",
+            "ec2:CreateTags",
+            scope.ec2("instance"),
+            {
+                **resource_is_ours,
+                "StringEqualsIfExists": {"aws:RequestTag/eks:eks-cluster-name": scope.cluster_name},
+                "ForAllValues:StringEquals": {
+                    "aws:TagKeys": ["eks:eks-cluster-name", "karpenter.sh/nodeclaim", "Name"],
+                },
             },
-        }),
-        _allow("AllowScopedDeletion", ["ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"],
-               scope.ec2("instance", "launch-template"), resource_is_ours),
+        ),
+        _allow(
+            "AllowScopedDeletion",
+            ["ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"],
+            scope.ec2("instance", "launch-template"),
+            resource_is_ours,
+        ),
     )
 
 
@@ -133,26 +153,45 @@ def iam_integration(scope: ControllerScope) -> Document:
         f"aws:RequestTag/{region}": scope.region,
     }
     return _document(
-        _allow("AllowPassingInstanceRole", "iam:PassRole", scope.node_role_arn, {
-            "StringEquals": {"iam:PassedToService": ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]},
-        }),
-        _allow("AllowScopedInstanceProfileCreationActions", ["iam:CreateInstanceProfile"],
-               scope.instance_profiles, {
-                   "StringEquals": request_is_ours,
-                   "StringLike": {f"aws:RequestTag/{node_class}": "*"},
-               }),
-        _allow("AllowScopedInstanceProfileTagActions", ["iam:TagInstanceProfile"], scope.instance_profiles, {
-            "StringEquals": {**resource_is_ours, **request_is_ours},
-            "StringLike": {f"aws:ResourceTag/{node_class}": "*", f"aws:RequestTag/{node_class}": "*"},
-        }),
-        _allow("AllowScopedInstanceProfileActions", [
-            "iam:AddRoleToInstanceProfile",
-            "iam:RemoveRoleFromInstanceProfile",
-            "iam:DeleteInstanceProfile",
-        ], scope.instance_profiles, {
-            "StringEquals": resource_is_ours,
-            "StringLike": {f"aws:ResourceTag/{node_class}": "*"},
-        }),
+        _allow(
+            "AllowPassingInstanceRole",
+            "iam:PassRole",
+            scope.node_role_arn,
+            {
+                "StringEquals": {"iam:PassedToService": ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]},
+            },
+        ),
+        _allow(
+            "AllowScopedInstanceProfileCreationActions",
+            ["iam:CreateInstanceProfile"],
+            scope.instance_profiles,
+            {
+                "StringEquals": request_is_ours,
+                "StringLike": {f"aws:RequestTag/{node_class}": "*"},
+            },
+        ),
+        _allow(
+            "AllowScopedInstanceProfileTagActions",
+            ["iam:TagInstanceProfile"],
+            scope.instance_profiles,
+            {
+                "StringEquals": {**resource_is_ours, **request_is_ours},
+                "StringLike": {f"aws:ResourceTag/{node_class}": "*", f"aws:RequestTag/{node_class}": "*"},
+            },
+        ),
+        _allow(
+            "AllowScopedInstanceProfileActions",
+            [
+                "iam:AddRoleToInstanceProfile",
+                "iam:RemoveRoleFromInstanceProfile",
+                "iam:DeleteInstanceProfile",
+            ],
+            scope.instance_profiles,
+            {
+                "StringEquals": resource_is_ours,
+                "StringLike": {f"aws:ResourceTag/{node_class}": "*"},
+            },
+        ),
     )
 
 
@@ -163,29 +202,54 @@ def eks_integration(scope: ControllerScope) -> Document:
 
 def interruption(scope: ControllerScope) -> Document:
     """Take messages from this cluster's interruption queue."""
-    return _document(_allow("AllowInterruptionQueueActions",
-                            ["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"],
-                            scope.interruption_queue_arn))
+    return _document(
+        _allow(
+            "AllowInterruptionQueueActions",
+            ["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"],
+            scope.interruption_queue_arn,
+        )
+    )
 
 
 def zonal_shift(scope: ControllerScope) -> Document:
     """See whether traffic is being shifted away from a zone of this cluster."""
-    return _document(_allow("AllowZonalShiftStatusReadOnly", ["arc-zonal-shift:GetManagedResource"], "*", {
-        "StringEquals": {"arc-zonal-shift:ResourceIdentifier": scope.cluster_arn},
-    }))
+    return _document(
+        _allow(
+            "AllowZonalShiftStatusReadOnly",
+            ["arc-zonal-shift:GetManagedResource"],
+            "*",
+            {
+                "StringEquals": {"arc-zonal-shift:ResourceIdentifier": scope.cluster_arn},
+            },
+        )
+    )
 
 
 def resource_discovery(scope: ControllerScope) -> Document:
     """Read what the region offers: types, images, prices, subnets. None of these calls can be scoped further."""
-    describe = [f"ec2:Describe{what}" for what in (
-        "CapacityReservations", "Images", "Instances", "InstanceStatus", "InstanceTypeOfferings",
-        "InstanceTypes", "LaunchTemplates", "PlacementGroups", "SecurityGroups", "SpotPriceHistory", "Subnets",
-    )]
+    describe = [
+        f"ec2:Describe{what}"
+        for what in (
+            "CapacityReservations",
+            "Images",
+            "Instances",
+            "InstanceStatus",
+            "InstanceTypeOfferings",
+            "InstanceTypes",
+            "LaunchTemplates",
+            "PlacementGroups",
+            "SecurityGroups",
+            "SpotPriceHistory",
+            "Subnets",
+        )
+    ]
     return _document(
-        _allow("AllowRegionalReadActions", describe, "*",
-               {"StringEquals": {"aws:RequestedRegion": scope.region}}),
-        _allow("AllowSSMReadActions", "ssm:GetParameter",
-               f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/service/*"),
+        _allow("AllowRegionalReadActions", describe, "*", {"StringEquals": {"aws:RequestedRegion": scope.region}}),
+        _allow(
+            "AllowSSMReadActions",
+            "ssm:GetParameter",
+            f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/service/*",
+        ),
         _allow("AllowPricingReadActions", "pricing:GetProducts", "*"),
         _allow("AllowUnscopedInstanceProfileListAction", "iam:ListInstanceProfiles", "*"),
         _allow("AllowInstanceProfileReadActions", "iam:GetInstanceProfile", scope.instance_profiles),
@@ -210,12 +274,14 @@ def service_trust(service: str) -> Document:
 
 def pod_identity_trust() -> Document:
     """Trust of a role that EKS Pod Identity hands to pods; which pods is said by the association."""
-    return _document({
-        "Effect": "Allow",
-        "Principal": {"Service": "pods.eks.amazonaws.com"},
-        # Pod Identity tags each session with cluster, namespace and service account.
-        "Action": ["sts:AssumeRole", "sts:TagSession"],
-    })
+    return _document(
+        {
+            "Effect": "Allow",
+            "Principal": {"Service": "pods.eks.amazonaws.com"},
+            # Pod Identity tags each session with cluster, namespace and service account.
+            "Action": ["sts:AssumeRole", "sts:TagSession"],
+        }
+    )
 
 
 def irsa_trust(*, provider_arn: str, issuer: str, namespace: str, service_account: str) -> Document:
@@ -228,15 +294,19 @@ def irsa_trust(*, provider_arn: str, issuer: str, namespace: str, service_accoun
         service_account: Its name.
     """
     subject = issuer.removeprefix("https://")
-    return _document({
-        "Effect": "Allow",
-        "Principal": {"Federated": provider_arn},
-        "Action": "sts:AssumeRoleWithWebIdentity",
-        "Condition": {"StringEquals": {
-            f"{subject}:aud": "sts.amazonaws.com",
-            f"{subject}:sub": f"system:serviceaccount:{namespace}:{service_account}",
-        }},
-    })
+    return _document(
+        {
+            "Effect": "Allow",
+            "Principal": {"Federated": provider_arn},
+            "Action": "sts:AssumeRoleWithWebIdentity",
+            "Condition": {
+                "StringEquals": {
+                    f"{subject}:aud": "sts.amazonaws.com",
+                    f"{subject}:sub": f"system:serviceaccount:{namespace}:{service_account}",
+                }
+            },
+        }
+    )
 
 
 def interruption_queue_policy(queue_arn: str) -> Document:

@@ -14,23 +14,40 @@ def eks(*, cluster_name: str, region: str, endpoint: str, certificate_authority:
         endpoint: The API server's URL.
         certificate_authority: PEM certificate in base64, as EKS gives it.
     """
-    return json.dumps({
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": cluster_name,
-        "clusters": [{
-            "name": cluster_name,
-            "cluster": {"server": endpoint, "certificate-authority-data": certificate_authority},
-        }],
-        "contexts": [{"name": cluster_name, "context": {"cluster": cluster_name, "user": cluster_name}}],
-        "users": [{
-            "name": cluster_name,
-            "user": {"exec": {
-                "apiVersion": "client.authentication.k8s.io/v1beta1",
-                "command": "aws",
-                "args": ["eks", "get-token", "--region", region, "--cluster-name", cluster_name,
-                         "--output", "json"],
-                "interactiveMode": "Never",
-            }},
-        }],
-    }, indent=2)
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": cluster_name,
+            "clusters": [
+                {
+                    "name": cluster_name,
+                    "cluster": {"server": endpoint, "certificate-authority-data": certificate_authority},
+                }
+            ],
+            "contexts": [{"name": cluster_name, "context": {"cluster": cluster_name, "user": cluster_name}}],
+            "users": [
+                {
+                    "name": cluster_name,
+                    "user": {
+                        "exec": {
+                            "apiVersion": "client.authentication.k8s.io/v1beta1",
+                            "command": "aws",
+                            "args": [
+                                "eks",
+                                "get-token",
+                                "--region",
+                                region,
+                                "--cluster-name",
+                                cluster_name,
+                                "--output",
+                                "json",
+                            ],
+                            "interactiveMode": "Never",
+                        }
+                    },
+                }
+            ],
+        },
+        indent=2,
+    )

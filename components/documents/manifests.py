@@ -32,8 +32,9 @@ CILIUM_STARTUP_TAINT: Final = {
 DEFAULT_MAX_PODS: Final = 110
 
 
-def ec2_node_class(name: str, spec: Spec, *, role: str, discovery: Mapping[str, str],
-                   tags: Mapping[str, str]) -> Manifest:
+def ec2_node_class(
+    name: str, spec: Spec, *, role: str, discovery: Mapping[str, str], tags: Mapping[str, str]
+) -> Manifest:
     """An EC2NodeClass manifest.
 
     Args:
@@ -97,8 +98,11 @@ def node_pool(name: str, spec: Spec, *, node_class_group: str, node_class_kind: 
 def allows_spot(spec: Spec) -> bool:
     """Whether a NodePool may launch spot instances; without a requirement on the capacity type it may."""
     node = (spec.get("template") or {}).get("spec") or {}
-    return all(_admits(requirement, "spot") for requirement in node.get("requirements") or []
-               if requirement.get("key") == CAPACITY_TYPE_LABEL)
+    return all(
+        _admits(requirement, "spot")
+        for requirement in node.get("requirements") or []
+        if requirement.get("key") == CAPACITY_TYPE_LABEL
+    )
 
 
 def _admits(requirement: Mapping[str, Any], value: str) -> bool:

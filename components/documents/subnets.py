@@ -38,5 +38,7 @@ def plan(vpc_cidr: str, zones: int) -> list[ZoneSubnets]:
         raise ValueError(f"{vpc_cidr}: the plan needs a VPC from /{LARGEST_VPC_PREFIX} to /{SMALLEST_VPC_PREFIX}")
     *private, last = vpc.subnets(prefixlen_diff=3)
     public = last.subnets(prefixlen_diff=3)
-    return [ZoneSubnets(private=str(inside), public=str(outside))
-            for inside, outside in zip(private[:zones], public, strict=False)]
+    return [
+        ZoneSubnets(private=str(inside), public=str(outside))
+        for inside, outside in zip(private[:zones], public, strict=False)
+    ]

@@ -65,7 +65,8 @@ class Access(pulumi.ComponentResource):
                 cluster_name=args.cluster_name,
                 principal_arn=entry.principal_arn,
                 policy_arn=pulumi.Output.concat(
-                    "arn:", args.partition, ":eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"),
+                    "arn:", args.partition, ":eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+                ),
                 access_scope=eks.AccessPolicyAssociationAccessScopeArgs(type="cluster"),
                 opts=child,
             )

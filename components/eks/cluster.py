@@ -135,19 +135,23 @@ class Cluster(pulumi.ComponentResource):
         self.arn = cluster.arn
         self.endpoint = cluster.endpoint
         self.issuer = cluster.identities.apply(_issuer)
-        self.kubeconfig = pulumi.Output.secret(pulumi.Output.all(
-            cluster_name=cluster.name,
-            endpoint=cluster.endpoint,
-            certificate_authority=cluster.certificate_authority.apply(lambda authority: authority.data or ""),
-        ).apply(lambda known: eks_kubeconfig(region=args.region, **known)))
-        self.register_outputs({
-            "name": self.name,
-            "arn": self.arn,
-            "endpoint": self.endpoint,
-            "issuer": self.issuer,
-            "securityGroupId": self.security_group_id,
-            "kubeconfig": self.kubeconfig,
-        })
+        self.kubeconfig = pulumi.Output.secret(
+            pulumi.Output.all(
+                cluster_name=cluster.name,
+                endpoint=cluster.endpoint,
+                certificate_authority=cluster.certificate_authority.apply(lambda authority: authority.data or ""),
+            ).apply(lambda known: eks_kubeconfig(region=args.region, **known))
+        )
+        self.register_outputs(
+            {
+                "name": self.name,
+                "arn": self.arn,
+                "endpoint": self.endpoint,
+                "issuer": self.issuer,
+                "securityGroupId": self.security_group_id,
+                "kubeconfig": self.kubeconfig,
+            }
+        )
 
 
 def _issuer(identities: Sequence[eks.outputs.ClusterIdentity]) -> str:

@@ -124,79 +124,179 @@ class Environment(pulumi.ComponentResource):
         partition = aws.get_partition_output(opts=invoke).partition
         account_id = aws.get_caller_identity_output(opts=invoke).account_id
 
-        network = Network(f"{name}-network", NetworkArgs(
-            cluster_name=args.cluster_name, vpc_cidr=args.network.vpc_cidr, zones=args.network.zones,
-            nat_gateways=args.network.nat_gateways, tags=args.tags), opts=child)
-        cluster = Cluster(f"{name}-cluster", ClusterArgs(
-            names=names, region=args.region, partition=partition, version=args.control_plane.version,
-            subnet_ids=network.private_subnet_ids, service_cidr=args.network.service_cidr,
-            public_access_cidrs=args.control_plane.public_access_cidrs,
-            log_types=args.control_plane.log_types,
-            log_retention_days=args.control_plane.log_retention_days, tags=args.tags), opts=child)
-        provider = pulumi_kubernetes.Provider(
-            f"{name}-kubernetes", kubeconfig=cluster.kubeconfig, opts=child)
+        network = Network(
+            f"{name}-network",
+            NetworkArgs(
+                cluster_name=args.cluster_name,
+                vpc_cidr=args.network.vpc_cidr,
+                zones=args.network.zones,
+                nat_gateways=args.network.nat_gateways,
+                tags=args.tags,
+            ),
+            opts=child,
+        )
+        cluster = Cluster(
+            f"{name}-cluster",
+            ClusterArgs(
+                names=names,
+                region=args.region,
+                partition=partition,
+                version=args.control_plane.version,
+                subnet_ids=network.private_subnet_ids,
+                service_cidr=args.network.service_cidr,
+                public_access_cidrs=args.control_plane.public_access_cidrs,
+                log_types=args.control_plane.log_types,
+                log_retention_days=args.control_plane.log_retention_days,
+                tags=args.tags,
+            ),
+            opts=child,
+        )
+        provider = pulumi_kubernetes.Provider(f"{name}-kubernetes", kubeconfig=cluster.kubeconfig, opts=child)
 
-        cilium = Cilium(f"{name}-cilium", CiliumArgs(
-            api_server=cluster.endpoint, pod_cidr=args.network.pod_cidr,
-            pod_cidr_mask_size=args.network.pod_cidr_mask_size,
-            operator_replicas=min(2, args.system_nodes.desired_size)), opts=_on(self, provider))
-        system_nodes = SystemNodes(f"{name}-system", SystemNodesArgs(
-            names=names, cluster_name=cluster.name, partition=partition, version=args.control_plane.version,
-            subnet_ids=network.private_subnet_ids, instance_type=args.system_nodes.instance_type,
-            ami_type=args.system_nodes.ami_type, min_size=args.system_nodes.min_size,
-            desired_size=args.system_nodes.desired_size, max_size=args.system_nodes.max_size,
-            disk_size=args.system_nodes.disk_size, tags=args.tags),
+        cilium = Cilium(
+            f"{name}-cilium",
+            CiliumArgs(
+                api_server=cluster.endpoint,
+                pod_cidr=args.network.pod_cidr,
+                pod_cidr_mask_size=args.network.pod_cidr_mask_size,
+                operator_replicas=min(2, args.system_nodes.desired_size),
+            ),
+            opts=_on(self, provider),
+        )
+        system_nodes = SystemNodes(
+            f"{name}-system",
+            SystemNodesArgs(
+                names=names,
+                cluster_name=cluster.name,
+                partition=partition,
+                version=args.control_plane.version,
+                subnet_ids=network.private_subnet_ids,
+                instance_type=args.system_nodes.instance_type,
+                ami_type=args.system_nodes.ami_type,
+                min_size=args.system_nodes.min_size,
+                desired_size=args.system_nodes.desired_size,
+                max_size=args.system_nodes.max_size,
+                disk_size=args.system_nodes.disk_size,
+                tags=args.tags,
+            ),
             # The network's routes are no input of the group, yet its nodes pull images through them.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[network, cilium]))
-        addons = Addons(f"{name}-addons", AddonsArgs(
-            cluster_name=cluster.name, pod_identity_agent=args.karpenter.identity == "pod-identity",
-            tags=args.tags), opts=pulumi.ResourceOptions(parent=self, depends_on=[system_nodes]))
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[network, cilium]),
+        )
+        addons = Addons(
+            f"{name}-addons",
+            AddonsArgs(
+                cluster_name=cluster.name, pod_identity_agent=args.karpenter.identity == "pod-identity", tags=args.tags
+            ),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[system_nodes]),
+        )
 
-        node_role = NodeRole(f"{name}-node", NodeRoleArgs(
-            role_name=names.node_role, description=f"Nodes that Karpenter launches for {args.cluster_name}",
-            partition=partition, tags=args.tags), opts=child)
-        access = Access(f"{name}-access", AccessArgs(
-            cluster_name=cluster.name, partition=partition, node_role_arn=node_role.arn,
-            admins=args.control_plane.admins, tags=args.tags), opts=child)
-        interruption = Interruption(f"{name}-interruption", InterruptionArgs(
-            names=names, tags=args.tags), opts=child) if args.karpenter.interruption_queue else None
+        node_role = NodeRole(
+            f"{name}-node",
+            NodeRoleArgs(
+                role_name=names.node_role,
+                description=f"Nodes that Karpenter launches for {args.cluster_name}",
+                partition=partition,
+                tags=args.tags,
+            ),
+            opts=child,
+        )
+        access = Access(
+            f"{name}-access",
+            AccessArgs(
+                cluster_name=cluster.name,
+                partition=partition,
+                node_role_arn=node_role.arn,
+                admins=args.control_plane.admins,
+                tags=args.tags,
+            ),
+            opts=child,
+        )
+        interruption = (
+            Interruption(f"{name}-interruption", InterruptionArgs(names=names, tags=args.tags), opts=child)
+            if args.karpenter.interruption_queue
+            else None
+        )
         # Put together from names that are known, so that the documents can be judged at the first preview already.
         node_role_arn = pulumi.Output.format("arn:{0}:iam::{1}:role/{2}", partition, account_id, names.node_role)
-        queue_arn = pulumi.Output.format("arn:{0}:sqs:{1}:{2}:{3}", partition, args.region, account_id, names.interruption_queue)
-        identity = ControllerIdentity(f"{name}-controller", ControllerIdentityArgs(
-            names=names, kind=args.karpenter.identity, cluster_name=cluster.name, issuer=cluster.issuer,
-            partition=partition, region=args.region, account_id=account_id, node_role_arn=node_role_arn,
-            interruption_queue_arn=queue_arn if interruption else "",
-            has_interruption_queue=interruption is not None, tags=args.tags), opts=child)
+        queue_arn = pulumi.Output.format(
+            "arn:{0}:sqs:{1}:{2}:{3}", partition, args.region, account_id, names.interruption_queue
+        )
+        identity = ControllerIdentity(
+            f"{name}-controller",
+            ControllerIdentityArgs(
+                names=names,
+                kind=args.karpenter.identity,
+                cluster_name=cluster.name,
+                issuer=cluster.issuer,
+                partition=partition,
+                region=args.region,
+                account_id=account_id,
+                node_role_arn=node_role_arn,
+                interruption_queue_arn=queue_arn if interruption else "",
+                has_interruption_queue=interruption is not None,
+                tags=args.tags,
+            ),
+            opts=child,
+        )
 
         queue_name = interruption.queue_name if interruption else pulumi.Output.from_input("")
-        karpenter = Karpenter(f"{name}-karpenter", KarpenterArgs(
-            chart=versions.KARPENTER_AWS_CHART, crd_chart=versions.KARPENTER_AWS_CRD_CHART,
-            namespace=KARPENTER_NAMESPACE,
-            values=pulumi.Output.all(
-                cluster_name=cluster.name, endpoint=cluster.endpoint, interruption_queue=queue_name,
-                role_arn=identity.annotated_role_arn,
-            ).apply(lambda known: charts.karpenter_aws(
-                region=args.region, service_account=KARPENTER_SERVICE_ACCOUNT, replicas=args.karpenter.replicas,
-                feature_gates=args.karpenter.feature_gates, settings=args.karpenter.settings,
-                resources=args.karpenter.resources, **known)),
-            install_after=(addons, identity)), opts=_on(self, provider))
+        karpenter = Karpenter(
+            f"{name}-karpenter",
+            KarpenterArgs(
+                chart=versions.KARPENTER_AWS_CHART,
+                crd_chart=versions.KARPENTER_AWS_CRD_CHART,
+                namespace=KARPENTER_NAMESPACE,
+                values=pulumi.Output.all(
+                    cluster_name=cluster.name,
+                    endpoint=cluster.endpoint,
+                    interruption_queue=queue_name,
+                    role_arn=identity.annotated_role_arn,
+                ).apply(
+                    lambda known: charts.karpenter_aws(
+                        region=args.region,
+                        service_account=KARPENTER_SERVICE_ACCOUNT,
+                        replicas=args.karpenter.replicas,
+                        feature_gates=args.karpenter.feature_gates,
+                        settings=args.karpenter.settings,
+                        resources=args.karpenter.resources,
+                        **known,
+                    )
+                ),
+                install_after=(addons, identity),
+            ),
+            opts=_on(self, provider),
+        )
 
         # Instances need all of these from their first to their last minute.
         needed: list[pulumi.Resource] = [cluster, node_role, access, karpenter]
         needed += [interruption] if interruption else []
         if args.spot_service_linked_role == "create":
             needed.append(SpotServiceLinkedRole(f"{name}-spot", opts=child))
-        node_pools = NodePools(f"{name}-nodes", NodePoolsArgs(
-            node_classes=[
-                manifests.ec2_node_class(class_name, spec, role=names.node_role, tags=args.tags,
-                                         discovery={DISCOVERY_TAG: args.cluster_name})
-                for class_name, spec in args.node_classes.items()],
-            node_pools=[
-                manifests.node_pool(pool_name, spec, node_class_group=manifests.EC2_NODE_CLASS_GROUP,
-                                    node_class_kind=manifests.EC2_NODE_CLASS_KIND)
-                for pool_name, spec in args.node_pools.items()],
-        ), opts=_on(self, provider, needed))
+        node_pools = NodePools(
+            f"{name}-nodes",
+            NodePoolsArgs(
+                node_classes=[
+                    manifests.ec2_node_class(
+                        class_name,
+                        spec,
+                        role=names.node_role,
+                        tags=args.tags,
+                        discovery={DISCOVERY_TAG: args.cluster_name},
+                    )
+                    for class_name, spec in args.node_classes.items()
+                ],
+                node_pools=[
+                    manifests.node_pool(
+                        pool_name,
+                        spec,
+                        node_class_group=manifests.EC2_NODE_CLASS_GROUP,
+                        node_class_kind=manifests.EC2_NODE_CLASS_KIND,
+                    )
+                    for pool_name, spec in args.node_pools.items()
+                ],
+            ),
+            opts=_on(self, provider, needed),
+        )
 
         self.cluster_name = cluster.name
         self.cluster_endpoint = cluster.endpoint
@@ -206,19 +306,22 @@ class Environment(pulumi.ComponentResource):
         self.karpenter_namespace = karpenter.namespace
         self.node_pools = node_pools.node_pools
         self.node_classes = node_pools.node_classes
-        self.register_outputs({
-            "clusterName": self.cluster_name,
-            "clusterEndpoint": self.cluster_endpoint,
-            "kubeconfig": self.kubeconfig,
-            "interruptionQueue": self.interruption_queue,
-            "karpenterVersion": self.karpenter_version,
-            "karpenterNamespace": self.karpenter_namespace,
-            "nodePools": self.node_pools,
-            "nodeClasses": self.node_classes,
-        })
+        self.register_outputs(
+            {
+                "clusterName": self.cluster_name,
+                "clusterEndpoint": self.cluster_endpoint,
+                "kubeconfig": self.kubeconfig,
+                "interruptionQueue": self.interruption_queue,
+                "karpenterVersion": self.karpenter_version,
+                "karpenterNamespace": self.karpenter_namespace,
+                "nodePools": self.node_pools,
+                "nodeClasses": self.node_classes,
+            }
+        )
 
 
-def _on(parent: pulumi.Resource, provider: pulumi.ProviderResource,
-        depends_on: Sequence[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
+def _on(
+    parent: pulumi.Resource, provider: pulumi.ProviderResource, depends_on: Sequence[pulumi.Resource] = ()
+) -> pulumi.ResourceOptions:
     """Options of a component whose children live in the cluster behind `provider`."""
     return pulumi.ResourceOptions(parent=parent, providers=[provider], depends_on=list(depends_on))

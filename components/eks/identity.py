@@ -55,8 +55,7 @@ class ControllerIdentity(pulumi.ComponentResource):
     role_arn: pulumi.Output[str]
     annotated_role_arn: pulumi.Output[str]
 
-    def __init__(self, name: str, args: ControllerIdentityArgs,
-                 opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: ControllerIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:eks:ControllerIdentity", name, {}, opts)
         child = pulumi.ResourceOptions(parent=self)
         role = iam.Role(
@@ -68,7 +67,9 @@ class ControllerIdentity(pulumi.ComponentResource):
             opts=child,
         )
         scope = pulumi.Output.all(
-            partition=args.partition, account_id=args.account_id, node_role_arn=args.node_role_arn,
+            partition=args.partition,
+            account_id=args.account_id,
+            node_role_arn=args.node_role_arn,
             interruption_queue_arn=args.interruption_queue_arn,
         ).apply(lambda known: ControllerScope(region=args.region, cluster_name=args.names.cluster, **known))
         for subject, document in CONTROLLER_POLICIES.items():
@@ -107,9 +108,16 @@ class ControllerIdentity(pulumi.ComponentResource):
             tags=args.tags,
             opts=pulumi.ResourceOptions(parent=self),
         )
-        return pulumi.Output.all(provider.arn, args.issuer).apply(lambda known: json.dumps(irsa_trust(
-            provider_arn=known[0], issuer=known[1], namespace=KARPENTER_NAMESPACE,
-            service_account=KARPENTER_SERVICE_ACCOUNT)))
+        return pulumi.Output.all(provider.arn, args.issuer).apply(
+            lambda known: json.dumps(
+                irsa_trust(
+                    provider_arn=known[0],
+                    issuer=known[1],
+                    namespace=KARPENTER_NAMESPACE,
+                    service_account=KARPENTER_SERVICE_ACCOUNT,
+                )
+            )
+        )
 
 
 def _policy(document: Callable[[ControllerScope], Document], scope: ControllerScope) -> str:

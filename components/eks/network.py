@@ -63,13 +63,17 @@ class Network(pulumi.ComponentResource):
             tags=named(label, args.tags),
             opts=child,
         )
-        internet = ec2.InternetGateway(
-            f"{name}-internet", vpc_id=vpc.id, tags=named(label, args.tags), opts=child)
+        internet = ec2.InternetGateway(f"{name}-internet", vpc_id=vpc.id, tags=named(label, args.tags), opts=child)
         public_routes = ec2.RouteTable(
-            f"{name}-public", vpc_id=vpc.id, tags=named(f"{label}-public", args.tags), opts=child)
+            f"{name}-public", vpc_id=vpc.id, tags=named(f"{label}-public", args.tags), opts=child
+        )
         public_default = ec2.Route(
-            f"{name}-public-default", route_table_id=public_routes.id, destination_cidr_block="0.0.0.0/0",
-            gateway_id=internet.id, opts=child)
+            f"{name}-public-default",
+            route_table_id=public_routes.id,
+            destination_cidr_block="0.0.0.0/0",
+            gateway_id=internet.id,
+            opts=child,
+        )
 
         zones = self._zones(args.zones)
         public: list[ec2.Subnet] = []
@@ -77,31 +81,48 @@ class Network(pulumi.ComponentResource):
         private_routes: list[ec2.RouteTable] = []
         for index, (zone, cidr) in enumerate(zip(zones, subnets.plan(args.vpc_cidr, len(zones)), strict=True)):
             outside = ec2.Subnet(
-                f"{name}-public-{index}", vpc_id=vpc.id, availability_zone=zone, cidr_block=cidr.public,
-                tags={**named(f"{label}-public-{index}", args.tags), "kubernetes.io/role/elb": "1"}, opts=child)
+                f"{name}-public-{index}",
+                vpc_id=vpc.id,
+                availability_zone=zone,
+                cidr_block=cidr.public,
+                tags={**named(f"{label}-public-{index}", args.tags), "kubernetes.io/role/elb": "1"},
+                opts=child,
+            )
             ec2.RouteTableAssociation(
-                f"{name}-public-{index}", subnet_id=outside.id, route_table_id=public_routes.id, opts=child)
+                f"{name}-public-{index}", subnet_id=outside.id, route_table_id=public_routes.id, opts=child
+            )
             if index == 0 or args.nat_gateways == "per-zone":
-                private_routes.append(self._way_out(f"{name}-{index}", f"{label}-{index}", args.tags, vpc,
-                                                    outside, public_default))
+                private_routes.append(
+                    self._way_out(f"{name}-{index}", f"{label}-{index}", args.tags, vpc, outside, public_default)
+                )
             inside = ec2.Subnet(
-                f"{name}-private-{index}", vpc_id=vpc.id, availability_zone=zone, cidr_block=cidr.private,
-                tags={**named(f"{label}-private-{index}", args.tags), "kubernetes.io/role/internal-elb": "1",
-                      DISCOVERY_TAG: args.cluster_name},
-                opts=child)
+                f"{name}-private-{index}",
+                vpc_id=vpc.id,
+                availability_zone=zone,
+                cidr_block=cidr.private,
+                tags={
+                    **named(f"{label}-private-{index}", args.tags),
+                    "kubernetes.io/role/internal-elb": "1",
+                    DISCOVERY_TAG: args.cluster_name,
+                },
+                opts=child,
+            )
             ec2.RouteTableAssociation(
-                f"{name}-private-{index}", subnet_id=inside.id, route_table_id=private_routes[-1].id, opts=child)
+                f"{name}-private-{index}", subnet_id=inside.id, route_table_id=private_routes[-1].id, opts=child
+            )
             public.append(outside)
             private.append(inside)
 
         self.vpc_id = vpc.id
         self.private_subnet_ids = pulumi.Output.all(*[subnet.id for subnet in private])
         self.public_subnet_ids = pulumi.Output.all(*[subnet.id for subnet in public])
-        self.register_outputs({
-            "vpcId": self.vpc_id,
-            "privateSubnetIds": self.private_subnet_ids,
-            "publicSubnetIds": self.public_subnet_ids,
-        })
+        self.register_outputs(
+            {
+                "vpcId": self.vpc_id,
+                "privateSubnetIds": self.private_subnet_ids,
+                "publicSubnetIds": self.public_subnet_ids,
+            }
+        )
 
     def _zones(self, zones: int | Sequence[str]) -> list[pulumi.Input[str]]:
         if not isinstance(zones, int):
@@ -115,20 +136,34 @@ class Network(pulumi.ComponentResource):
         ).names
         return [found.apply(partial(_nth_zone, index)) for index in range(zones)]
 
-    def _way_out(self, name: str, label: str, tags: Mapping[str, str], vpc: ec2.Vpc, subnet: ec2.Subnet,
-                 public_default: ec2.Route) -> ec2.RouteTable:
+    def _way_out(
+        self,
+        name: str,
+        label: str,
+        tags: Mapping[str, str],
+        vpc: ec2.Vpc,
+        subnet: ec2.Subnet,
+        public_default: ec2.Route,
+    ) -> ec2.RouteTable:
         """A NAT gateway in a public subnet, and a route table that leads to it."""
         child = pulumi.ResourceOptions(parent=self)
         address = ec2.Eip(f"{name}-nat", domain="vpc", tags=named(f"{label}-nat", tags), opts=child)
         # Without the route of its own subnet the gateway comes up and leads nowhere.
         nat = ec2.NatGateway(
-            f"{name}-nat", allocation_id=address.id, subnet_id=subnet.id, tags=named(label, tags),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[public_default]))
-        routes = ec2.RouteTable(
-            f"{name}-private", vpc_id=vpc.id, tags=named(f"{label}-private", tags), opts=child)
+            f"{name}-nat",
+            allocation_id=address.id,
+            subnet_id=subnet.id,
+            tags=named(label, tags),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[public_default]),
+        )
+        routes = ec2.RouteTable(f"{name}-private", vpc_id=vpc.id, tags=named(f"{label}-private", tags), opts=child)
         ec2.Route(
-            f"{name}-private-default", route_table_id=routes.id, destination_cidr_block="0.0.0.0/0",
-            nat_gateway_id=nat.id, opts=child)
+            f"{name}-private-default",
+            route_table_id=routes.id,
+            destination_cidr_block="0.0.0.0/0",
+            nat_gateway_id=nat.id,
+            opts=child,
+        )
         return routes
 
 
@@ -137,5 +172,6 @@ def _nth_zone(index: int, names: Sequence[str]) -> str:
     if index >= len(ordered):
         raise pulumi.RunError(
             f"karpstack:network.zones asks for at least {index + 1} zones, but this region offers EKS in "
-            f"{len(ordered)} ({', '.join(ordered)}); ask for fewer zones or name them")
+            f"{len(ordered)} ({', '.join(ordered)}); ask for fewer zones or name them"
+        )
     return ordered[index]

@@ -83,11 +83,14 @@ class SystemNodes(pulumi.ComponentResource):
                 # One hop ends at the node: pods cannot take the node's credentials.
                 http_put_response_hop_limit=1,
             ),
-            block_device_mappings=[ec2.LaunchTemplateBlockDeviceMappingArgs(
-                device_name="/dev/xvda",
-                ebs=ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
-                    volume_size=args.disk_size, volume_type="gp3", encrypted="true", delete_on_termination="true"),
-            )],
+            block_device_mappings=[
+                ec2.LaunchTemplateBlockDeviceMappingArgs(
+                    device_name="/dev/xvda",
+                    ebs=ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
+                        volume_size=args.disk_size, volume_type="gp3", encrypted="true", delete_on_termination="true"
+                    ),
+                )
+            ],
             tag_specifications=[
                 ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=instance_tags)
                 for kind in ("instance", "volume")
@@ -105,14 +108,15 @@ class SystemNodes(pulumi.ComponentResource):
             ami_type=args.ami_type,
             instance_types=[args.instance_type],
             scaling_config=eks.NodeGroupScalingConfigArgs(
-                min_size=args.min_size, desired_size=args.desired_size, max_size=args.max_size),
+                min_size=args.min_size, desired_size=args.desired_size, max_size=args.max_size
+            ),
             update_config=eks.NodeGroupUpdateConfigArgs(max_unavailable=1),
-            launch_template=eks.NodeGroupLaunchTemplateArgs(
-                id=template.id, version=template.latest_version.apply(str)),
+            launch_template=eks.NodeGroupLaunchTemplateArgs(id=template.id, version=template.latest_version.apply(str)),
             taints=[eks.NodeGroupTaintArgs(key=SYSTEM_TAINT_KEY, value="true", effect="NO_SCHEDULE")],
             tags=args.tags,
             opts=pulumi.ResourceOptions(
-                parent=self, depends_on=[role], custom_timeouts=pulumi.CustomTimeouts(delete="30m")),
+                parent=self, depends_on=[role], custom_timeouts=pulumi.CustomTimeouts(delete="30m")
+            ),
         )
         self.node_group_arn = group.arn
         self.register_outputs({"nodeGroupArn": self.node_group_arn})

@@ -47,12 +47,14 @@ class Cilium(pulumi.ComponentResource):
             chart=versions.CILIUM_CHART,
             version=versions.CILIUM,
             repository_opts=RepositoryOptsArgs(repo=versions.CILIUM_REPOSITORY),
-            values=pulumi.Output.from_input(args.api_server).apply(lambda endpoint: charts.cilium(
-                endpoint=endpoint,
-                pod_cidr=args.pod_cidr,
-                pod_cidr_mask_size=args.pod_cidr_mask_size,
-                operator_replicas=args.operator_replicas,
-            )),
+            values=pulumi.Output.from_input(args.api_server).apply(
+                lambda endpoint: charts.cilium(
+                    endpoint=endpoint,
+                    pod_cidr=args.pod_cidr,
+                    pod_cidr_mask_size=args.pod_cidr_mask_size,
+                    operator_replicas=args.operator_replicas,
+                )
+            ),
             skip_await=True,
             opts=pulumi.ResourceOptions(parent=self),
         )

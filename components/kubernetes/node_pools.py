@@ -38,13 +38,21 @@ class NodePools(pulumi.ComponentResource):
         super().__init__("karpstack:kubernetes:NodePools", name, {}, opts)
         node_classes = [
             # Its finalizer holds until no NodeClaim uses it and the controller has removed what it made for it.
-            _apply(f"{name}-class", manifest, pulumi.ResourceOptions(
-                parent=self, custom_timeouts=pulumi.CustomTimeouts(delete="30m")))
+            _apply(
+                f"{name}-class",
+                manifest,
+                pulumi.ResourceOptions(parent=self, custom_timeouts=pulumi.CustomTimeouts(delete="30m")),
+            )
             for manifest in args.node_classes
         ]
         for manifest in args.node_pools:
-            _apply(f"{name}-pool", manifest, pulumi.ResourceOptions(
-                parent=self, depends_on=node_classes, custom_timeouts=pulumi.CustomTimeouts(delete="45m")))
+            _apply(
+                f"{name}-pool",
+                manifest,
+                pulumi.ResourceOptions(
+                    parent=self, depends_on=node_classes, custom_timeouts=pulumi.CustomTimeouts(delete="45m")
+                ),
+            )
         self.node_classes = pulumi.Output.from_input(_names(args.node_classes))
         self.node_pools = pulumi.Output.from_input(_names(args.node_pools))
         self.register_outputs({"nodeClasses": self.node_classes, "nodePools": self.node_pools})

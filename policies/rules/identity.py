@@ -26,9 +26,7 @@ from .tokens import (
 _StatementCheck = Callable[[str, Properties, Judgement], None]
 
 # AWS's own policies that grant whole services.
-_BROAD_POLICY = re.compile(
-    r"arn:[^:]+:iam::aws:policy/(.*/)?(AdministratorAccess|PowerUserAccess|\w*FullAccess)"
-)
+_BROAD_POLICY = re.compile(r"arn:[^:]+:iam::aws:policy/(.*/)?(AdministratorAccess|PowerUserAccess|\w*FullAccess)")
 _ONE_ROLE = re.compile(r"arn:[^:*?]+:iam::\d{12}:role/[^*?]+")
 
 

@@ -48,8 +48,16 @@ class Controller:
         problem: Why the controller does not run although its pods should; empty when all is well.
     """
 
-    def __init__(self, folder: StackFolder, engines: Engines, engine_set: EngineSet, objects: Objects, cloud: Cloud,
-                 endpoint: str, authority: bytes) -> None:
+    def __init__(
+        self,
+        folder: StackFolder,
+        engines: Engines,
+        engine_set: EngineSet,
+        objects: Objects,
+        cloud: Cloud,
+        endpoint: str,
+        authority: bytes,
+    ) -> None:
         self.problem = ""
         self._folder = folder.controller
         self._metrics_address = folder.metrics_address
@@ -95,8 +103,11 @@ class Controller:
 
     def _follow(self) -> None:
         """Bring the process in line with the pods."""
-        placed = [pod for pod in self._pods.values()
-                  if pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]]
+        placed = [
+            pod
+            for pod in self._pods.values()
+            if pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]
+        ]
         if not placed:
             if not self._pods or self._engine is not None:
                 self._template = ""
@@ -143,31 +154,43 @@ class Controller:
         container = spec["containers"][0]
         self._namespace = namespace
         node = self._objects.get(f"/api/v1/nodes/{spec['nodeName']}") or {}
-        declared = environment(pod, container, node.get("status", {}).get("allocatable", {}),
-                               lambda kind, name: self._data(namespace, kind, name))
+        declared = environment(
+            pod,
+            container,
+            node.get("status", {}).get("allocatable", {}),
+            lambda kind, name: self._data(namespace, kind, name),
+        )
         account = self._objects.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account_name}")
         if account is None:
             raise ContainerConfigError(f"service account {namespace}/{account_name} not found")
         shutil.rmtree(self._folder, ignore_errors=True)
         tokens = self._folder / "tokens"
         tokens.mkdir(parents=True, mode=0o700)
-        cloud = self._cloud.controller_environment(namespace, account_name, account["metadata"].get("annotations", {}),
-                                                   tokens)
+        cloud = self._cloud.controller_environment(
+            namespace, account_name, account["metadata"].get("annotations", {}), tokens
+        )
         own = self._folder / "token"
         own.touch(mode=0o600)
         own.write_text(create_token(self._objects, namespace, account_name))
-        kubeconfig = write_kubeconfig(self._folder / "kubeconfig", "rehearsal", self._endpoint, self._authority,
-                                      token_file=own)
+        kubeconfig = write_kubeconfig(
+            self._folder / "kubeconfig", "rehearsal", self._endpoint, self._authority, token_file=own
+        )
         metrics, health = free_ports(2)
         self._metrics_address.write_text(f"http://127.0.0.1:{metrics}/metrics")
         variables = {
-            **{key: os.environ[key] for key in ("PATH", "TMPDIR") if key in os.environ}, "HOME": str(self._folder),
+            **{key: os.environ[key] for key in ("PATH", "TMPDIR") if key in os.environ},
+            "HOME": str(self._folder),
             # What a container declares goes before what admission adds.
-            **cloud, **declared,
+            **cloud,
+            **declared,
             # What is different because it is a process and not a container on a node of its own:
-            "KUBECONFIG": str(kubeconfig), "LEADER_ELECTION_NAME": _LEASE,
-            "LEADER_ELECTION_NAMESPACE": namespace, "METRICS_PORT": str(metrics),
-            "HEALTH_PROBE_PORT": str(health), "GOGC": "50"}
+            "KUBECONFIG": str(kubeconfig),
+            "LEADER_ELECTION_NAME": _LEASE,
+            "LEADER_ELECTION_NAMESPACE": namespace,
+            "METRICS_PORT": str(metrics),
+            "HEALTH_PROBE_PORT": str(health),
+            "GOGC": "50",
+        }
         return health, variables, [str(self._program), *arguments(container, declared)]
 
     def _data(self, namespace: str, kind: str, name: str) -> Mapping[str, str] | None:
@@ -187,8 +210,10 @@ class Controller:
     def _annotate(self, pod: Object, value: str) -> bool:
         metadata = pod["metadata"]
         try:
-            self._objects.patch(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}",
-                                {"metadata": {"annotations": {READY_ANNOTATION: value}}})
+            self._objects.patch(
+                f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}",
+                {"metadata": {"annotations": {READY_ANNOTATION: value}}},
+            )
         except ApiError as error:
             if error.status != 404:
                 raise
@@ -227,8 +252,10 @@ class Controller:
         # Karpenter ends on SIGTERM without giving up its lease, and its successor would wait for 15 s. A rehearsal
         # does not: nothing is learnt from that.
         try:
-            self._objects.patch(f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{_LEASE}",
-                                {"spec": {"holderIdentity": ""}})
+            self._objects.patch(
+                f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{_LEASE}",
+                {"spec": {"holderIdentity": ""}},
+            )
         except ApiError as error:
             if error.status != 404:
                 raise

@@ -61,20 +61,31 @@ def builds(kubernetes_version: str, *, pulumi: bool) -> list[Build]:
         kubernetes_version: For example `v1.36.3`.
         pulumi: Whether Pulumi is built too.
     """
-    found = [Build("kubernetes", {
-        "etcd": "go.etcd.io/etcd/server/v3",
-        "helm": "helm.sh/helm/v3/cmd/helm",
-        "karpenter-aws": "github.com/aws/karpenter-provider-aws/cmd/controller",
-        "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
-        "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
-        "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
-        "kubectl": "k8s.io/kubernetes/cmd/kubectl",
-        "kwok": "sigs.k8s.io/kwok/cmd/kwok",
-        "prices": "karpstack/engines/kubernetes/prices",
-    }, _kubernetes_settings(kubernetes_version))]
+    found = [
+        Build(
+            "kubernetes",
+            {
+                "etcd": "go.etcd.io/etcd/server/v3",
+                "helm": "helm.sh/helm/v3/cmd/helm",
+                "karpenter-aws": "github.com/aws/karpenter-provider-aws/cmd/controller",
+                "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+                "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+                "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+                "kubectl": "k8s.io/kubernetes/cmd/kubectl",
+                "kwok": "sigs.k8s.io/kwok/cmd/kwok",
+                "prices": "karpstack/engines/kubernetes/prices",
+            },
+            _kubernetes_settings(kubernetes_version),
+        )
+    ]
     if pulumi:
-        found.append(Build("pulumi", {"pulumi": "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"},
-                           {"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version": f"v{PULUMI_VERSION}"}))
+        found.append(
+            Build(
+                "pulumi",
+                {"pulumi": "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"},
+                {"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version": f"v{PULUMI_VERSION}"},
+            )
+        )
     return found
 
 
@@ -139,7 +150,9 @@ def _copy_charts(folder: Path, go: _Go) -> None:
     for chart in ("karpenter", "karpenter-crd"):
         # The module's charts are marked with the release before; what the registry serves differs in this mark alone.
         _copy_chart(karpenter / "charts" / chart, folder / f"{chart}-aws", version)
-    _copy_chart(go.download("charts", "github.com/cilium/cilium") / "install" / "kubernetes" / "cilium", folder / "cilium")
+    _copy_chart(
+        go.download("charts", "github.com/cilium/cilium") / "install" / "kubernetes" / "cilium", folder / "cilium"
+    )
 
 
 def _copy_chart(source: Path, target: Path, version: str | None = None) -> None:
@@ -157,7 +170,9 @@ def _install_language_host(folder: Path) -> None:
     # Pulumi looks for the language host beside its own binary first. The rehearsal's environment says which
     # checkout and interpreter serve, because all checkouts share the cache.
     host = folder / "pulumi-language-python"
-    host.write_text('#!/bin/sh\nexec "${KARPSTACK_PYTHON:?set by python -m rehearsal env}" -m rehearsal.language_host "$@"\n')
+    host.write_text(
+        '#!/bin/sh\nexec "${KARPSTACK_PYTHON:?set by python -m rehearsal env}" -m rehearsal.language_host "$@"\n'
+    )
     host.chmod(0o755)
 
 
@@ -176,19 +191,29 @@ class _Go:
         version = subprocess.run([program, "env", "GOVERSION"], capture_output=True, text=True, cwd="/").stdout.strip()
         match = re.match(r"go(\d+)\.(\d+)", version)
         if not match or tuple(int(part) for part in match.groups()) < _GO_WANTED:
-            raise BuildError(f"Go 1.26 or newer is needed to build the engines; {program} is {version or 'not working'}. {_GO_HINT}")
+            raise BuildError(
+                f"Go 1.26 or newer is needed to build the engines; {program} is {version or 'not working'}. {_GO_HINT}"
+            )
         return cls(program, version)
 
     @property
     def environment(self) -> dict[str, str]:
         go = cache_folder() / "go"
         # -modcacherw: what we cached, the user can delete like any other folder.
-        return {**os.environ, "GOMODCACHE": str(go / "modules"), "GOCACHE": str(go / "builds"), "GOPATH": str(go),
-                "GOFLAGS": "-modcacherw -buildvcs=false -trimpath", "GOWORK": "off", "CGO_ENABLED": "0"}
+        return {
+            **os.environ,
+            "GOMODCACHE": str(go / "modules"),
+            "GOCACHE": str(go / "builds"),
+            "GOPATH": str(go),
+            "GOFLAGS": "-modcacherw -buildvcs=false -trimpath",
+            "GOWORK": "off",
+            "CGO_ENABLED": "0",
+        }
 
     def run(self, module: str, *arguments: str) -> str:
-        result = subprocess.run([self.program, *arguments], cwd=HERE / module, env=self.environment,
-                                capture_output=True, text=True)
+        result = subprocess.run(
+            [self.program, *arguments], cwd=HERE / module, env=self.environment, capture_output=True, text=True
+        )
         if result.returncode:
             raise BuildError(f"`go {' '.join(arguments)}` failed in {HERE / module}:\n{result.stderr.strip()}")
         return result.stdout
@@ -215,8 +240,13 @@ class _Go:
         packages = list(build.programs.values())
         print(f"  {', '.join(build.programs)}: downloading modules", flush=True)
         total = len(self.run(build.module, "list", "-deps", *packages).splitlines())
-        process = subprocess.Popen([self.program, "build", "-v", "-ldflags", link, "-o", f"{out}/", *packages],
-                                   cwd=HERE / build.module, env=self.environment, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [self.program, "build", "-v", "-ldflags", link, "-o", f"{out}/", *packages],
+            cwd=HERE / build.module,
+            env=self.environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         try:
             lines = _show_progress(process, build, total)
             code = process.wait()
@@ -252,7 +282,10 @@ def _show_progress(process: subprocess.Popen[str], build: Build, total: int) -> 
         elif now - shown > _SECONDS_BETWEEN_LINES:
             shown = now
             print(text, flush=True)
-    print(("\r" if terminal else "") + f"  {build.module}: done in {time.monotonic() - started:.0f} s" + " " * 30, flush=True)
+    print(
+        ("\r" if terminal else "") + f"  {build.module}: done in {time.monotonic() - started:.0f} s" + " " * 30,
+        flush=True,
+    )
     return lines
 
 

@@ -12,5 +12,6 @@ provider = kubernetes.Provider("kubernetes", kubeconfig=CONFIG.require("kubeconf
 for number in range(CONFIG.require_int("count") - KUBERNETES_SHARE - 2):
     aws.sqs.Queue(f"queue-{number}")
 for number in range(KUBERNETES_SHARE - 1):
-    kubernetes.core.v1.ConfigMap(f"map-{number}", metadata={"namespace": "default"},
-                                 opts=pulumi.ResourceOptions(provider=provider))
+    kubernetes.core.v1.ConfigMap(
+        f"map-{number}", metadata={"namespace": "default"}, opts=pulumi.ResourceOptions(provider=provider)
+    )

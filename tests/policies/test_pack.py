@@ -36,9 +36,7 @@ def cases_of(rule: Rule) -> list[Case]:
 @every_rule
 def test_is_seen_passing_firing_and_meeting_an_unknown_value(rule: Rule) -> None:
     verdicts = [judge(case.rule, case.given, case.settings) for case in cases_of(rule)]
-    assert any(not verdict.violations and verdict.unknown is None for verdict in verdicts), (
-        "never seen passing"
-    )
+    assert any(not verdict.violations and verdict.unknown is None for verdict in verdicts), "never seen passing"
     assert any(verdict.violations for verdict in verdicts), "never seen firing"
     assert any(verdict.unknown for verdict in verdicts), "never seen meeting an unknown value"
 

@@ -42,9 +42,7 @@ def role(*statements: dict[str, Any]) -> Resource:
 
 
 def attachment(token: str = tokens.IAM_ROLE_POLICY_ATTACHMENT) -> Resource:
-    return Resource(
-        token, {"role": "example", "policyArn": "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"}
-    )
+    return Resource(token, {"role": "example", "policyArn": "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"})
 
 
 ADMINISTRATOR = "arn:aws:iam::aws:policy/AdministratorAccess"

@@ -105,9 +105,7 @@ CASES = [
         rule=TAINT,
         given=node_pool()
         .without(*TAINTS)
-        .change(
-            *TAINTS[:-1], "taints", to=[{"key": "node.cilium.io/agent-not-ready", "effect": "NoExecute"}]
-        ),
+        .change(*TAINTS[:-1], "taints", to=[{"key": "node.cilium.io/agent-not-ready", "effect": "NoExecute"}]),
         violations=("startupTaints has no node.cilium.io/agent-not-ready",),
     ),
     Case(

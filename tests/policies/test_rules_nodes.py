@@ -31,17 +31,13 @@ def launch_template() -> Resource:
         tokens.LAUNCH_TEMPLATE,
         {
             "metadataOptions": {"httpTokens": "required", "httpPutResponseHopLimit": 1.0},
-            "blockDeviceMappings": [
-                {"deviceName": "/dev/xvda", "ebs": {"encrypted": "true", "volumeSize": 20}}
-            ],
+            "blockDeviceMappings": [{"deviceName": "/dev/xvda", "ebs": {"encrypted": "true", "volumeSize": 20}}],
         },
     )
 
 
 def node_group() -> Resource:
-    return Resource(
-        tokens.NODE_GROUP, {"clusterName": "example", "launchTemplate": {"id": "lt-1", "version": "1"}}
-    )
+    return Resource(tokens.NODE_GROUP, {"clusterName": "example", "launchTemplate": {"id": "lt-1", "version": "1"}})
 
 
 CASES = [
@@ -92,9 +88,7 @@ CASES = [
     Case(
         name="the tokens are unknown, the hop limit is not",
         rule=IMDSV2,
-        given=launch_template().change(
-            "metadataOptions", to={"httpTokens": UNKNOWN, "httpPutResponseHopLimit": 2.0}
-        ),
+        given=launch_template().change("metadataOptions", to={"httpTokens": UNKNOWN, "httpPutResponseHopLimit": 2.0}),
         violations=("httpPutResponseHopLimit is 2",),
         unknown="metadataOptions.httpTokens",
     ),

@@ -36,8 +36,23 @@ class RehearsedStack:
         name, *rest = arguments
         extra = ["--config-file", str(self.configuration)] if name in ("up", "run") else []
         return subprocess.run(
-            [sys.executable, "-m", "rehearsal", name, self.folder.stack, "--state", str(self.folder.root.parent), *extra, *rest],
-            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout)
+            [
+                sys.executable,
+                "-m",
+                "rehearsal",
+                name,
+                self.folder.stack,
+                "--state",
+                str(self.folder.root.parent),
+                *extra,
+                *rest,
+            ],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=timeout,
+        )
 
     def succeed(self, *arguments: str) -> str:
         """Like `command`, but it must succeed."""
@@ -64,8 +79,15 @@ class RehearsedStack:
 
     def by_hand(self, *command: str, timeout: float = LIMIT) -> subprocess.CompletedProcess[str]:
         """Run a command in the environment that `env` prints."""
-        return subprocess.run(command, cwd=ROOT, env=self.variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, timeout=timeout)
+        return subprocess.run(
+            command,
+            cwd=ROOT,
+            env=self.variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=timeout,
+        )
 
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs; secrets stay hidden."""
@@ -76,11 +98,15 @@ class RehearsedStack:
     def aws(self, service: str) -> Any:
         """A client of the simulated account."""
         variables = self.info.variables
-        return boto3.client(service, endpoint_url=variables["AWS_ENDPOINT_URL"], region_name=self.info.region,
-                            aws_access_key_id=variables["AWS_ACCESS_KEY_ID"],
-                            aws_secret_access_key=variables["AWS_SECRET_ACCESS_KEY"])
+        return boto3.client(
+            service,
+            endpoint_url=variables["AWS_ENDPOINT_URL"],
+            region_name=self.info.region,
+            aws_access_key_id=variables["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=variables["AWS_SECRET_ACCESS_KEY"],
+        )
 
-    def api(self) -> client.ApiClient:
+    def api(self) -> Any:
         """A client of the cluster, with administrator's rights."""
         return config.new_client_from_config(str(self.folder.kubeconfig))
 
@@ -100,7 +126,9 @@ class RehearsedStack:
 
     def scale(self, name: str, namespace: str, replicas: int) -> None:
         """Scale a Deployment."""
-        client.AppsV1Api(self.api()).patch_namespaced_deployment_scale(name, namespace, {"spec": {"replicas": replicas}})
+        client.AppsV1Api(self.api()).patch_namespaced_deployment_scale(
+            name, namespace, {"spec": {"replicas": replicas}}
+        )
 
     def wait_for(self, plural: str, group: str, predicate: Any, timeout: int = 120) -> Any:
         """Wait on a watch until an object of a custom resource satisfies the predicate; the object, or None."""

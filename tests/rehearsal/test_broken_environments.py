@@ -14,7 +14,9 @@ CHEAPEST_FIT = ("run", "--scenarios", "eks-cheapest-fit", "--report")
 
 
 def condition(resource: dict[str, Any], kind: str) -> dict[str, Any]:
-    return next((dict(found) for found in resource.get("status", {}).get("conditions", []) if found["type"] == kind), {})
+    return next(
+        (dict(found) for found in resource.get("status", {}).get("conditions", []) if found["type"] == kind), {}
+    )
 
 
 def failing_story(stack: RehearsedStack, folder: Path) -> str:
@@ -35,10 +37,15 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_a_node_class_that_discovers_nothing_is_found(broken: RehearsedStack, tmp_path: Path) -> None:
-    broken.configure(**{"karpstack:nodeClasses/default/subnetSelectorTerms": [{"tags": {"karpenter.sh/discovery": "nobody"}}]})
+    broken.configure(
+        **{"karpstack:nodeClasses/default/subnetSelectorTerms": [{"tags": {"karpenter.sh/discovery": "nobody"}}]}
+    )
     broken.succeed("up")
-    found = broken.wait_for("ec2nodeclasses", "karpenter.k8s.aws",
-                            lambda item: item["metadata"]["name"] == "default" and condition(item, "SubnetsReady").get("status") == "False")
+    found = broken.wait_for(
+        "ec2nodeclasses",
+        "karpenter.k8s.aws",
+        lambda item: item["metadata"]["name"] == "default" and condition(item, "SubnetsReady").get("status") == "False",
+    )
     assert found, "the EC2NodeClass never said that it found no subnets"
     output = failing_story(broken, tmp_path)
     assert "SubnetsReady" in output or "subnet" in output.lower(), output

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -26,12 +27,15 @@ def test_a_second_up_changes_nothing(eks: RehearsedStack) -> None:
         assert f" {word}" not in output, output
 
 
-@pytest.mark.parametrize("command", [
-    ("pulumi", "preview", "--expect-no-changes", "--non-interactive"),
-    ("pulumi", "refresh", "--yes", "--skip-preview", "--expect-no-changes", "--non-interactive"),
-    ("kubectl", "get", "nodes", "-o", "name"),
-    ("helm", "status", "karpenter", "--namespace", "kube-system"),
-])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("pulumi", "preview", "--expect-no-changes", "--non-interactive"),
+        ("pulumi", "refresh", "--yes", "--skip-preview", "--expect-no-changes", "--non-interactive"),
+        ("kubectl", "get", "nodes", "-o", "name"),
+        ("helm", "status", "karpenter", "--namespace", "kube-system"),
+    ],
+)
 def test_commands_by_hand(eks: RehearsedStack, command: tuple[str, ...]) -> None:
     result = eks.by_hand(*command)
     assert result.returncode == 0, result.stdout
@@ -39,15 +43,28 @@ def test_commands_by_hand(eks: RehearsedStack, command: tuple[str, ...]) -> None
 
 def test_status_names_every_engine_and_stays_below_the_memory_limit(eks: RehearsedStack) -> None:
     output = eks.succeed("status")
-    for engine in ("daemon", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "karpenter-aws"):
+    for engine in (
+        "daemon",
+        "etcd",
+        "kube-apiserver",
+        "kube-controller-manager",
+        "kube-scheduler",
+        "kwok",
+        "karpenter-aws",
+    ):
         assert engine in output, output
     resident = sum(process.memory_info().rss for process in descendants(eks.info))
     assert resident < 1.5 * 2**30, output
 
 
 def test_the_checkout_stays_clean(eks: RehearsedStack) -> None:
-    changed = subprocess.run(["git", "status", "--porcelain", "--", "Pulumi.yaml", "Pulumi.eks.yaml"], cwd=ROOT,
-                             capture_output=True, text=True, check=True).stdout
+    changed = subprocess.run(
+        ["git", "status", "--porcelain", "--", "Pulumi.yaml", "Pulumi.eks.yaml"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     assert "encryptionsalt" not in (ROOT / "Pulumi.eks.yaml").read_text(), changed
 
 
@@ -56,10 +73,14 @@ def test_secrets_are_in_no_log_and_not_plain_in_the_state(eks: RehearsedStack) -
     assert "certificate-authority-data" in kubeconfig
     state = eks.by_hand("pulumi", "stack", "export", "--non-interactive").stdout
     assert "aws eks get-token" not in state
-    authority = next(line.split(":", 1)[1].strip() for line in kubeconfig.splitlines() if "certificate-authority-data" in line)
+    authority = next(
+        line.split(":", 1)[1].strip() for line in kubeconfig.splitlines() if "certificate-authority-data" in line
+    )
     outputs = eks.by_hand("pulumi", "stack", "output", "--json", "--non-interactive").stdout
     assert authority.strip('",') not in outputs
-    tokens = [path.read_text().strip() for path in eks.folder.root.rglob("*") if path.is_file() and "token" in path.name]
+    tokens = [
+        path.read_text().strip() for path in eks.folder.root.rglob("*") if path.is_file() and "token" in path.name
+    ]
     for log in eks.folder.logs.iterdir():
         text = log.read_text(errors="replace")
         for token in filter(None, tokens):
@@ -81,11 +102,18 @@ def test_two_stacks_side_by_side(eks: RehearsedStack, tmp_path: Path) -> None:
 
 def test_destroy_with_provisioned_nodes_leaves_nothing_in_the_account(fresh: RehearsedStack) -> None:
     fresh.succeed("up")
-    applied = fresh.by_hand("kubectl", "create", "deployment", "inflate", "--image=registry.k8s.io/pause:3.10", "--replicas=3")
+    applied = fresh.by_hand(
+        "kubectl", "create", "deployment", "inflate", "--image=registry.k8s.io/pause:3.10", "--replicas=3"
+    )
     assert applied.returncode == 0, applied.stdout
-    assert fresh.wait_for("nodeclaims", "karpenter.sh", lambda claim: any(
-        condition["type"] == "Initialized" and condition["status"] == "True"
-        for condition in claim.get("status", {}).get("conditions", [])))
+    assert fresh.wait_for(
+        "nodeclaims",
+        "karpenter.sh",
+        lambda claim: any(
+            condition["type"] == "Initialized" and condition["status"] == "True"
+            for condition in claim.get("status", {}).get("conditions", [])
+        ),
+    )
     processes = descendants(fresh.info)
     ec2, iam = fresh.aws("ec2"), fresh.aws("iam")
 
@@ -121,9 +149,23 @@ def test_a_crash_is_reported_by_name_with_the_last_lines(fresh: RehearsedStack) 
 
 def test_ctrl_c_in_up_leaves_no_process_and_the_next_up_works(fresh: RehearsedStack) -> None:
     command = subprocess.Popen(
-        [sys.executable, "-m", "rehearsal", "up", fresh.folder.stack, "--state", str(fresh.folder.root.parent),
-         "--config-file", str(fresh.configuration)],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+        [
+            sys.executable,
+            "-m",
+            "rehearsal",
+            "up",
+            fresh.folder.stack,
+            "--state",
+            str(fresh.folder.root.parent),
+            "--config-file",
+            str(fresh.configuration),
+        ],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
     try:
         deadline = time.monotonic() + LIMIT
         while not (fresh.folder.logs / "kube-apiserver.log").exists() and time.monotonic() < deadline:
@@ -150,5 +192,5 @@ def test_an_interrupted_pulumi_up_is_taken_up_again(fresh: RehearsedStack) -> No
     fresh.configure(**{"karpstack:nodePools/default/limits": {"cpu": 100}})
     output = fresh.succeed("up")
     assert "unchanged" in output
-    pools = client.CustomObjectsApi(fresh.api()).list_cluster_custom_object("karpenter.sh", "v1", "nodepools")
+    pools: Any = client.CustomObjectsApi(fresh.api()).list_cluster_custom_object("karpenter.sh", "v1", "nodepools")
     assert [pool["metadata"]["name"] for pool in pools["items"]] == ["default"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,32 +13,30 @@ from tests.rehearsal.conftest import ROOT, RehearsedStack
 
 
 @pytest.fixture(scope="module")
-def report(eks: RehearsedStack, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+def report(eks: RehearsedStack, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("report")
     eks.succeed("run", "--report", str(folder))
     assert (folder / "junit.xml").is_file()
     return dict(json.loads((folder / "report.json").read_text()))
 
 
-def story(report: dict[str, object], name: str) -> dict[str, object]:
-    stories = report["stories"]
-    assert isinstance(stories, list)
-    return next(dict(found) for found in stories if found["name"] == name)
+def story(report: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(dict(found) for found in report["stories"] if found["name"] == name)
 
 
-def test_cheapest_fit_is_one_m5_large(report: dict[str, object]) -> None:
+def test_cheapest_fit_is_one_m5_large(report: dict[str, Any]) -> None:
     found = story(report, "eks-cheapest-fit")
     assert found["passed"], found
-    (claim,) = found["nodeclaims"]  # type: ignore[misc]
+    (claim,) = found["nodeclaims"]
     assert claim["instance_type"] == "m5.large"
     assert claim["capacity_type"] == "on-demand"
     assert claim["price_per_hour"] == pytest.approx(0.096)
 
 
-def test_spot_consolidation_ends_on_a_cheaper_smaller_spot_node(report: dict[str, object]) -> None:
+def test_spot_consolidation_ends_on_a_cheaper_smaller_spot_node(report: dict[str, Any]) -> None:
     found = story(report, "eks-spot-consolidation")
     assert found["passed"], found
-    first, second = sorted(found["nodeclaims"], key=lambda claim: claim["created"])  # type: ignore[call-overload]
+    first, second = sorted(found["nodeclaims"], key=lambda claim: claim["created"])
     assert first["instance_type"].endswith(".2xlarge")
     assert first["capacity_type"] == second["capacity_type"] == "spot"
     assert second["price_per_hour"] < first["price_per_hour"]
@@ -50,8 +49,14 @@ def test_a_wrong_expectation_fails_with_expected_seen_and_where(eks: RehearsedSt
     wrong = original.read_text().replace("- m5.large", "- c5.large").replace("[m5.large]", "[c5.large]")
     assert wrong != original.read_text()
     (scenarios / original.name).write_text(wrong)
-    result = eks.by_hand("ansible-playbook", "playbooks/scale_test.yml", "-e", f"scenario_dir={scenarios}",
-                         "-e", f"report_dir={tmp_path / 'report'}")
+    result = eks.by_hand(
+        "ansible-playbook",
+        "playbooks/scale_test.yml",
+        "-e",
+        f"scenario_dir={scenarios}",
+        "-e",
+        f"report_dir={tmp_path / 'report'}",
+    )
     assert result.returncode != 0
     for words in ("expected", "c5.large", "m5.large"):
         assert words in result.stdout, result.stdout

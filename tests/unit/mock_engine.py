@@ -35,8 +35,9 @@ class Deployment:
         return [resource for resource in self.resources.values() if resource.type == type_]
 
     def one(self, name: str, type_: str = "") -> Registered:
-        found = [resource for resource in self.resources.values()
-                 if resource.name == name and type_ in ("", resource.type)]
+        found = [
+            resource for resource in self.resources.values() if resource.name == name and type_ in ("", resource.type)
+        ]
         assert len(found) == 1, f"{len(found)} resources are called {name}"
         return found[0]
 
@@ -92,10 +93,15 @@ class _Monitor(mocks.MockMonitor):
         if request.type != "pulumi:pulumi:Stack":
             properties = rpc.deserialize_properties(request.object)
             self.deployment.resources[response.urn] = Registered(
-                urn=response.urn, type=request.type, name=request.name, parent=request.parent,
+                urn=response.urn,
+                type=request.type,
+                name=request.name,
+                parent=request.parent,
                 inputs={name: rpc.unwrap_rpc_secret(value) for name, value in properties.items()},
                 secrets=frozenset(name for name, value in properties.items() if rpc.is_rpc_secret(value)),
-                dependencies=frozenset(request.dependencies), request=request)
+                dependencies=frozenset(request.dependencies),
+                request=request,
+            )
         return response
 
 

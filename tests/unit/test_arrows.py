@@ -17,20 +17,40 @@ ALLOWED: dict[str, set[str]] = {
     "__main__": {"components"},
     "components": {"components"},
     "components/documents": {"components/documents"},
-    "components/kubernetes": {"components/kubernetes", "components/documents", "components/naming",
-                              "components/versions"},
-    "components/eks": {"components/eks", "components/kubernetes", "components/documents", "components/naming",
-                       "components/settings", "components/versions"},
+    "components/kubernetes": {
+        "components/kubernetes",
+        "components/documents",
+        "components/naming",
+        "components/versions",
+    },
+    "components/eks": {
+        "components/eks",
+        "components/kubernetes",
+        "components/documents",
+        "components/naming",
+        "components/settings",
+        "components/versions",
+    },
     "policies": {"policies"},
     "playbooks": {"playbooks"},
     "rehearsal": {"rehearsal"},
     "rehearsal/engines": {"rehearsal/engines"},
-    "rehearsal/cluster": {"rehearsal/cluster", "rehearsal/engines", "rehearsal/folder", "rehearsal/processes",
-                          "rehearsal/timing"},
+    "rehearsal/cluster": {
+        "rehearsal/cluster",
+        "rehearsal/engines",
+        "rehearsal/folder",
+        "rehearsal/processes",
+        "rehearsal/timing",
+    },
     "rehearsal/clouds": {"rehearsal/clouds", "rehearsal/cluster", "rehearsal/timing"},
     "rehearsal/providers": {"rehearsal/providers", "rehearsal/clouds", "rehearsal/cluster"},
-    "rehearsal/providers/kubernetes": {"rehearsal/providers/kubernetes", "rehearsal/providers/resource",
-                                       "rehearsal/providers/package", "rehearsal/providers/values", "rehearsal/cluster"},
+    "rehearsal/providers/kubernetes": {
+        "rehearsal/providers/kubernetes",
+        "rehearsal/providers/resource",
+        "rehearsal/providers/package",
+        "rehearsal/providers/values",
+        "rehearsal/cluster",
+    },
 }
 # The language host and the gRPC server speak Pulumi's protocol; nothing else of the rehearsal needs Pulumi.
 PULUMI_IN_REHEARSAL = {"rehearsal/language_host", "rehearsal/providers/server", "rehearsal/providers/values"}
@@ -96,9 +116,23 @@ def test_no_cloud_imports_the_other(cloud: str) -> None:
 
 def test_the_program_never_mentions_the_rehearsal() -> None:
     tracked = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard",
-         "Pulumi*.yaml", "__main__.py", "components", "policies", "playbooks"],
-        cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+        [
+            "git",
+            "ls-files",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+            "Pulumi*.yaml",
+            "__main__.py",
+            "components",
+            "policies",
+            "playbooks",
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
     assert "Pulumi.yaml" in tracked
     for name in tracked:
         if name.endswith((".py", "Pulumi.yaml")):

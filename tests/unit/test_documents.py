@@ -15,9 +15,13 @@ from tests.conftest import Golden
 from tests.unit.example_stack import example
 
 SCOPE = iam.ControllerScope(
-    partition="aws", region="us-east-1", account_id="123456789012", cluster_name="demo",
+    partition="aws",
+    region="us-east-1",
+    account_id="123456789012",
+    cluster_name="demo",
     node_role_arn="arn:aws:iam::123456789012:role/demo-karpenter-nodes",
-    interruption_queue_arn="arn:aws:sqs:us-east-1:123456789012:demo-interruption")
+    interruption_queue_arn="arn:aws:sqs:us-east-1:123456789012:demo-interruption",
+)
 DISCOVERY = {"karpenter.sh/discovery": "demo"}
 
 
@@ -38,8 +42,9 @@ def test_upstreams_18_statements_in_six_policies() -> None:
 
 
 def test_nothing_but_reading_is_unscoped() -> None:
-    unscoped = {statement["Sid"] for statement in statements()
-                if statement["Resource"] == "*" and "Condition" not in statement}
+    unscoped = {
+        statement["Sid"] for statement in statements() if statement["Resource"] == "*" and "Condition" not in statement
+    }
     assert unscoped == {"AllowPricingReadActions", "AllowUnscopedInstanceProfileListAction"}
 
 
@@ -50,29 +55,41 @@ def test_two_clusters_may_not_touch_each_other() -> None:
 
 
 def test_trusts(golden: Golden) -> None:
-    golden("trusts", {
-        "nodes": iam.service_trust("ec2.amazonaws.com"),
-        "pod-identity": iam.pod_identity_trust(),
-        "irsa": iam.irsa_trust(
-            provider_arn="arn:aws:iam::123456789012:oidc-provider/oidc.eks.us-east-1.amazonaws.com/id/ABC",
-            issuer="https://oidc.eks.us-east-1.amazonaws.com/id/ABC", namespace="kube-system",
-            service_account="karpenter"),
-    })
+    golden(
+        "trusts",
+        {
+            "nodes": iam.service_trust("ec2.amazonaws.com"),
+            "pod-identity": iam.pod_identity_trust(),
+            "irsa": iam.irsa_trust(
+                provider_arn="arn:aws:iam::123456789012:oidc-provider/oidc.eks.us-east-1.amazonaws.com/id/ABC",
+                issuer="https://oidc.eks.us-east-1.amazonaws.com/id/ABC",
+                namespace="kube-system",
+                service_account="karpenter",
+            ),
+        },
+    )
 
 
 def test_interruption(golden: Golden) -> None:
-    golden("interruption", {
-        "queue-policy": iam.interruption_queue_policy(SCOPE.interruption_queue_arn),
-        "event-patterns": dict(events.EVENT_PATTERNS),
-    })
+    golden(
+        "interruption",
+        {
+            "queue-policy": iam.interruption_queue_policy(SCOPE.interruption_queue_arn),
+            "event-patterns": dict(events.EVENT_PATTERNS),
+        },
+    )
     assert len(events.EVENT_PATTERNS) == 5
 
 
 @pytest.mark.parametrize("name", ["default", "bottlerocket"])
 def test_example_node_class(name: str, golden: Golden) -> None:
     stack = settings.load(example())
-    golden(f"node-class-{name}", manifests.ec2_node_class(
-        name, stack.node_classes[name], role="demo-karpenter-nodes", discovery=DISCOVERY, tags=stack.tags))
+    golden(
+        f"node-class-{name}",
+        manifests.ec2_node_class(
+            name, stack.node_classes[name], role="demo-karpenter-nodes", discovery=DISCOVERY, tags=stack.tags
+        ),
+    )
 
 
 def test_example_node_pool(golden: Golden) -> None:
@@ -92,8 +109,12 @@ def node(spec: dict[str, Any]) -> Any:
 
 
 def test_what_a_node_class_says_itself_stays() -> None:
-    own = {"subnetSelectorTerms": [{"id": "subnet-1"}], "securityGroupSelectorTerms": [{"id": "sg-1"}],
-           "kubelet": {"maxPods": 30, "podsPerCore": 4}, "tags": {"owner": "me"}}
+    own = {
+        "subnetSelectorTerms": [{"id": "subnet-1"}],
+        "securityGroupSelectorTerms": [{"id": "sg-1"}],
+        "kubelet": {"maxPods": 30, "podsPerCore": 4},
+        "tags": {"owner": "me"},
+    }
     assert node_class(own) == {**own, "role": "nodes"}
 
 
@@ -110,7 +131,8 @@ def test_a_node_pool_gets_reference_and_taint() -> None:
         made = node_pool(empty)["spec"]["template"]["spec"]
         assert made["nodeClassRef"] == {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
         assert made["startupTaints"] == [
-            {"key": "node.cilium.io/agent-not-ready", "value": "true", "effect": "NoExecute"}]
+            {"key": "node.cilium.io/agent-not-ready", "value": "true", "effect": "NoExecute"}
+        ]
 
 
 def test_a_node_pool_keeps_its_own_reference_and_taints() -> None:
@@ -130,15 +152,18 @@ def test_specs_are_not_changed_in_place() -> None:
     assert spec == {"kubelet": {}, "tags": {}}
 
 
-@pytest.mark.parametrize(("requirement", "allowed"), [
-    ({"operator": "In", "values": ["spot", "on-demand"]}, True),
-    ({"operator": "In", "values": ["on-demand"]}, False),
-    ({"operator": "NotIn", "values": ["on-demand"]}, True),
-    ({"operator": "NotIn", "values": ["spot"]}, False),
-    ({"operator": "Exists"}, True),
-    ({"operator": "DoesNotExist"}, False),
-    (None, True),
-])
+@pytest.mark.parametrize(
+    ("requirement", "allowed"),
+    [
+        ({"operator": "In", "values": ["spot", "on-demand"]}, True),
+        ({"operator": "In", "values": ["on-demand"]}, False),
+        ({"operator": "NotIn", "values": ["on-demand"]}, True),
+        ({"operator": "NotIn", "values": ["spot"]}, False),
+        ({"operator": "Exists"}, True),
+        ({"operator": "DoesNotExist"}, False),
+        (None, True),
+    ],
+)
 def test_allows_spot(requirement: dict[str, Any] | None, allowed: bool) -> None:
     requirements = [{"key": "karpenter.sh/capacity-type", **requirement}] if requirement else []
     assert manifests.allows_spot({"template": {"spec": {"requirements": requirements}}}) is allowed
@@ -158,11 +183,14 @@ def test_cilium_leaves_pod_identity_its_address() -> None:
     assert "bpf" not in values
 
 
-@pytest.mark.parametrize(("endpoint", "host", "port"), [
-    ("https://abc.eks.amazonaws.com", "abc.eks.amazonaws.com", 443),
-    ("https://127.0.0.1:6443", "127.0.0.1", 6443),
-    ("https://[::1]:6443/", "::1", 6443),
-])
+@pytest.mark.parametrize(
+    ("endpoint", "host", "port"),
+    [
+        ("https://abc.eks.amazonaws.com", "abc.eks.amazonaws.com", 443),
+        ("https://127.0.0.1:6443", "127.0.0.1", 6443),
+        ("https://[::1]:6443/", "::1", 6443),
+    ],
+)
 def test_api_server_address(endpoint: str, host: str, port: int) -> None:
     assert charts.api_server_address(endpoint) == (host, port)
     assert cilium(endpoint)["k8sServicePort"] == port
@@ -176,11 +204,20 @@ def test_api_server_address_must_be_https(endpoint: str) -> None:
 
 def karpenter(**changes: Any) -> dict[str, Any]:
     stack = settings.load(example()).karpenter
-    return charts.karpenter_aws(**{
-        "cluster_name": "demo", "region": "us-east-1", "endpoint": "https://abc.eks.amazonaws.com",
-        "interruption_queue": "demo-interruption", "service_account": "karpenter", "replicas": stack.replicas,
-        "feature_gates": stack.feature_gates.model_dump(by_alias=True), "settings": stack.settings,
-        "resources": stack.resources.model_dump(), **changes})
+    return charts.karpenter_aws(
+        **{
+            "cluster_name": "demo",
+            "region": "us-east-1",
+            "endpoint": "https://abc.eks.amazonaws.com",
+            "interruption_queue": "demo-interruption",
+            "service_account": "karpenter",
+            "replicas": stack.replicas,
+            "feature_gates": stack.feature_gates.model_dump(by_alias=True),
+            "settings": stack.settings,
+            "resources": stack.resources.model_dump(),
+            **changes,
+        }
+    )
 
 
 def test_karpenter_values(golden: Golden) -> None:
@@ -197,13 +234,23 @@ def test_no_setting_passed_through_can_replace_the_environments() -> None:
 
 
 def test_kubeconfig_holds_no_credentials() -> None:
-    config = json.loads(kubeconfig.eks(
-        cluster_name="demo", region="us-east-1", endpoint="https://abc", certificate_authority="Q0E="))
+    config = json.loads(
+        kubeconfig.eks(cluster_name="demo", region="us-east-1", endpoint="https://abc", certificate_authority="Q0E=")
+    )
     assert config["clusters"][0]["cluster"] == {"server": "https://abc", "certificate-authority-data": "Q0E="}
     user = config["users"][0]["user"]
     assert list(user) == ["exec"]
     assert [user["exec"]["command"], *user["exec"]["args"]] == [
-        "aws", "eks", "get-token", "--region", "us-east-1", "--cluster-name", "demo", "--output", "json"]
+        "aws",
+        "eks",
+        "get-token",
+        "--region",
+        "us-east-1",
+        "--cluster-name",
+        "demo",
+        "--output",
+        "json",
+    ]
 
 
 @pytest.mark.parametrize("prefix", [16, 22])
@@ -219,8 +266,9 @@ def test_a_further_zone_moves_no_subnet() -> None:
     assert subnets.plan("10.0.0.0/16", 4)[:3] == subnets.plan("10.0.0.0/16", 3)
 
 
-@pytest.mark.parametrize(("cidr", "zones"), [("10.0.0.0/23", 3), ("10.0.0.0/15", 3), ("10.0.0.0/16", 7),
-                                             ("10.0.0.0/16", 0)])
+@pytest.mark.parametrize(
+    ("cidr", "zones"), [("10.0.0.0/23", 3), ("10.0.0.0/15", 3), ("10.0.0.0/16", 7), ("10.0.0.0/16", 0)]
+)
 def test_subnets_that_do_not_fit(cidr: str, zones: int) -> None:
     with pytest.raises(ValueError, match="the plan"):
         subnets.plan(cidr, zones)

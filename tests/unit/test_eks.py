@@ -109,8 +109,10 @@ def test_a_gateway_for_each_named_zone() -> None:
     subnets = variant().of("aws:ec2/subnet:Subnet")
     assert sorted(subnet.inputs["availabilityZone"] for subnet in subnets) == ["us-east-1b"] * 2 + ["us-east-1d"] * 2
     assert len(variant().of("aws:ec2/natGateway:NatGateway")) == 2
-    tables = {link.inputs["subnetId"]: link.inputs["routeTableId"]
-              for link in variant().of("aws:ec2/routeTableAssociation:RouteTableAssociation")}
+    tables = {
+        link.inputs["subnetId"]: link.inputs["routeTableId"]
+        for link in variant().of("aws:ec2/routeTableAssociation:RouteTableAssociation")
+    }
     assert tables["eks-network-private-0-id"] == "eks-network-0-private-id"
     assert tables["eks-network-private-1-id"] == "eks-network-1-private-id"
 
@@ -148,14 +150,21 @@ def test_system_nodes_are_tainted_and_keep_their_credentials() -> None:
     assert group["scalingConfig"] == {"minSize": 2, "desiredSize": 2, "maxSize": 10}
     template = resource(stack(), "aws:ec2/launchTemplate:LaunchTemplate").inputs
     assert template["metadataOptions"] == {
-        "httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": 1}
+        "httpEndpoint": "enabled",
+        "httpTokens": "required",
+        "httpPutResponseHopLimit": 1,
+    }
     assert template["blockDeviceMappings"][0]["ebs"]["encrypted"] == "true"
 
 
 def test_karpenters_nodes_have_a_role_of_their_own_that_may_enter() -> None:
     names = {role.inputs["name"] for role in stack().of("aws:iam/role:Role")}
-    assert names == {"karpstack-eks-cluster", "karpstack-eks-system-nodes", "karpstack-eks-karpenter-nodes",
-                     "karpstack-eks-karpenter-controller"}
+    assert names == {
+        "karpstack-eks-cluster",
+        "karpstack-eks-system-nodes",
+        "karpstack-eks-karpenter-nodes",
+        "karpstack-eks-karpenter-controller",
+    }
     entry = resource(stack(), "aws:eks/accessEntry:AccessEntry").inputs
     assert entry["principalArn"] == "arn:eks-node-role"
     assert entry["type"] == "EC2_LINUX"
@@ -164,8 +173,7 @@ def test_karpenters_nodes_have_a_role_of_their_own_that_may_enter() -> None:
 
 
 def test_nodes_do_not_get_the_permissions_of_the_vpc_cni() -> None:
-    policies = {link.inputs["policyArn"] for link in
-                stack().of("aws:iam/rolePolicyAttachment:RolePolicyAttachment")}
+    policies = {link.inputs["policyArn"] for link in stack().of("aws:iam/rolePolicyAttachment:RolePolicyAttachment")}
     assert f"arn:{PARTITION}:iam::aws:policy/AmazonEKSWorkerNodePolicy" in policies
     assert not any("AmazonEKS_CNI_Policy" in policy for policy in policies)
 
@@ -185,11 +193,16 @@ def test_the_controllers_policies_are_scoped_to_this_environment() -> None:
     # By name: at the first preview the resources have no ARN yet, and the policy pack must see the documents.
     (node_role,) = [role.inputs["name"] for role in stack().of("aws:iam/role:Role") if role.name == "eks-node-role"]
     queue = resource(stack(), "aws:sqs/queue:Queue").inputs["name"]
-    assert (passed["Action"], passed["Resource"]) == ("iam:PassRole", f"arn:{PARTITION}:iam::{ACCOUNT}:role/{node_role}")
+    assert (passed["Action"], passed["Resource"]) == (
+        "iam:PassRole",
+        f"arn:{PARTITION}:iam::{ACCOUNT}:role/{node_role}",
+    )
     assert policies["eks-controller-interruption"]["Statement"][0]["Resource"] == (
-        f"arn:{PARTITION}:sqs:{REGION}:{ACCOUNT}:{queue}")
+        f"arn:{PARTITION}:sqs:{REGION}:{ACCOUNT}:{queue}"
+    )
     assert policies["eks-controller-eks-integration"]["Statement"][0]["Resource"] == (
-        f"arn:{PARTITION}:eks:{REGION}:{ACCOUNT}:cluster/karpstack-eks")
+        f"arn:{PARTITION}:eks:{REGION}:{ACCOUNT}:cluster/karpstack-eks"
+    )
 
 
 def test_pod_identity_ties_the_role_to_the_charts_service_account() -> None:
@@ -250,8 +263,10 @@ def test_everything_in_the_cluster_uses_its_provider() -> None:
 
 
 def test_charts_are_the_pinned_ones_under_names_that_do_not_change() -> None:
-    charts = {each.inputs["name"]: (each.inputs["chart"], each.inputs["version"])
-              for each in stack().of("kubernetes:helm.sh/v3:Release")}
+    charts = {
+        each.inputs["name"]: (each.inputs["chart"], each.inputs["version"])
+        for each in stack().of("kubernetes:helm.sh/v3:Release")
+    }
     assert charts == {
         "cilium": ("cilium", "1.20.2"),
         "karpenter-crd": ("oci://public.ecr.aws/karpenter/karpenter-crd", "1.14.1"),

@@ -12,8 +12,15 @@ def test_every_physical_name_starts_from_the_clusters() -> None:
 
 def test_limits_are_the_clouds() -> None:
     limits = {limited.kind: limited.limit for limited in EksNames("demo").limited()}
-    assert limits == {"EKS cluster": 100, "IAM role": 64, "IAM policy": 128, "SQS queue": 80,
-                      "EventBridge rule": 64, "launch template": 128, "KMS alias": 256}
+    assert limits == {
+        "EKS cluster": 100,
+        "IAM role": 64,
+        "IAM policy": 128,
+        "SQS queue": 80,
+        "EventBridge rule": 64,
+        "launch template": 128,
+        "KMS alias": 256,
+    }
 
 
 def test_the_longest_name_that_fits() -> None:

@@ -11,8 +11,17 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
-    for name in ("Pulumi.yaml", "Pulumi.eks.yaml", "__main__.py", "components", "policies", "playbooks", "ansible.cfg",
-                 "tests", "pyproject.toml"):
+    for name in (
+        "Pulumi.yaml",
+        "Pulumi.eks.yaml",
+        "__main__.py",
+        "components",
+        "policies",
+        "playbooks",
+        "ansible.cfg",
+        "tests",
+        "pyproject.toml",
+    ):
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -23,22 +32,51 @@ def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
     # These three are about the rehearsal's place in this repository, the last is this test.
     for name in ("test_arrows.py", "test_pins.py", "test_package.py"):
         (tmp_path / "tests" / "unit" / name).unlink()
-    result = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit", "tests/policies"],
-                            cwd=tmp_path, capture_output=True, text=True)
+    result = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit", "tests/policies"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
     assert result.returncode == 0, result.stdout[-5000:]
     assert " passed" in result.stdout
 
 
 def test_the_components_install_as_karpstack(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "components", tmp_path / "source" / "components", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "components", tmp_path / "source" / "components", ignore=shutil.ignore_patterns("__pycache__")
+    )
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path / "source" / name)
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index",
-                    "--disable-pip-version-check", "--target", str(tmp_path / "site"), str(tmp_path / "source")],
-                   check=True, capture_output=True)
-    code = ("import karpstack.eks, karpstack.kubernetes, karpstack.documents.manifests, karpstack.settings\n"
-            "print(karpstack.eks.Environment.__module__, karpstack.__file__)")
-    found = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(tmp_path / "site")}, cwd=tmp_path,
-                           capture_output=True, text=True, check=True).stdout
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--no-build-isolation",
+            "--no-index",
+            "--disable-pip-version-check",
+            "--target",
+            str(tmp_path / "site"),
+            str(tmp_path / "source"),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    code = (
+        "import karpstack.eks, karpstack.kubernetes, karpstack.documents.manifests, karpstack.settings\n"
+        "print(karpstack.eks.Environment.__module__, karpstack.__file__)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(tmp_path / "site")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     assert found.startswith(f"karpstack.eks.environment {tmp_path / 'site'}")
     assert (tmp_path / "site" / "karpstack" / "py.typed").is_file()

@@ -25,8 +25,11 @@ def module_pin(module: str, path: str) -> str:
 
 def package_pin(package: str) -> str:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    pins = [*project["project"]["dependencies"], *(pin for group in project["dependency-groups"].values() for pin in group)]
-    return next(pin.split("==")[1] for pin in pins if re.match(rf"{re.escape(package)}(\[.*\])?==", pin))
+    pins = [
+        *project["project"]["dependencies"],
+        *(pin for group in project["dependency-groups"].values() for pin in group),
+    ]
+    return next(str(pin.split("==")[1]) for pin in pins if re.match(rf"{re.escape(package)}(\[.*\])?==", pin))
 
 
 def test_karpenter_is_one_version() -> None:
@@ -44,8 +47,10 @@ def test_kubernetes_is_one_minor_version() -> None:
     assert stack["karpstack:cluster"]["version"] == ".".join(pin.split(".")[:2])
 
 
-@pytest.mark.parametrize(("package", "version"), [
-    ("pulumi", engines.PULUMI_VERSION), ("pulumi-aws", aws.VERSION), ("pulumi-kubernetes", kubernetes.VERSION)])
+@pytest.mark.parametrize(
+    ("package", "version"),
+    [("pulumi", engines.PULUMI_VERSION), ("pulumi-aws", aws.VERSION), ("pulumi-kubernetes", kubernetes.VERSION)],
+)
 def test_the_providers_are_the_sdks_versions(package: str, version: str) -> None:
     assert package_pin(package) == version
 
@@ -60,5 +65,7 @@ def test_every_direct_dependency_is_pinned_and_locked_with_hashes() -> None:
     groups = project["dependency-groups"].values()
     for pin in [*project["project"]["dependencies"], *(pin for group in groups for pin in group)]:
         name, version = re.sub(r"\[.*\]", "", pin).split("==")
-        assert re.search(rf"^{re.escape(name.lower())}(\[\S+\])?=={re.escape(version)}( ;.*)? \\$", lock, re.MULTILINE), pin
+        assert re.search(
+            rf"^{re.escape(name.lower())}(\[\S+\])?=={re.escape(version)}( ;.*)? \\$", lock, re.MULTILINE
+        ), pin
     assert "http" not in re.sub(r"(aio)?http\S*==", "", lock).replace("httpx", ""), "a registry's address in the lock"

@@ -23,9 +23,7 @@ FIT = "eks-cheapest-fit"
 def make(scenarios: dict[str, Scenario], timeline: list[Line], outputs: dict[str, Any]) -> Make:
     """Makes the report of the recorded run, with another expectation or another timeline."""
 
-    def made(
-        story: str = FIT, step: int = 0, lines: list[Line] | None = None, **expect: object
-    ) -> dict[str, Any]:
+    def made(story: str = FIT, step: int = 0, lines: list[Line] | None = None, **expect: object) -> dict[str, Any]:
         data = scenarios[story].model_dump(by_alias=True, mode="json", exclude_none=True)
         data["steps"][step]["expect"] |= expect
         changed = scenarios | {story: parse(data, story)}
@@ -54,9 +52,7 @@ def test_nodeclaims_are_told_with_type_price_and_times(make: Make) -> None:
     )
     assert claim["price_per_hour"] == 0.096
     assert claim["simulated"]
-    assert (
-        claim["created"] <= claim["launched"] <= claim["registered"] <= claim["initialized"] < claim["gone"]
-    )
+    assert claim["created"] <= claim["launched"] <= claim["registered"] <= claim["initialized"] < claim["gone"]
     large, small = spot["nodeclaims"]
     assert (large["instance_type"], small["instance_type"]) == ("c6g.2xlarge", "c6g.large")
     assert small["price_per_hour"] < large["price_per_hour"]
@@ -124,9 +120,7 @@ def test_phases_follow_each_other(make: Make) -> None:
         ),
     ],
 )
-def test_a_wrong_expectation_fails(
-    make: Make, story: str, step: int, expect: dict[str, Any], message: str
-) -> None:
+def test_a_wrong_expectation_fails(make: Make, story: str, step: int, expect: dict[str, Any], message: str) -> None:
     made = make(story, step, **expect)
     failures = report.failures(made)
     assert not made["passed"]
@@ -146,9 +140,7 @@ def test_without_prices_the_saving_fails_and_says_how_to_get_them(make: Make, ti
 
 
 def test_a_dearer_replacement_fails(make: Make, timeline: list[Line]) -> None:
-    lines = [
-        line | {"pricePerHour": 1.0} if line.get("instanceType") == "c6g.large" else line for line in timeline
-    ]
+    lines = [line | {"pricePerHour": 1.0} if line.get("instanceType") == "c6g.large" else line for line in timeline]
     (failure,) = report.failures(make(lines=lines))
     assert "saving -0." in failure
 
@@ -181,8 +173,7 @@ def test_a_node_that_goes_before_its_replacement_is_ready_fails(make: Make, time
     lines = [line for line in timeline if line not in early]
     lines.insert(lines.index(timeline[gone]) + 1, early[-1] | {"received": timeline[gone]["received"]})
     assert any(
-        "order: expected each node disrupted only after" in failure
-        for failure in report.failures(make(lines=lines))
+        "order: expected each node disrupted only after" in failure for failure in report.failures(make(lines=lines))
     )
 
 

@@ -174,9 +174,7 @@ def _replacement(run: StepRun, wanted: Replacement) -> Iterator[Assertion]:
         yield _saving(run, old, new, change, replaced=replaced)
 
 
-def _saving(
-    run: StepRun, old: list[NodeClaim], new: list[NodeClaim], change: str, *, replaced: bool
-) -> Assertion:
+def _saving(run: StepRun, old: list[NodeClaim], new: list[NodeClaim], change: str, *, replaced: bool) -> Assertion:
     expected = "more than 0 USD an hour"
     prices = {claim.name: run.replay.price(claim) for claim in (*old, *new)}
     unknown = [name for name, price in prices.items() if price is None]
@@ -219,9 +217,7 @@ def _order(run: StepRun) -> Assertion:
 
     early = [claim.name for claim in claims if run.during(claim.deleting) and not replaced(claim)]
     expected = "each node disrupted only after its replacement was initialized"
-    return _check(
-        run, "order", expected, f"disrupted before: {', '.join(early)}" if early else "so it was", not early
-    )
+    return _check(run, "order", expected, f"disrupted before: {', '.join(early)}" if early else "so it was", not early)
 
 
 def _ready_gap(run: StepRun, allowed: float) -> Assertion:

@@ -19,9 +19,7 @@ def parse_prices(text: str) -> dict[Offering, float]:
     # A controller's metrics are tens of thousands of lines, and parsing them all takes seconds.
     ours = "".join(f"{line}\n" for line in text.splitlines() if line.startswith(PRICE))
     return {
-        Offering(
-            sample.labels["instance_type"], sample.labels["capacity_type"], sample.labels["zone"]
-        ): sample.value
+        Offering(sample.labels["instance_type"], sample.labels["capacity_type"], sample.labels["zone"]): sample.value
         for family in text_string_to_metric_families(ours)
         for sample in family.samples
     }

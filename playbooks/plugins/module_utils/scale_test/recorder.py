@@ -53,9 +53,7 @@ class Recorder:
         kubeconfig: Path | None = None,
         metrics_url: str | None = None,
     ) -> None:
-        self._api: client.ApiClient = config.new_client_from_config(  # type: ignore[no-untyped-call]
-            config_file=str(kubeconfig) if kubeconfig else None
-        )
+        self._api: client.ApiClient = config.new_client_from_config(config_file=str(kubeconfig) if kubeconfig else None)
         self._writer = writer
         self._watched = watched
         self._metrics_url = metrics_url

@@ -109,13 +109,9 @@ def excerpt(kind: str, found: dict[str, Any]) -> Line:
         return {
             "metadata": _pick(found["metadata"], "name", "namespace", "uid", "creationTimestamp"),
             "involvedObject": _pick(found["involvedObject"], "kind", "name", "namespace", "uid"),
-            **_pick(
-                found, "type", "reason", "message", "count", "firstTimestamp", "lastTimestamp", "eventTime"
-            ),
+            **_pick(found, "type", "reason", "message", "count", "firstTimestamp", "lastTimestamp", "eventTime"),
         }
-    metadata = _pick(
-        found["metadata"], "name", "namespace", "uid", "labels", "creationTimestamp", "deletionTimestamp"
-    )
+    metadata = _pick(found["metadata"], "name", "namespace", "uid", "labels", "creationTimestamp", "deletionTimestamp")
     status = found.get("status") or {}
     spec = found.get("spec") or {}
     kept: Line = {
