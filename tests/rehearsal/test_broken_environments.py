@@ -3,57 +3,122 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from tests.rehearsal.conftest import RehearsedStack
+from tests.rehearsal.conftest import ROOT, RehearsedStack, new_stack
 
-CHEAPEST_FIT = ("run", "--scenarios", "eks-cheapest-fit", "--report")
-
-
-def condition(resource: dict[str, Any], kind: str) -> dict[str, Any]:
-    return next(
-        (dict(found) for found in resource.get("status", {}).get("conditions", []) if found["type"] == kind), {}
-    )
-
-
-def failing_story(stack: RehearsedStack, folder: Path) -> str:
-    result = stack.command(*CHEAPEST_FIT, str(folder))
-    assert result.returncode != 0, result.stdout
-    (story,) = json.loads((folder / "report.json").read_text())["stories"]
-    assert not story["passed"]
-    return result.stdout + json.dumps(story)
+CLUSTER = "karpstack-eks"
+DISCOVERY = "karpenter.sh/discovery"
+NODE_CLASS = "karpstack:nodeClasses/default"
 
 
 @pytest.fixture(scope="module")
-def broken(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    from tests.rehearsal.conftest import new_stack
-
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsedStack]:
+    """An environment that is up and healthy; each test breaks it in one place and mends it."""
     stack = new_stack(tmp_path_factory.mktemp("broken"))
-    yield stack
-    stack.command("down", "--force")
+    # Found within a minute, which is the shortest that Karpenter offers.
+    stack.configure(**{"karpstack:karpenter/settings/subnetRefreshInterval": "1m"})
+    try:
+        stack.succeed("up")
+        yield stack
+    finally:
+        stack.command("down", "--force")
 
 
-def test_a_node_class_that_discovers_nothing_is_found(broken: RehearsedStack, tmp_path: Path) -> None:
-    broken.configure(
-        **{"karpstack:nodeClasses/default/subnetSelectorTerms": [{"tags": {"karpenter.sh/discovery": "nobody"}}]}
+def failing_story(stack: RehearsedStack, folder: Path, *, within: int) -> str:
+    """Run the simplest story with little patience; all that it says."""
+    scenario = yaml.safe_load((ROOT / "playbooks" / "scenarios" / "eks-cheapest-fit.yml").read_text())
+    for step in scenario["steps"]:
+        step["expect"]["within"] = within
+    (folder / "eks-cheapest-fit.yml").write_text(yaml.safe_dump(scenario))
+    report = folder / "report"
+    result = stack.by_hand(
+        "ansible-playbook", "playbooks/scale_test.yml", "-e", f"scenario_dir={folder}", "-e", f"report_dir={report}"
     )
-    broken.succeed("up")
+    assert result.returncode != 0, result.stdout
+    (story,) = json.loads((report / "report.json").read_text())["stories"]
+    assert not story["passed"]
+    evidence = "".join(path.read_text() for path in (report / "evidence").rglob("*.yml"))
+    return result.stdout + json.dumps(story["assertions"]) + evidence
+
+
+def condition(resource: dict[str, Any], kind: str) -> dict[str, Any]:
+    conditions = resource.get("status", {}).get("conditions", [])
+    return next((dict(found) for found in conditions if found["type"] == kind), {})
+
+
+def subnets_ready(stack: RehearsedStack, status: str) -> bool:
+    return bool(
+        stack.wait_for(
+            "ec2nodeclasses",
+            "karpenter.k8s.aws",
+            lambda item: (
+                item["metadata"]["name"] == "default" and condition(item, "SubnetsReady").get("status") == status
+            ),
+            timeout=150,
+        )
+    )
+
+
+def test_discovery_tags_that_were_removed_are_found(broken: RehearsedStack, tmp_path: Path) -> None:
+    ec2 = broken.aws("ec2")
+    tagged = ec2.describe_subnets(Filters=[{"Name": f"tag:{DISCOVERY}", "Values": [CLUSTER]}])["Subnets"]
+    assert len(tagged) == 3
+    subnets = [subnet["SubnetId"] for subnet in tagged]
+    ec2.delete_tags(Resources=subnets, Tags=[{"Key": DISCOVERY}])
+    assert subnets_ready(broken, "False"), "the EC2NodeClass never said that it found no subnets"
+    said = failing_story(broken, tmp_path, within=40)
+    assert "SubnetsNotFound" in said or "SubnetSelector did not match any Subnets" in said, said
+    # A refresh shows the drift, and an update puts the tags back.
+    assert broken.by_hand("pulumi", "refresh", "--yes", "--skip-preview", "--non-interactive").returncode == 0
+    assert "3 updated" in broken.succeed("up")
+    assert subnets_ready(broken, "True")
+
+
+def test_nodes_without_an_access_entry_never_join_and_it_is_said(broken: RehearsedStack, tmp_path: Path) -> None:
+    eks = broken.aws("eks")
+    (role,) = [arn for arn in eks.list_access_entries(clusterName=CLUSTER)["accessEntries"] if "karpenter-nodes" in arn]
+    eks.delete_access_entry(clusterName=CLUSTER, principalArn=role)
+    said = failing_story(broken, tmp_path, within=25)
+    assert "access entry" in said, said
+    assert "karpenter-nodes" in said
+    assert broken.by_hand("pulumi", "refresh", "--yes", "--skip-preview", "--non-interactive").returncode == 0
+    assert "1 created" in broken.succeed("up")
+
+
+def test_a_missing_node_role_is_found(broken: RehearsedStack) -> None:
+    iam = broken.aws("iam")
+    name = f"{CLUSTER}-karpenter-nodes"
+    for profile in iam.list_instance_profiles_for_role(RoleName=name)["InstanceProfiles"]:
+        iam.remove_role_from_instance_profile(InstanceProfileName=profile["InstanceProfileName"], RoleName=name)
+        iam.delete_instance_profile(InstanceProfileName=profile["InstanceProfileName"])
+    for policy in iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]:
+        iam.detach_role_policy(RoleName=name, PolicyArn=policy["PolicyArn"])
+    iam.delete_role(RoleName=name)
+    # A new controller looks at everything anew.
+    assert broken.by_hand("kubectl", "-n", "kube-system", "rollout", "restart", "deployment/karpenter").returncode == 0
     found = broken.wait_for(
         "ec2nodeclasses",
         "karpenter.k8s.aws",
-        lambda item: item["metadata"]["name"] == "default" and condition(item, "SubnetsReady").get("status") == "False",
+        lambda item: condition(item, "InstanceProfileReady").get("status") == "False",
     )
-    assert found, "the EC2NodeClass never said that it found no subnets"
-    output = failing_story(broken, tmp_path)
-    assert "SubnetsReady" in output or "subnet" in output.lower(), output
-    broken.configure(**{"karpstack:nodeClasses/default/subnetSelectorTerms": None})
+    assert found, "the EC2NodeClass never said that its role is missing"
+    assert "role" in condition(found, "InstanceProfileReady")["message"].lower()
+    assert broken.by_hand("pulumi", "refresh", "--yes", "--skip-preview", "--non-interactive").returncode == 0
+    broken.succeed("up")
 
 
-def test_a_wrong_queue_name_ends_the_controller(broken: RehearsedStack) -> None:
-    broken.configure(**{"karpstack:karpenter/settings": {"interruptionQueue": "nobody-made-this"}})
+def test_a_queue_that_is_gone_fails_the_release_with_the_controllers_words(broken: RehearsedStack) -> None:
+    sqs = broken.aws("sqs")
+    queue = str(broken.outputs()["interruptionQueue"])
+    sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=queue)["QueueUrl"])
+    broken.configure(**{"karpstack:karpenter/settings/batchIdleDuration": "2s"})  # any change restarts the controller
     result = broken.command("up")
     assert result.returncode == 1
-    assert "interruptionQueue" in result.stdout or "nobody-made-this" in result.stdout, result.stdout
+    assert "karpenter-aws exited" in result.stdout, result.stdout
+    assert "QueueDoesNotExist" in result.stdout or "NonExistentQueue" in result.stdout, result.stdout

@@ -17,7 +17,7 @@ from kubernetes import client
 from rehearsal.daemon import read
 from tests.rehearsal.conftest import LIMIT, ROOT, RehearsedStack, descendants, new_stack
 
-KARPENTERS_TAG = "karpenter.sh/nodepool"
+SPOT_TO_SPOT = "karpstack:karpenter/featureGates/spotToSpotConsolidation"
 
 
 def test_a_second_up_changes_nothing(eks: RehearsedStack) -> None:
@@ -87,12 +87,27 @@ def test_secrets_are_in_no_log_and_not_plain_in_the_state(eks: RehearsedStack) -
             assert token not in text, log
 
 
-def test_two_stacks_side_by_side(eks: RehearsedStack, tmp_path: Path) -> None:
+def controller(stack: RehearsedStack) -> psutil.Process:
+    return next(process for process in descendants(stack.info) if process.name() == "karpenter-aws")
+
+
+def test_two_stacks_side_by_side_one_with_irsa_and_an_upgrade(eks: RehearsedStack, tmp_path: Path) -> None:
     other = new_stack(tmp_path)
-    other.configure(**{"karpstack:name": "other"})
+    other.configure(**{"karpstack:name": "other", "karpstack:karpenter/identity": "irsa"})
+    other.configure(**{SPOT_TO_SPOT: False})
     try:
         other.succeed("up")
         assert other.outputs()["clusterName"] == "other"
+        assert other.by_hand("kubectl", "wait", "--for=condition=Ready", "ec2nodeclass", "--all").returncode == 0
+        before = controller(other)
+        assert "SpotToSpotConsolidation=false" in before.environ()["FEATURE_GATES"]
+        # A feature gate is switched on by upgrading the running release.
+        other.configure(**{SPOT_TO_SPOT: True})
+        assert "1 updated" in other.succeed("up")
+        after = controller(other)
+        assert after.pid != before.pid
+        assert "SpotToSpotConsolidation=true" in after.environ()["FEATURE_GATES"]
+        assert "sts" in after.environ()["AWS_WEB_IDENTITY_TOKEN_FILE"]
         assert eks.outputs()["clusterName"] == "karpstack-eks"
         assert set(other.info.providers.values()).isdisjoint(eks.info.providers.values())
     finally:
