@@ -6,7 +6,6 @@ PYTHON ?= python3
 # One cache folder, shared by all checkouts; nothing else is written outside this one.
 export KARPSTACK_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/karpstack
 export UV_CACHE_DIR    := $(KARPSTACK_CACHE)/uv
-export PYTHONDONTWRITEBYTECODE := 1
 export PYTHONPATH      := $(CURDIR)
 
 BIN  := .venv/bin

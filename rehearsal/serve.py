@@ -23,6 +23,8 @@ from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
 from rehearsal.processes import Engines
 from rehearsal.providers import aws, kubernetes
+from rehearsal.providers.package import Configuration, Provider
+from rehearsal.providers.resource import Properties
 from rehearsal.providers.server import ProviderServer
 from rehearsal.stack_file import StackFile
 from rehearsal.timing import Timing
@@ -42,18 +44,23 @@ class Daemon:
         charts = Charts(engine_set)
         self._account = Account(stack_file.region, engine_set.prices, timing)
         self._clusters = Clusters(folder, self._engines, engine_set, timing)
+        self._account_started = threading.Event()
         self._servers = {
-            "aws": ProviderServer(aws.PACKAGE, aws.VERSION, aws.configuration(self._account, self._clusters)),
+            "aws": ProviderServer(
+                aws.PACKAGE, aws.VERSION, self._when_started(aws.configuration(self._account, self._clusters))
+            ),
             "kubernetes": ProviderServer(
                 kubernetes.PACKAGE, kubernetes.VERSION, kubernetes.configuration(self._clusters, charts)
             ),
         }
 
     def start(self) -> None:
-        """Start the account and the providers, then publish their ports."""
+        """Listen first, then start the account: Pulumi loads the program meanwhile."""
+        self._publish(providers={package: server.start() for package, server in self._servers.items()})
         self._account.start()
-        ports = {package: server.start() for package, server in self._servers.items()}
-        self._publish(ready=True, providers=ports, variables=self._account.administrator_environment)
+        self._account_started.set()
+        self._publish(ready=True, variables=self._account.administrator_environment)
+        self._account.warm_up()
 
     def stop(self) -> None:
         """Stop everything: providers first, so that nothing new is started, then the cluster, then the account."""
@@ -62,6 +69,13 @@ class Daemon:
         self._clusters.stop_all()
         self._engines.stop_all()
         self._account.stop()
+
+    def _when_started(self, configuration: Configuration) -> Configuration:
+        def configure(settings: Properties, cancelled: threading.Event) -> Provider:
+            self._account_started.wait()
+            return configuration.configure(settings, cancelled)
+
+        return replace(configuration, configure=configure)
 
     def _crashed(self, text: str) -> None:
         _log.error("%s", text)

@@ -80,6 +80,7 @@ class Replay:
         stopped: Why the recorder ended; empty while it records.
         time: When the last line was received.
         prices: USD an hour by offering.
+        queue: The recorder's QUEUE lines with their times.
         nodes: Name of a node -> its excerpt.
         claims: All NodeClaims ever seen.
         marks: The playbook's own lines, and the recorder's GAP lines.
@@ -95,6 +96,7 @@ class Replay:
         self.stopped = ""
         self.time = datetime.min
         self.prices: dict[Offering, float] = {}
+        self.queue: list[tuple[datetime, Line]] = []
         self.nodes: dict[str, Line] = {}
         self.claims: dict[str, NodeClaim] = {}
         self._objects: dict[tuple[str, str], Line] = {}
@@ -128,6 +130,8 @@ class Replay:
                 self.stopped = line["reason"]
             case "PRICE":
                 self.prices[Offering(line["instanceType"], line["capacityType"], line["zone"])] = line["pricePerHour"]
+            case "QUEUE":
+                self.queue.append((self.time, line))
             case "ADDED" | "MODIFIED" | "DELETED":
                 self._change(line["kind"], line["object"], deleted=line["type"] == "DELETED")
             case _:

@@ -6,6 +6,8 @@ Each line has `type` and `received` (our clock, UTC, microseconds). Types:
     ADDED, MODIFIED, DELETED  an object changed: kind, apiTime, object (an excerpt of it)
     GAP                       changes of a kind may be missing: its watch broke off and its list is read anew
     PRICE                     instanceType, capacityType, zone, pricePerHour (USD) by the controller's metrics
+    QUEUE                     the interruption queue by the controller's metrics, every few seconds: errors (since it
+                              started), reading (whether it is at it at that moment)
     STORY, STEP, ERROR, END   the playbook: a story began, a step ended, a task failed, all is removed
 
 `apiTime` is the newest of the object's own timestamps; they have a resolution of one second. A lock on the
