@@ -19,7 +19,7 @@ import pulumi_kubernetes
 from .. import versions
 from ..documents import charts, manifests
 from ..kubernetes import Cilium, CiliumArgs, Karpenter, KarpenterArgs, NodePools, NodePoolsArgs
-from ..naming import DISCOVERY_TAG, KARPENTER_NAMESPACE, KARPENTER_SERVICE_ACCOUNT, EksNames
+from ..naming import DISCOVERY_TAG, KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, EksNames
 from .access import Access, AccessArgs
 from .addons import Addons, AddonsArgs
 from .cluster import Cluster, ClusterArgs
@@ -169,12 +169,12 @@ class Environment(pulumi.ComponentResource):
         queue_name = interruption.queue_name if interruption else pulumi.Output.from_input("")
         karpenter = Karpenter(f"{name}-karpenter", KarpenterArgs(
             chart=versions.KARPENTER_AWS_CHART, crd_chart=versions.KARPENTER_AWS_CRD_CHART,
-            namespace=KARPENTER_NAMESPACE,
+            version=versions.KARPENTER_AWS, namespace=KARPENTER_NAMESPACE,
             values=pulumi.Output.all(
                 cluster_name=cluster.name, endpoint=cluster.endpoint, interruption_queue=queue_name,
                 role_arn=identity.annotated_role_arn,
             ).apply(lambda known: charts.karpenter_aws(
-                region=args.region, service_account=KARPENTER_SERVICE_ACCOUNT, replicas=args.karpenter.replicas,
+                region=args.region, service_account=KARPENTER_AWS_SERVICE_ACCOUNT, replicas=args.karpenter.replicas,
                 feature_gates=args.karpenter.feature_gates, settings=args.karpenter.settings,
                 resources=args.karpenter.resources, **known)),
             install_after=(addons, identity)), opts=_on(self, provider))
@@ -190,8 +190,7 @@ class Environment(pulumi.ComponentResource):
                                          discovery={DISCOVERY_TAG: args.cluster_name})
                 for class_name, spec in args.node_classes.items()],
             node_pools=[
-                manifests.node_pool(pool_name, spec, node_class_group=manifests.EC2_NODE_CLASS_GROUP,
-                                    node_class_kind=manifests.EC2_NODE_CLASS_KIND)
+                manifests.node_pool(pool_name, spec, node_class=manifests.EC2_NODE_CLASS)
                 for pool_name, spec in args.node_pools.items()],
         ), opts=_on(self, provider, needed))
 
