@@ -10,24 +10,86 @@ import os
 import signal
 import sys
 import threading
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 import psutil
 
-from rehearsal.clouds.aws.account import Account
 from rehearsal.cluster.charts import Charts
 from rehearsal.cluster.control_plane import Clusters
 from rehearsal.daemon import DaemonInfo
 from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
 from rehearsal.processes import Engines
-from rehearsal.providers import aws, kubernetes
+from rehearsal.providers import kubernetes
 from rehearsal.providers.server import ProviderServer
 from rehearsal.stack_file import StackFile
 from rehearsal.timing import Timing
 
 _log = logging.getLogger(__name__)
+
+
+class Account(Protocol):
+    """A simulated cloud account."""
+
+    def stop(self) -> None:
+        """Take it off the wire."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Cloud:
+    """One cloud as the daemon composes it.
+
+    Attributes:
+        account: The simulated account.
+        provider: The stand-in for its Pulumi package; not started yet.
+        package: The package's name.
+        start: Puts the account on the wire, and gives more variables for commands on the stack.
+    """
+
+    account: Account
+    provider: ProviderServer
+    package: str
+    start: Callable[[], Mapping[str, str]]
+
+
+def _aws(folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, timing: Timing, clusters: Clusters
+         ) -> _Cloud:
+    # Each cloud's own libraries are loaded for that cloud alone: moto takes a second and 150 MB.
+    from rehearsal.clouds.aws.account import Account
+    from rehearsal.providers import aws
+
+    account = Account(stack_file.region, engine_set.prices("aws"), timing)
+    server = ProviderServer(aws.PACKAGE, aws.VERSION, aws.configuration(account, clusters))
+
+    def start() -> Mapping[str, str]:
+        account.start()
+        return account.administrator_environment
+
+    return _Cloud(account, server, aws.PACKAGE, start)
+
+
+def _azure(folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, timing: Timing, clusters: Clusters
+           ) -> _Cloud:
+    from rehearsal.clouds.azure.subscription import SUBSCRIPTION_ID, Subscription
+    from rehearsal.providers import azure
+
+    subscription = Subscription(stack_file.region, engine_set.prices("azure"), timing,
+                                subscription_id=stack_file.subscription or SUBSCRIPTION_ID)
+    definitions = engine_set.chart("karpenter-crd-azure") / "templates"
+    server = ProviderServer(azure.PACKAGE, azure.VERSION, azure.configuration(subscription, clusters, definitions))
+
+    def start() -> Mapping[str, str]:
+        subscription.start(folder.root / "azure")
+        return {}
+
+    return _Cloud(subscription, server, azure.PACKAGE, start)
+
+
+_CLOUDS = {"aws": _aws, "azure": _azure}
 
 
 class Daemon:
@@ -40,19 +102,19 @@ class Daemon:
         self._lock = threading.Lock()
         self._engines = Engines(folder, on_crash=self._crashed)
         charts = Charts(engine_set)
-        self._account = Account(stack_file.region, engine_set.prices, timing)
         self._clusters = Clusters(folder, self._engines, engine_set, timing)
+        self._cloud = _CLOUDS[stack_file.cloud](folder, stack_file, engine_set, timing, self._clusters)
         self._servers = {
-            "aws": ProviderServer(aws.PACKAGE, aws.VERSION, aws.configuration(self._account, self._clusters)),
+            self._cloud.package: self._cloud.provider,
             "kubernetes": ProviderServer(kubernetes.PACKAGE, kubernetes.VERSION, kubernetes.configuration(
                 self._clusters, charts)),
         }
 
     def start(self) -> None:
         """Start the account and the providers, then publish their ports."""
-        self._account.start()
+        variables = self._cloud.start()
         ports = {package: server.start() for package, server in self._servers.items()}
-        self._publish(ready=True, providers=ports, variables=self._account.administrator_environment)
+        self._publish(ready=True, providers=ports, variables=dict(variables))
 
     def stop(self) -> None:
         """Stop everything: providers first, so that nothing new is started, then the cluster, then the account."""
@@ -60,7 +122,7 @@ class Daemon:
             server.stop()
         self._clusters.stop_all()
         self._engines.stop_all()
-        self._account.stop()
+        self._cloud.account.stop()
 
     def _crashed(self, text: str) -> None:
         _log.error("%s", text)

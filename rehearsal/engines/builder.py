@@ -146,10 +146,18 @@ def _copy_charts(folder: Path, go: _Go) -> None:
     for chart in ("karpenter", "karpenter-crd"):
         # The module's charts are marked with the release before; what the registry serves differs in this mark alone.
         _copy_chart(karpenter / "charts" / chart, folder / f"{chart}-aws", version)
-        # For Azure the marks stay: they trail the module by several releases, each chart by another number, so
-        # nothing says that the registry has one of the module's version.
-        _copy_chart(azure / "charts" / chart, folder / f"{chart}-azure")
+        # For Azure the mark of the controller's chart stays, and both get it, because they are published together:
+        # it trails the module by several releases, so the module's own number would be a guess.
+        _copy_chart(azure / "charts" / chart, folder / f"{chart}-azure",
+                    _chart_version(azure / "charts" / "karpenter"))
     _copy_chart(go.download("charts", "github.com/cilium/cilium") / "install" / "kubernetes" / "cilium", folder / "cilium")
+
+
+def _chart_version(chart: Path) -> str:
+    found = re.search(r"(?m)^version: *(\S+)", (chart / "Chart.yaml").read_text())
+    if not found:
+        raise BuildError(f"{chart / 'Chart.yaml'} names no version")
+    return found[1]
 
 
 def _copy_chart(source: Path, target: Path, version: str | None = None) -> None:
