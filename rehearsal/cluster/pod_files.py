@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 _WHERE = Path("secrets/kubernetes.io/serviceaccount")
 _MOUNT = 'mount --bind "$0" /var/run && exec "$@"'
@@ -60,8 +61,9 @@ def _unshare() -> tuple[str, ...]:
             "stack on Linux")
     reasons = []
     for way in _UNSHARE:
-        tried = subprocess.run([*way, "sh", "-c", _MOUNT, "/var/run", "true"], capture_output=True, text=True,
-                               timeout=_TIMEOUT, check=False)
+        with TemporaryDirectory() as folder:
+            tried = subprocess.run([*way, "sh", "-c", _MOUNT, folder, "true"], capture_output=True, text=True,
+                                   timeout=_TIMEOUT, check=False)
         if tried.returncode == 0:
             return way
         reasons.append(f"`{' '.join(way)}`: {tried.stderr.strip() or f'exit code {tried.returncode}'}")
