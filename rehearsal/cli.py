@@ -43,7 +43,15 @@ def main(arguments: list[str] | None = None) -> int:
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         return command(options)
-    except (BuildError, CommandError, EngineCrashError, StackFileError, daemon.DaemonError, TimeoutError, ValueError) as error:
+    except (
+        BuildError,
+        CommandError,
+        EngineCrashError,
+        StackFileError,
+        daemon.DaemonError,
+        TimeoutError,
+        ValueError,
+    ) as error:
         console.print(f"[bold red]error:[/] {error}", soft_wrap=True)
         return 1
     except KeyboardInterrupt:
@@ -55,27 +63,42 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m rehearsal",
         description="Rehearse a stack on this machine: the same program, playbooks and policies, run by the real Pulumi "
-                    "engine, a real kube-apiserver and the real Karpenter controller, without a cloud account.")
+        "engine, a real kube-apiserver and the real Karpenter controller, without a cloud account.",
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(name: str, command: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
         found = commands.add_parser(name, help=text, description=text)
         found.add_argument("stack", help="name of the stack: eks, for Pulumi.eks.yaml")
-        found.add_argument("--state", type=Path, default=PROJECT / ".rehearsal",
-                           help="folder for the state of all stacks (default: .rehearsal in the checkout)")
+        found.add_argument(
+            "--state",
+            type=Path,
+            default=PROJECT / ".rehearsal",
+            help="folder for the state of all stacks (default: .rehearsal in the checkout)",
+        )
         found.set_defaults(command=command)
         return found
 
     up = add("up", _up, "Bring the stack up: engines, control plane, `pulumi up` with the policy pack.")
-    run = add("run", _run, "Run the stack's scale tests and write the report; brings the stack up first if it is not, "
-                           "and then takes it down afterwards.")
+    run = add(
+        "run",
+        _run,
+        "Run the stack's scale tests and write the report; brings the stack up first if it is not, "
+        "and then takes it down afterwards.",
+    )
     for parser_ in (up, run):
-        parser_.add_argument("--config-file", type=Path, help="the stack's configuration (default: Pulumi.<stack>.yaml)")
+        parser_.add_argument(
+            "--config-file", type=Path, help="the stack's configuration (default: Pulumi.<stack>.yaml)"
+        )
         parser_.add_argument("--keep", action="store_true", help="leave the stack running, also after a failure")
     run.add_argument("--scenarios", default="", help="names, separated by commas (default: all that suit the stack)")
     run.add_argument("--report", type=Path, help="folder for the report (default: build/rehearsal/<stack>)")
-    add("env", _env, "Print the exports with which pulumi, kubectl, helm and ansible-playbook work on the stack by hand: "
-                     'eval "$(python -m rehearsal env eks)"')
+    add(
+        "env",
+        _env,
+        "Print the exports with which pulumi, kubectl, helm and ansible-playbook work on the stack by hand: "
+        'eval "$(python -m rehearsal env eks)"',
+    )
     add("status", _status, "Show the engines of the stack, their memory and where they log.")
     down = add("down", _down, "Destroy the stack with `pulumi destroy` and stop all engines.")
     down.add_argument("--force", action="store_true", help="stop the engines without destroying the stack first")
@@ -94,8 +117,11 @@ def _up(options: argparse.Namespace) -> int:
     stack_file = _stack_file(options)
     folder = _folder(options)
     _bring_up(folder, stack_file, keep=options.keep)
-    console.print(f"[bold green]{folder.stack} is up.[/] By hand: [bold]eval \"$(python -m rehearsal env {folder.stack})\"[/]; "
-                  f"scale tests: [bold]python -m rehearsal run {folder.stack}[/]", soft_wrap=True)
+    console.print(
+        f'[bold green]{folder.stack} is up.[/] By hand: [bold]eval "$(python -m rehearsal env {folder.stack})"[/]; '
+        f"scale tests: [bold]python -m rehearsal run {folder.stack}[/]",
+        soft_wrap=True,
+    )
     return 0
 
 
@@ -111,7 +137,9 @@ def _bring_up(folder: StackFolder, stack_file: StackFile, *, keep: bool) -> None
     started = time.monotonic()
     try:
         info = daemon.start(folder.create(), stack_file, engines)
-        console.print(f"Simulated {stack_file.cloud} account ready after {time.monotonic() - started:.1f} s; pulumi up:")
+        console.print(
+            f"Simulated {stack_file.cloud} account ready after {time.monotonic() - started:.1f} s; pulumi up:"
+        )
         Deployment(folder, engines, info).up(stack_file)
     except BaseException:
         _tell_crashes(folder)
@@ -176,7 +204,9 @@ def _status(options: argparse.Namespace) -> int:
     folder = _folder(options)
     info = daemon.running(folder)
     if not info:
-        print(f"{folder.stack}: down" + (f" (logs of the last rehearsal: {folder.logs})" if folder.logs.is_dir() else ""))
+        print(
+            f"{folder.stack}: down" + (f" (logs of the last rehearsal: {folder.logs})" if folder.logs.is_dir() else "")
+        )
         return 3
     table = Table(title=f"{folder.stack}: up, {info.cloud} {info.region}", title_justify="left")
     for column in ("engine", "pid", "memory", "log"):

@@ -106,10 +106,17 @@ def start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> Dae
     with log.open("ab") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "rehearsal.serve", folder.stack, folder.root, stack_file.path, engines.root],
-            stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
-            cwd=Path(__file__).resolve().parent.parent, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            cwd=Path(__file__).resolve().parent.parent,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
     # Written at once, so that a Ctrl-C from here on finds the process to stop.
-    DaemonInfo(process.pid, psutil.Process(process.pid).create_time(), stack_file.cloud, stack_file.region).write(folder)
+    DaemonInfo(process.pid, psutil.Process(process.pid).create_time(), stack_file.cloud, stack_file.region).write(
+        folder
+    )
     deadline = time.monotonic() + _START_TIMEOUT
     while True:
         if (code := process.poll()) is not None:

@@ -100,8 +100,16 @@ class Deployment:
             raise CommandError(f"`pulumi {' '.join(arguments)}` failed (exit code {code})")
 
     def _run_quietly(self, *arguments: str) -> bool:
-        return subprocess.run([str(self._pulumi), *arguments, "--non-interactive"], cwd=PROJECT, env=self._environment,
-                              capture_output=True, check=False).returncode == 0
+        return (
+            subprocess.run(
+                [str(self._pulumi), *arguments, "--non-interactive"],
+                cwd=PROJECT,
+                env=self._environment,
+                capture_output=True,
+                check=False,
+            ).returncode
+            == 0
+        )
 
 
 def _colour() -> str:

@@ -71,9 +71,13 @@ class LanguageHost(LanguageServer):
         """Run a policy pack as a process and hand its output on until it ends or the engine hangs up."""
         folder = request.info.program_directory
         process = subprocess.Popen(
-            [sys.executable, "-u", "-m", "pulumi.policy", *request.args, folder], cwd=folder,
+            [sys.executable, "-u", "-m", "pulumi.policy", *request.args, folder],
+            cwd=folder,
             env={**os.environ, **dict(pair.split("=", 1) for pair in request.env)},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         context.add_callback(process.terminate)
         chunks: queue.Queue[_Chunk] = queue.Queue()
         for name, stream in (("stdout", process.stdout), ("stderr", process.stderr)):
@@ -84,8 +88,11 @@ class LanguageHost(LanguageServer):
             if chunk is None:
                 open_streams -= 1
             else:
-                yield (language_pb2.RunPluginResponse(stdout=chunk) if name == "stdout"
-                       else language_pb2.RunPluginResponse(stderr=chunk))
+                yield (
+                    language_pb2.RunPluginResponse(stdout=chunk)
+                    if name == "stdout"
+                    else language_pb2.RunPluginResponse(stderr=chunk)
+                )
         yield language_pb2.RunPluginResponse(exitcode=process.wait())
 
 

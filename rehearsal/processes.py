@@ -91,8 +91,14 @@ class Engines:
         self._engines: dict[str, Engine] = {}
         self._lock = threading.Lock()
 
-    def start(self, name: str, command: Sequence[str | os.PathLike[str]], *,
-              environment: Mapping[str, str] | None = None, cwd: Path | None = None) -> Engine:
+    def start(
+        self,
+        name: str,
+        command: Sequence[str | os.PathLike[str]],
+        *,
+        environment: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> Engine:
         """Start a child under a unique name.
 
         Args:
@@ -113,11 +119,17 @@ class Engines:
             with log.open("ab") as output:
                 # A session of its own: a Ctrl-C in the terminal reaches the daemon alone, which stops in order.
                 popen = subprocess.Popen(
-                    [os.fspath(part) for part in command], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                    env=dict(keep if environment is None else environment), cwd=cwd or self._folder.root,
-                    start_new_session=True)
-            record.write_text(json.dumps({"name": name, "pid": popen.pid,
-                                          "started": psutil.Process(popen.pid).create_time()}))
+                    [os.fspath(part) for part in command],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env=dict(keep if environment is None else environment),
+                    cwd=cwd or self._folder.root,
+                    start_new_session=True,
+                )
+            record.write_text(
+                json.dumps({"name": name, "pid": popen.pid, "started": psutil.Process(popen.pid).create_time()})
+            )
             engine = Engine(name, popen, log, record)
             self._engines[name] = engine
         threading.Thread(target=self._watch, args=(engine, popen), name=f"watch-{name}", daemon=True).start()
@@ -177,8 +189,9 @@ def stop_recorded(folder: StackFolder, grace: float = 5.0) -> list[str]:
     return stopped
 
 
-def wait_until(ready: Callable[[], bool], what: str, timeout: float, *, engines: Sequence[Engine] = (),
-               interval: float = 0.05) -> None:
+def wait_until(
+    ready: Callable[[], bool], what: str, timeout: float, *, engines: Sequence[Engine] = (), interval: float = 0.05
+) -> None:
     """Wait until a probe succeeds; for things that offer no watch (a port, a health endpoint).
 
     Args:

@@ -56,8 +56,9 @@ class _Cloud:
     start: Callable[[], Mapping[str, str]]
 
 
-def _aws(folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, timing: Timing, clusters: Clusters
-         ) -> _Cloud:
+def _aws(
+    folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, timing: Timing, clusters: Clusters
+) -> _Cloud:
     # Each cloud's own libraries are loaded for that cloud alone: moto takes a second and 150 MB.
     from rehearsal.clouds.aws.account import Account
     from rehearsal.providers import aws
@@ -72,13 +73,18 @@ def _aws(folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, timi
     return _Cloud(account, server, aws.PACKAGE, start)
 
 
-def _azure(folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, timing: Timing, clusters: Clusters
-           ) -> _Cloud:
+def _azure(
+    folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, timing: Timing, clusters: Clusters
+) -> _Cloud:
     from rehearsal.clouds.azure.subscription import SUBSCRIPTION_ID, Subscription
     from rehearsal.providers import azure
 
-    subscription = Subscription(stack_file.region, engine_set.prices("azure"), timing,
-                                subscription_id=stack_file.subscription or SUBSCRIPTION_ID)
+    subscription = Subscription(
+        stack_file.region,
+        engine_set.prices("azure"),
+        timing,
+        subscription_id=stack_file.subscription or SUBSCRIPTION_ID,
+    )
     definitions = engine_set.chart("karpenter-crd-azure") / "templates"
     server = ProviderServer(azure.PACKAGE, azure.VERSION, azure.configuration(subscription, clusters, definitions))
 
@@ -106,8 +112,9 @@ class Daemon:
         self._cloud = _CLOUDS[stack_file.cloud](folder, stack_file, engine_set, timing, self._clusters)
         self._servers = {
             self._cloud.package: self._cloud.provider,
-            "kubernetes": ProviderServer(kubernetes.PACKAGE, kubernetes.VERSION, kubernetes.configuration(
-                self._clusters, charts)),
+            "kubernetes": ProviderServer(
+                kubernetes.PACKAGE, kubernetes.VERSION, kubernetes.configuration(self._clusters, charts)
+            ),
         }
 
     def start(self) -> None:

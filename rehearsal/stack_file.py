@@ -55,7 +55,8 @@ class StackFile:
         if encrypted := sorted(_encrypted(config)):
             raise StackFileError(
                 f"{path} holds secrets that only the environment's own key can open ({', '.join(encrypted)}); a "
-                "rehearsal never gets that key. Give it a copy with test values: --config-file FILE")
+                "rehearsal never gets that key. Give it a copy with test values: --config-file FILE"
+            )
         cloud = config.get("karpstack:cloud")
         if cloud not in _REGIONS:
             raise StackFileError(f"{path}: karpstack:cloud is {cloud!r}; the rehearsal plays: {', '.join(_REGIONS)}")
@@ -85,7 +86,9 @@ def _encrypted(value: Any, path: str = "") -> list[str]:
     if isinstance(value, dict):
         if set(value) == {"secure"}:
             return [path]
-        return [found for key, item in value.items() for found in _encrypted(item, f"{path}.{key}" if path else str(key))]
+        return [
+            found for key, item in value.items() for found in _encrypted(item, f"{path}.{key}" if path else str(key))
+        ]
     if isinstance(value, list):
         return [found for index, item in enumerate(value) for found in _encrypted(item, f"{path}[{index}]")]
     return []

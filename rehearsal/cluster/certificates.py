@@ -51,20 +51,27 @@ class Certificates:
         """
         authority_key = ec.generate_private_key(ec.SECP256R1())
         authority_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kubernetes")])
-        authority = (_builder(authority_name, authority_name, authority_key.public_key())
-                     .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-                     .add_extension(_usage(sign=True), critical=True)
-                     .sign(authority_key, hashes.SHA256()))
+        authority = (
+            _builder(authority_name, authority_name, authority_key.public_key())
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(_usage(sign=True), critical=True)
+            .sign(authority_key, hashes.SHA256())
+        )
         serving_key = ec.generate_private_key(ec.SECP256R1())
         service = "kubernetes.default.svc.cluster.local"
         names = [x509.DNSName(name) for name in ("localhost", service, service.removesuffix(".cluster.local"))]
         addresses = [x509.IPAddress(ipaddress.ip_address(address)) for address in ("127.0.0.1", service_ip)]
-        serving = (_builder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")]), authority_name,
-                            serving_key.public_key())
-                   .add_extension(x509.SubjectAlternativeName([*names, *addresses]), critical=False)
-                   .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-                   .add_extension(_usage(sign=False), critical=True)
-                   .sign(authority_key, hashes.SHA256()))
+        serving = (
+            _builder(
+                x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")]),
+                authority_name,
+                serving_key.public_key(),
+            )
+            .add_extension(x509.SubjectAlternativeName([*names, *addresses]), critical=False)
+            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+            .add_extension(_usage(sign=False), critical=True)
+            .sign(authority_key, hashes.SHA256())
+        )
         token = secrets.token_urlsafe(32)
         return cls(
             _write(folder / "ca.crt", authority.public_bytes(serialization.Encoding.PEM)),
@@ -72,37 +79,69 @@ class Certificates:
             _write(folder / "serving.key", _pem(serving_key)),
             _write(folder / "service-account.key", _pem(rsa.generate_private_key(65537, 2048))),
             _write(folder / "tokens.csv", f"{token},administrator,administrator,system:masters\n".encode()),
-            token)
+            token,
+        )
 
 
-def write_kubeconfig(path: Path, cluster: str, endpoint: str, authority: bytes, *, token: str = "",
-                     token_file: Path | None = None) -> Path:
+def write_kubeconfig(
+    path: Path, cluster: str, endpoint: str, authority: bytes, *, token: str = "", token_file: Path | None = None
+) -> Path:
     """Write a kubeconfig that holds a token, or that names the file of one."""
     user = {"token": token} if token_file is None else {"tokenFile": str(token_file)}
-    return _write(path, yaml.safe_dump({
-        "apiVersion": "v1", "kind": "Config", "current-context": cluster,
-        "clusters": [{"name": cluster, "cluster": {
-            "server": endpoint, "certificate-authority-data": base64.b64encode(authority).decode()}}],
-        "users": [{"name": cluster, "user": user}],
-        "contexts": [{"name": cluster, "context": {"cluster": cluster, "user": cluster}}]}).encode())
+    return _write(
+        path,
+        yaml.safe_dump(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": cluster,
+                "clusters": [
+                    {
+                        "name": cluster,
+                        "cluster": {
+                            "server": endpoint,
+                            "certificate-authority-data": base64.b64encode(authority).decode(),
+                        },
+                    }
+                ],
+                "users": [{"name": cluster, "user": user}],
+                "contexts": [{"name": cluster, "context": {"cluster": cluster, "user": cluster}}],
+            }
+        ).encode(),
+    )
 
 
 def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
-    return (x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - datetime.timedelta(hours=1)).not_valid_after(now + _LIFETIME))
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + _LIFETIME)
+    )
 
 
 def _usage(*, sign: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(digital_signature=not sign, key_cert_sign=sign, crl_sign=sign, content_commitment=False,
-                         key_encipherment=False, data_encipherment=False, key_agreement=False, encipher_only=False,
-                         decipher_only=False)
+    return x509.KeyUsage(
+        digital_signature=not sign,
+        key_cert_sign=sign,
+        crl_sign=sign,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
 def _pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> bytes:
-    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL,
-                             serialization.NoEncryption())
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+    )
 
 
 def _write(path: Path, data: bytes) -> Path:

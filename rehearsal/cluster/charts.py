@@ -38,9 +38,22 @@ _CATALOGUE = (
 )
 
 # Keys that take a piece of a pod's manifest: whatever the default is, the API server knows what may be in there.
-_FREE = frozenset({
-    "affinity", "annotations", "labels", "nodeSelector", "podAnnotations", "podLabels", "podSecurityContext",
-    "resources", "rollingUpdate", "securityContext", "strategy", "updateStrategy"})
+_FREE = frozenset(
+    {
+        "affinity",
+        "annotations",
+        "labels",
+        "nodeSelector",
+        "podAnnotations",
+        "podLabels",
+        "podSecurityContext",
+        "resources",
+        "rollingUpdate",
+        "securityContext",
+        "strategy",
+        "updateStrategy",
+    }
+)
 
 
 class ChartNotFoundError(LookupError):
@@ -83,22 +96,27 @@ class Charts:
         """
         source = _source(chart, repository)
         if source is None:
-            known = ", ".join(f"{each.repository}/{each.name}" if each.oci else f"{each.name} of {each.repository}"
-                              for each in _CATALOGUE)
+            known = ", ".join(
+                f"{each.repository}/{each.name}" if each.oci else f"{each.name} of {each.repository}"
+                for each in _CATALOGUE
+            )
             where = f"{chart} of {repository}" if repository else chart
             raise ChartNotFoundError(
-                f"the rehearsal has no chart {where}, so nothing could be installed; it has: {known}")
+                f"the rehearsal has no chart {where}, so nothing could be installed; it has: {known}"
+            )
         folder = self._engines.chart(source.folder)
         description = yaml.safe_load((folder / "Chart.yaml").read_text())
         found = Chart(source.name, str(description["version"]), str(description["appVersion"]), folder)
         if not version:
             raise ChartNotFoundError(
                 f"the chart {source.name} is asked for without a version, so each deployment could install another; "
-                f"set version to {found.version}, which the rehearsal has")
+                f"set version to {found.version}, which the rehearsal has"
+            )
         if version.removeprefix("v") != found.version:
             raise ChartNotFoundError(
                 f"the rehearsal has no version {version} of the chart {source.name}, so something else would be "
-                f"rehearsed; ask for {found.version}, or move the pin (rehearsal/engines/README.md)")
+                f"rehearsed; ask for {found.version}, or move the pin (rehearsal/engines/README.md)"
+            )
         return found
 
     def unknown_values(self, chart: Chart, values: Mapping[str, Any]) -> list[str]:
@@ -124,8 +142,10 @@ def _source(chart: str, repository: str | None) -> _Source | None:
 @cache
 def _known(folder: Path) -> tuple[Any, Any]:
     values, schema = folder / "values.yaml", folder / "values.schema.json"
-    return (yaml.load(values.read_text(), yaml.CSafeLoader) or {} if values.exists() else {},
-            yaml.load(schema.read_text(), yaml.CSafeLoader) if schema.exists() else {})
+    return (
+        yaml.load(values.read_text(), yaml.CSafeLoader) or {} if values.exists() else {},
+        yaml.load(schema.read_text(), yaml.CSafeLoader) if schema.exists() else {},
+    )
 
 
 def _unknown(values: Mapping[str, Any], defaults: Any, schema: Any, path: str) -> list[str]:

@@ -50,17 +50,22 @@ def unreachable(pod: Mapping[str, Any], endpoint: str, *, kube_proxy: bool) -> s
         if not given_host:
             if kube_proxy:
                 continue
-            return (f"container {container['name']} would reach the API server through the service `kubernetes`, but "
-                    "nothing serves services before Cilium does, because there is no kube-proxy; set the chart values "
-                    f"k8sServiceHost={host} and k8sServicePort={port}")
+            return (
+                f"container {container['name']} would reach the API server through the service `kubernetes`, but "
+                "nothing serves services before Cilium does, because there is no kube-proxy; set the chart values "
+                f"k8sServiceHost={host} and k8sServicePort={port}"
+            )
         if (given_host, given_port) != (host, port):
-            return (f"container {container['name']} looks for the API server at {given_host}:{given_port}, but the "
-                    f"cluster's endpoint is {host}:{port}; set the chart values k8sServiceHost and k8sServicePort so")
+            return (
+                f"container {container['name']} looks for the API server at {given_host}:{given_port}, but the "
+                f"cluster's endpoint is {host}:{port}; set the chart values k8sServiceHost and k8sServicePort so"
+            )
     return ""
 
 
-def changed_taints(taints: Iterable[Mapping[str, str]], key: str, *, up: bool, set_taint: bool, remove_taint: bool
-                   ) -> list[dict[str, str]] | None:
+def changed_taints(
+    taints: Iterable[Mapping[str, str]], key: str, *, up: bool, set_taint: bool, remove_taint: bool
+) -> list[dict[str, str]] | None:
     """The taints that the operator gives a node on which an agent is scheduled; None when it leaves them.
 
     Args:
@@ -130,8 +135,10 @@ class Cilium:
         return event.type != "DELETED" or known is None or known["metadata"]["uid"] == event.object["metadata"]["uid"]
 
     def _operator_up(self) -> bool:
-        return any(_running(pod) and not unreachable(pod, self._endpoint, kube_proxy=self._proxied(pod))
-                   for pod in self._operators.values())
+        return any(
+            _running(pod) and not unreachable(pod, self._endpoint, kube_proxy=self._proxied(pod))
+            for pod in self._operators.values()
+        )
 
     def _proxied(self, pod: Object) -> bool:
         node = pod["spec"].get("nodeName", "")
@@ -164,8 +171,13 @@ class Cilium:
         if self._problems.get(uid) != problem:
             self._problems[uid] = problem
             warn(self._objects, agent, "kubelet", "BackOff", problem)
-            warn(self._objects, self._nodes[node], "kubelet", "NetworkPluginNotReady",
-                 f"the Cilium agent does not start: {problem}")
+            warn(
+                self._objects,
+                self._nodes[node],
+                "kubelet",
+                "NetworkPluginNotReady",
+                f"the Cilium agent does not start: {problem}",
+            )
 
     def _start_agent(self, node: str, uid: str) -> None:
         """The agent has started, unless its pod has gone meanwhile."""
@@ -175,8 +187,10 @@ class Cilium:
             return
         metadata = agent["metadata"]
         try:
-            self._objects.patch(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}",
-                                {"metadata": {"annotations": {READY_ANNOTATION: "true"}}})
+            self._objects.patch(
+                f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}",
+                {"metadata": {"annotations": {READY_ANNOTATION: "true"}}},
+            )
         except ApiError as error:
             if error.status != 404:
                 raise
@@ -199,9 +213,13 @@ class Cilium:
                 return
             options = self._options(agent) if options is None else options
             change: Object = {"metadata": {"resourceVersion": current["metadata"]["resourceVersion"]}}
-            changed = changed_taints(taints, options.get("agent-not-ready-taint-key", TAINT), up=up,
-                                     set_taint=options.get("set-cilium-node-taints") == "true",
-                                     remove_taint=options.get("remove-cilium-node-taints") == "true")
+            changed = changed_taints(
+                taints,
+                options.get("agent-not-ready-taint-key", TAINT),
+                up=up,
+                set_taint=options.get("set-cilium-node-taints") == "true",
+                remove_taint=options.get("remove-cilium-node-taints") == "true",
+            )
             if changed is not None:
                 change["spec"] = {"taints": changed}
             if up and not marked:
@@ -223,8 +241,12 @@ class Cilium:
         _LOG.warning("node %s changed %d times while its taints were set; the next event tries again", node, _TRIES)
 
     def _set_condition(self, node: str) -> None:
-        condition = {"type": "NetworkUnavailable", "status": "False", "reason": "CiliumIsUp",
-                     "message": "Cilium is running on this node"}
+        condition = {
+            "type": "NetworkUnavailable",
+            "status": "False",
+            "reason": "CiliumIsUp",
+            "message": "Cilium is running on this node",
+        }
         try:
             self._objects.patch(f"/api/v1/nodes/{node}/status", {"status": {"conditions": [condition]}}, STRATEGIC)
         except ApiError as error:

@@ -55,8 +55,14 @@ class Cloud(Protocol):
         """Describe the instance behind a provider ID; None when it does not exist or is terminated."""
         ...
 
-    def controller_environment(self, namespace: str, service_account: str, annotations: Mapping[str, str],
-                               token_folder: Path, labels: Mapping[str, str]) -> dict[str, str]:
+    def controller_environment(
+        self,
+        namespace: str,
+        service_account: str,
+        annotations: Mapping[str, str],
+        token_folder: Path,
+        labels: Mapping[str, str],
+    ) -> dict[str, str]:
         """Environment that the cloud adds to a pod of this service account: endpoints, region, credentials.
 
         Called each time that the controller starts, as admission is for each pod. It grants nothing that

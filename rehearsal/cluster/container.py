@@ -21,18 +21,23 @@ Lookup = Callable[[str, str], Mapping[str, str] | None]
 
 _REFERENCE = re.compile(r"\$\$|\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)")
 _FIELDS: dict[str, tuple[str, ...]] = {
-    "metadata.name": ("metadata", "name"), "metadata.namespace": ("metadata", "namespace"),
-    "metadata.uid": ("metadata", "uid"), "spec.nodeName": ("spec", "nodeName"),
-    "spec.serviceAccountName": ("spec", "serviceAccountName"), "status.hostIP": ("status", "hostIP"),
-    "status.podIP": ("status", "podIP")}
+    "metadata.name": ("metadata", "name"),
+    "metadata.namespace": ("metadata", "namespace"),
+    "metadata.uid": ("metadata", "uid"),
+    "spec.nodeName": ("spec", "nodeName"),
+    "spec.serviceAccountName": ("spec", "serviceAccountName"),
+    "status.hostIP": ("status", "hostIP"),
+    "status.podIP": ("status", "podIP"),
+}
 
 
 class ContainerConfigError(Exception):
     """The kubelet would refuse to start the container (CreateContainerConfigError); the text says why."""
 
 
-def environment(pod: Mapping[str, Any], container: Mapping[str, Any], allocatable: Mapping[str, str], lookup: Lookup
-                ) -> dict[str, str]:
+def environment(
+    pod: Mapping[str, Any], container: Mapping[str, Any], allocatable: Mapping[str, str], lookup: Lookup
+) -> dict[str, str]:
     """The variables of a container, with all references resolved.
 
     Args:
@@ -68,10 +73,12 @@ def arguments(container: Mapping[str, Any], variables: Mapping[str, str]) -> lis
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
     """Replace `$(NAME)` by its value; an unknown name stays as it is, `$$` is a dollar."""
+
     def replace(match: re.Match[str]) -> str:
         if match[0] == "$$":
             return "$"
         return variables.get(match[1], match[0])
+
     return _REFERENCE.sub(replace, text)
 
 
@@ -99,8 +106,14 @@ def _quantity(text: str) -> Decimal:
     return Decimal(parse_quantity(text))  # type: ignore[no-untyped-call]
 
 
-def _from(source: Object, name: str, pod: Mapping[str, Any], container: Mapping[str, Any],
-          allocatable: Mapping[str, str], lookup: Lookup) -> str | None:
+def _from(
+    source: Object,
+    name: str,
+    pod: Mapping[str, Any],
+    container: Mapping[str, Any],
+    allocatable: Mapping[str, str],
+    lookup: Lookup,
+) -> str | None:
     if "fieldRef" in source:
         return _field(source["fieldRef"]["fieldPath"], pod)
     if "resourceFieldRef" in source:
@@ -112,11 +125,13 @@ def _from(source: Object, name: str, pod: Mapping[str, Any], container: Mapping[
             data = _data(lookup, kind, reference["name"], optional=optional)
             if reference["key"] not in data and not optional:
                 raise ContainerConfigError(
-                    f"couldn't find key {reference['key']} in {kind} {reference['name']}, which variable {name} needs")
+                    f"couldn't find key {reference['key']} in {kind} {reference['name']}, which variable {name} needs"
+                )
             return data.get(reference["key"])
     raise ContainerConfigError(
         f"the variable {name} comes from {', '.join(source)}, which the rehearsal does not resolve; use a value, "
-        "fieldRef, resourceFieldRef, configMapKeyRef or secretKeyRef")
+        "fieldRef, resourceFieldRef, configMapKeyRef or secretKeyRef"
+    )
 
 
 def _field(path: str, pod: Mapping[str, Any]) -> str:

@@ -42,8 +42,17 @@ class Cluster:
         controller: The Karpenter controller.
     """
 
-    def __init__(self, name: str, version: str, running: servers.Servers, folder: StackFolder, engines: Engines,
-                 engine_set: EngineSet, timing: Timing, cloud: Cloud) -> None:
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        running: servers.Servers,
+        folder: StackFolder,
+        engines: Engines,
+        engine_set: EngineSet,
+        timing: Timing,
+        cloud: Cloud,
+    ) -> None:
         self.name = name
         self.endpoint = running.endpoint
         self.certificate_authority = running.certificates.authority.read_bytes()
@@ -51,8 +60,9 @@ class Cluster:
         self.kubeconfig: Path = running.kubeconfig
         self.cloud = cloud
         self.objects: Objects = running.objects()
-        self.controller = Controller(folder, engines, engine_set, self.objects, cloud, self.endpoint,
-                                     self.certificate_authority)
+        self.controller = Controller(
+            folder, engines, engine_set, self.objects, cloud, self.endpoint, self.certificate_authority
+        )
         self.releases = Releases(folder, engine_set, self.objects, self.kubeconfig, lambda: self.controller.problem)
         self._authority = running.certificates.authority
         self.token = running.certificates.administrator_token
@@ -87,8 +97,11 @@ class Cluster:
         definitions = list(definitions)
         self.apply(definitions)
         # A definition is established a moment before its kind is served, and discovery offers no watch.
-        wait_until(lambda: all(self._serves(definition) for definition in definitions), "the resource definitions",
-                   _DEFINITION_TIMEOUT)
+        wait_until(
+            lambda: all(self._serves(definition) for definition in definitions),
+            "the resource definitions",
+            _DEFINITION_TIMEOUT,
+        )
 
     def _serves(self, definition: Mapping[str, Any]) -> bool:
         spec = definition["spec"]
@@ -121,8 +134,14 @@ class Cluster:
         """
         return readiness.wait_available(self.objects, [(kind, namespace, name)], timeout, all_replicas=True)
 
-    def join(self, machines: Iterable[Machine], *, taints: Iterable[Mapping[str, str]] = (),
-             labels: Mapping[str, str] | None = None, timeout: float) -> list[str]:
+    def join(
+        self,
+        machines: Iterable[Machine],
+        *,
+        taints: Iterable[Mapping[str, str]] = (),
+        labels: Mapping[str, str] | None = None,
+        timeout: float,
+    ) -> list[str]:
         """Register nodes of a managed node group and wait until they are Ready.
 
         Returns:
@@ -196,13 +215,17 @@ class Clusters:
         """
         with self._lock:
             if self._cluster is not None:
-                raise ValueError(f"the cluster {self._cluster.name} is running, and a rehearsal has one at a time, so "
-                                 f"{name} cannot be created; put it into a stack of its own")
+                raise ValueError(
+                    f"the cluster {self._cluster.name} is running, and a rehearsal has one at a time, so "
+                    f"{name} cannot be created; put it into a stack of its own"
+                )
             try:
-                running = servers.start(self._folder, self._engines, self._engine_set, name=name,
-                                        service_cidr=service_cidr, issuer=issuer)
-                cluster = Cluster(name, version, running, self._folder, self._engines, self._engine_set, self._timing,
-                                  cloud)
+                running = servers.start(
+                    self._folder, self._engines, self._engine_set, name=name, service_cidr=service_cidr, issuer=issuer
+                )
+                cluster = Cluster(
+                    name, version, running, self._folder, self._engines, self._engine_set, self._timing, cloud
+                )
                 _check_version(cluster.objects, version)
             except BaseException:
                 servers.stop(self._engines)
@@ -244,5 +267,7 @@ def _check_version(objects: Objects, version: str) -> None:
     found = objects.request("GET", "/version")
     running = f"{found['major']}.{found['minor']}"
     if running != version:
-        raise ValueError(f"the cluster is to have Kubernetes {version}, but the rehearsal's engines are {running}, so "
-                         f"something else would be rehearsed; ask for {running}, or rehearse a copy that does")
+        raise ValueError(
+            f"the cluster is to have Kubernetes {version}, but the rehearsal's engines are {running}, so "
+            f"something else would be rehearsed; ask for {running}, or rehearse a copy that does"
+        )

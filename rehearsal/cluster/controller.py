@@ -46,8 +46,10 @@ _HASH = "pod-template-hash"
 _LEASE = "karpenter-leader-election"
 _LOG = logging.getLogger(__name__)
 
-_SECOND = ("this cluster's cloud runs a Karpenter controller of its own already, and two of them would fight over the "
-           "same nodes; uninstall this release, or switch the cloud's off")
+_SECOND = (
+    "this cluster's cloud runs a Karpenter controller of its own already, and two of them would fight over the "
+    "same nodes; uninstall this release, or switch the cloud's off"
+)
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,16 @@ class Controller:
         hosted: Whether the cloud runs it, and not a pod.
     """
 
-    def __init__(self, folder: StackFolder, engines: Engines, engine_set: EngineSet, objects: Objects, cloud: Cloud,
-                 endpoint: str, authority: bytes) -> None:
+    def __init__(
+        self,
+        folder: StackFolder,
+        engines: Engines,
+        engine_set: EngineSet,
+        objects: Objects,
+        cloud: Cloud,
+        endpoint: str,
+        authority: bytes,
+    ) -> None:
         self.problem = ""
         self.hosted = False
         self._folder = folder.controller
@@ -145,8 +155,11 @@ class Controller:
 
     def _follow(self) -> None:
         """Bring the process in line with the pods."""
-        placed = [pod for pod in self._pods.values()
-                  if pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]]
+        placed = [
+            pod
+            for pod in self._pods.values()
+            if pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]
+        ]
         if not placed:
             if self.hosted:
                 self.problem = ""
@@ -207,18 +220,27 @@ class Controller:
         namespace, account_name = metadata["namespace"], spec.get("serviceAccountName", "default")
         container = spec["containers"][0]
         node = self._objects.get(f"/api/v1/nodes/{spec['nodeName']}") or {}
-        declared = environment(pod, container, node.get("status", {}).get("allocatable", {}),
-                               lambda kind, name: self._data(namespace, kind, name))
+        declared = environment(
+            pod,
+            container,
+            node.get("status", {}).get("allocatable", {}),
+            lambda kind, name: self._data(namespace, kind, name),
+        )
         account = self._objects.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account_name}")
         if account is None:
             raise ContainerConfigError(f"service account {namespace}/{account_name} not found")
         tokens = self._folder / "tokens"
         tokens.mkdir(mode=0o700)
-        cloud = self._cloud.controller_environment(namespace, account_name, account["metadata"].get("annotations", {}),
-                                                   tokens, metadata.get("labels", {}))
+        cloud = self._cloud.controller_environment(
+            namespace, account_name, account["metadata"].get("annotations", {}), tokens, metadata.get("labels", {})
+        )
         # What a container declares goes before what admission adds.
-        return _Container(namespace, create_token(self._objects, namespace, account_name), {**cloud, **declared},
-                          arguments(container, declared))
+        return _Container(
+            namespace,
+            create_token(self._objects, namespace, account_name),
+            {**cloud, **declared},
+            arguments(container, declared),
+        )
 
     def _prepare(self, container: _Container) -> tuple[int, dict[str, str], list[str]]:
         """The port of its health probes, the environment and the command of the process."""
@@ -226,22 +248,30 @@ class Controller:
         own = self._folder / "token"
         own.touch(mode=0o600)
         own.write_text(container.token)
-        kubeconfig = write_kubeconfig(self._folder / "kubeconfig", "rehearsal", self._endpoint, self._authority,
-                                      token_file=own)
+        kubeconfig = write_kubeconfig(
+            self._folder / "kubeconfig", "rehearsal", self._endpoint, self._authority, token_file=own
+        )
         metrics, health = free_ports(2)
         self._metrics_address.write_text(f"http://127.0.0.1:{metrics}/metrics")
         variables = {
-            **{key: os.environ[key] for key in ("PATH", "TMPDIR") if key in os.environ}, "HOME": str(self._folder),
+            **{key: os.environ[key] for key in ("PATH", "TMPDIR") if key in os.environ},
+            "HOME": str(self._folder),
             **container.variables,
             # What is different because it is a process and not a container on a node of its own:
-            "KUBECONFIG": str(kubeconfig), "LEADER_ELECTION_NAME": _LEASE,
-            "LEADER_ELECTION_NAMESPACE": container.namespace, "METRICS_PORT": str(metrics),
-            "HEALTH_PROBE_PORT": str(health), "GOGC": "50"}
+            "KUBECONFIG": str(kubeconfig),
+            "LEADER_ELECTION_NAME": _LEASE,
+            "LEADER_ELECTION_NAMESPACE": container.namespace,
+            "METRICS_PORT": str(metrics),
+            "HEALTH_PROBE_PORT": str(health),
+            "GOGC": "50",
+        }
         command = [str(self._program), *container.arguments]
         if self._cloud.controller_needs_pod_files:
             address = urlsplit(self._endpoint)
-            variables |= {"KUBERNETES_SERVICE_HOST": str(address.hostname),
-                          "KUBERNETES_SERVICE_PORT": str(address.port)}
+            variables |= {
+                "KUBERNETES_SERVICE_HOST": str(address.hostname),
+                "KUBERNETES_SERVICE_PORT": str(address.port),
+            }
             files = self._folder / "run"
             pod_files.write(files, container.token, self._authority, container.namespace)
             command = pod_files.command(files, command)
@@ -264,8 +294,10 @@ class Controller:
     def _annotate(self, pod: Object, value: str) -> bool:
         metadata = pod["metadata"]
         try:
-            self._objects.patch(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}",
-                                {"metadata": {"annotations": {READY_ANNOTATION: value}}})
+            self._objects.patch(
+                f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}",
+                {"metadata": {"annotations": {READY_ANNOTATION: value}}},
+            )
         except ApiError as error:
             if error.status != 404:
                 raise
@@ -304,8 +336,10 @@ class Controller:
         # Karpenter ends on SIGTERM without giving up its lease, and its successor would wait for 15 s. A rehearsal
         # does not: nothing is learnt from that.
         try:
-            self._objects.patch(f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{_LEASE}",
-                                {"spec": {"holderIdentity": ""}})
+            self._objects.patch(
+                f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{_LEASE}",
+                {"spec": {"holderIdentity": ""}},
+            )
         except ApiError as error:
             if error.status != 404:
                 raise

@@ -90,6 +90,7 @@ class Feed:
 
         A handler that raises is logged and the next event is handled: one bad object must not end a stand-in.
         """
+
         def loop() -> None:
             while (event := self.next()) is not None:
                 try:
@@ -98,6 +99,7 @@ class Feed:
                     if self._closed or self._objects.closed.is_set():
                         return
                     _LOG.exception("%s: handling %s of %s failed", name, event.type, event.source)
+
         thread = threading.Thread(target=loop, name=name, daemon=True)
         thread.start()
         return thread

@@ -14,10 +14,15 @@ PLAYED = {"kwok.x-k8s.io/node": "fake"}
 CNI_ANNOTATION = "rehearsal.karpstack/cni"
 UNREGISTERED = {"key": "karpenter.sh/unregistered", "effect": "NoExecute"}
 
-_NOT_READY = ("container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network "
-              "plugin returns error: cni plugin not initialized")
-_HEALTHY = {"MemoryPressure": "KubeletHasSufficientMemory", "DiskPressure": "KubeletHasNoDiskPressure",
-            "PIDPressure": "KubeletHasSufficientPID"}
+_NOT_READY = (
+    "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network "
+    "plugin returns error: cni plugin not initialized"
+)
+_HEALTHY = {
+    "MemoryPressure": "KubeletHasSufficientMemory",
+    "DiskPressure": "KubeletHasNoDiskPressure",
+    "PIDPressure": "KubeletHasSufficientPID",
+}
 
 Taint = Mapping[str, str]
 
@@ -29,8 +34,10 @@ def group_node(machine: Machine, taints: Iterable[Taint], labels: Mapping[str, s
         ValueError: The machine does not say its capacity.
     """
     if not machine.capacity:
-        raise ValueError(f"the machine {machine.provider_id} has no capacity, so no pod would fit on its node; the "
-                         "cloud must fill Machine.capacity for nodes of managed groups")
+        raise ValueError(
+            f"the machine {machine.provider_id} has no capacity, so no pod would fit on its node; the "
+            "cloud must fill Machine.capacity for nodes of managed groups"
+        )
     return _node(machine, taints, labels, machine.capacity, machine.allocatable or machine.capacity)
 
 
@@ -62,31 +69,57 @@ def has_taint(taints: Iterable[Taint], key: str) -> bool:
     return any(taint["key"] == key for taint in taints)
 
 
-def _node(machine: Machine, taints: Iterable[Taint], labels: Mapping[str, str], capacity: Mapping[str, str],
-          allocatable: Mapping[str, str]) -> Object:
+def _node(
+    machine: Machine,
+    taints: Iterable[Taint],
+    labels: Mapping[str, str],
+    capacity: Mapping[str, str],
+    allocatable: Mapping[str, str],
+) -> Object:
     architecture = machine.labels.get("kubernetes.io/arch", "amd64")
     addresses = [{"type": "Hostname", "address": machine.node_name}]
     if machine.internal_ip:
         addresses.insert(0, {"type": "InternalIP", "address": machine.internal_ip})
-    conditions = [{"type": kind, "status": "False", "reason": reason, "message": f"kubelet: {reason}"}
-                  for kind, reason in _HEALTHY.items()]
+    conditions = [
+        {"type": kind, "status": "False", "reason": reason, "message": f"kubelet: {reason}"}
+        for kind, reason in _HEALTHY.items()
+    ]
     conditions.append({"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": _NOT_READY})
     return {
-        "apiVersion": "v1", "kind": "Node",
+        "apiVersion": "v1",
+        "kind": "Node",
         "metadata": {
-            "name": machine.node_name, "annotations": dict(PLAYED),
-            "labels": {"kubernetes.io/hostname": machine.node_name, "kubernetes.io/os": "linux",
-                       "kubernetes.io/arch": architecture, **labels, **machine.labels}},
+            "name": machine.node_name,
+            "annotations": dict(PLAYED),
+            "labels": {
+                "kubernetes.io/hostname": machine.node_name,
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": architecture,
+                **labels,
+                **machine.labels,
+            },
+        },
         "spec": {"providerID": machine.provider_id, "taints": _unique(taints)},
         "status": {
-            "capacity": dict(capacity), "allocatable": dict(allocatable), "addresses": addresses,
+            "capacity": dict(capacity),
+            "allocatable": dict(allocatable),
+            "addresses": addresses,
             "conditions": conditions,
             "nodeInfo": {
-                "architecture": architecture, "operatingSystem": machine.labels.get("kubernetes.io/os", "linux"),
+                "architecture": architecture,
+                "operatingSystem": machine.labels.get("kubernetes.io/os", "linux"),
                 # Karpenter compares it with the cluster's version: another one would be drift.
-                "kubeletVersion": machine.kubelet_version, "kubeProxyVersion": "",
-                "containerRuntimeVersion": "containerd://2.1.5", "kernelVersion": "rehearsal", "osImage": "rehearsal",
-                "machineID": machine.node_name, "systemUUID": machine.node_name, "bootID": machine.node_name}}}
+                "kubeletVersion": machine.kubelet_version,
+                "kubeProxyVersion": "",
+                "containerRuntimeVersion": "containerd://2.1.5",
+                "kernelVersion": "rehearsal",
+                "osImage": "rehearsal",
+                "machineID": machine.node_name,
+                "systemUUID": machine.node_name,
+                "bootID": machine.node_name,
+            },
+        },
+    }
 
 
 def _unique(taints: Iterable[Taint]) -> list[dict[str, str]]:

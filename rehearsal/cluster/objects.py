@@ -55,15 +55,26 @@ class Objects:
 
     def __init__(self, endpoint: str, authority: Path, token: str) -> None:
         self._endpoint = endpoint
-        self._pool = urllib3.PoolManager(ca_certs=str(authority), maxsize=32, retries=False,
-                                         headers={"Authorization": f"Bearer {token}", "Accept": "application/json"})
+        self._pool = urllib3.PoolManager(
+            ca_certs=str(authority),
+            maxsize=32,
+            retries=False,
+            headers={"Authorization": f"Bearer {token}", "Accept": "application/json"},
+        )
         self._kinds: dict[tuple[str, str], tuple[str, bool]] = {}
         self._watches: set[Watch] = set()
         self._lock = threading.Lock()
         self.closed = threading.Event()
 
-    def request(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None,
-                content_type: str = "application/json") -> Object:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> Object:
         """Send one request and return the object that is answered.
 
         Raises:
@@ -71,8 +82,12 @@ class Objects:
             urllib3.exceptions.HTTPError: It did not answer.
         """
         response = self._pool.request(
-            method, self._url(path, query), body=None if body is None else json.dumps(body),
-            headers={**self._pool.headers, "Content-Type": content_type}, timeout=_REQUEST_TIMEOUT)
+            method,
+            self._url(path, query),
+            body=None if body is None else json.dumps(body),
+            headers={**self._pool.headers, "Content-Type": content_type},
+            timeout=_REQUEST_TIMEOUT,
+        )
         if response.status >= 400:
             raise _error(response.status, response.data)
         answer: Object = json.loads(response.data)
@@ -126,8 +141,13 @@ class Objects:
 
     def apply(self, manifest: Mapping[str, Any]) -> Object:
         """Server-side apply of a whole manifest, taking over fields that others own."""
-        return self.request("PATCH", self.path_of(manifest), manifest, content_type=_APPLY,
-                            query={"fieldManager": FIELD_MANAGER, "force": "true"})
+        return self.request(
+            "PATCH",
+            self.path_of(manifest),
+            manifest,
+            content_type=_APPLY,
+            query={"fieldManager": FIELD_MANAGER, "force": "true"},
+        )
 
     def delete(self, path: str, *, grace: int | None = None) -> bool:
         """Ask for a deletion, dependents in the background; False when there is nothing to delete."""
@@ -172,8 +192,9 @@ class Objects:
         Raises:
             ApiError: The API server refused it.
         """
-        response = self._pool.request("GET", self._url(path, query), preload_content=False,
-                                      timeout=urllib3.Timeout(connect=5.0, read=None))
+        response = self._pool.request(
+            "GET", self._url(path, query), preload_content=False, timeout=urllib3.Timeout(connect=5.0, read=None)
+        )
         if response.status >= 400:
             raise _error(response.status, response.read())
         return response
@@ -214,11 +235,24 @@ def warn(objects: Objects, about: Mapping[str, Any], component: str, reason: str
     namespace = metadata.get("namespace", "default")
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     event = {
-        "apiVersion": "v1", "kind": "Event", "type": "Warning", "reason": reason, "message": message[:1024],
+        "apiVersion": "v1",
+        "kind": "Event",
+        "type": "Warning",
+        "reason": reason,
+        "message": message[:1024],
         "metadata": {"generateName": f"{metadata['name']}.", "namespace": namespace},
-        "involvedObject": {"apiVersion": about["apiVersion"], "kind": about["kind"], "name": metadata["name"],
-                           "namespace": metadata.get("namespace", ""), "uid": metadata.get("uid", "")},
-        "source": {"component": component}, "firstTimestamp": now, "lastTimestamp": now, "count": 1}
+        "involvedObject": {
+            "apiVersion": about["apiVersion"],
+            "kind": about["kind"],
+            "name": metadata["name"],
+            "namespace": metadata.get("namespace", ""),
+            "uid": metadata.get("uid", ""),
+        },
+        "source": {"component": component},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }
     _LOG.warning("%s %s: %s: %s", about["kind"], metadata["name"], reason, message)
     try:
         objects.create(f"/api/v1/namespaces/{namespace}/events", event)

@@ -58,12 +58,18 @@ def _unshare() -> tuple[str, ...]:
         raise PrivateMountError(
             "the controller reads its service account's files below /var/run/secrets, which a process can be given "
             "privately on Linux only, with `unshare` (util-linux), and there is no `unshare` on PATH; rehearse this "
-            "stack on Linux")
+            "stack on Linux"
+        )
     reasons = []
     for way in _UNSHARE:
         with TemporaryDirectory() as folder:
-            tried = subprocess.run([*way, "sh", "-c", _MOUNT, folder, "true"], capture_output=True, text=True,
-                                   timeout=_TIMEOUT, check=False)
+            tried = subprocess.run(
+                [*way, "sh", "-c", _MOUNT, folder, "true"],
+                capture_output=True,
+                text=True,
+                timeout=_TIMEOUT,
+                check=False,
+            )
         if tried.returncode == 0:
             return way
         reasons.append(f"`{' '.join(way)}`: {tried.stderr.strip() or f'exit code {tried.returncode}'}")
@@ -71,4 +77,5 @@ def _unshare() -> tuple[str, ...]:
         "the controller reads its service account's files below /var/run/secrets, and this machine allows no private "
         f"mount namespace in which to put them ({'; '.join(reasons)}); run as root with CAP_SYS_ADMIN, or allow user "
         "namespaces (sysctl kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0, "
-        "where there are such)")
+        "where there are such)"
+    )

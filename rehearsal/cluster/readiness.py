@@ -13,8 +13,12 @@ from rehearsal.cluster.feed import Feed
 from rehearsal.cluster.objects import Object, Objects, has_condition
 
 #: Kinds that `shortfall` can judge, with their API version.
-KINDS = {"Deployment": "apps/v1", "DaemonSet": "apps/v1", "StatefulSet": "apps/v1",
-         "CustomResourceDefinition": "apiextensions.k8s.io/v1"}
+KINDS = {
+    "Deployment": "apps/v1",
+    "DaemonSet": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "CustomResourceDefinition": "apiextensions.k8s.io/v1",
+}
 
 _SECONDS_BETWEEN_LOOKS = 0.3
 _MOST_PODS = 5
@@ -78,8 +82,14 @@ def explain(objects: Objects, workload: Mapping[str, Any], lacks: str) -> str:
     return "; ".join([text, *reasons[:_MOST_PODS], *more])
 
 
-def wait_available(objects: Objects, workloads: Sequence[tuple[str, str, str]], timeout: float, *, all_replicas: bool,
-                   problem: Callable[[], str] = str) -> str:
+def wait_available(
+    objects: Objects,
+    workloads: Sequence[tuple[str, str, str]],
+    timeout: float,
+    *,
+    all_replicas: bool,
+    problem: Callable[[], str] = str,
+) -> str:
     """Wait until workloads are available.
 
     Args:
@@ -116,12 +126,15 @@ def wait_available(objects: Objects, workloads: Sequence[tuple[str, str, str]], 
                 lacking.pop(event.source, None)
     finally:
         feed.close()
-    return "; ".join(explain(objects, seen[source], lacks) if source in seen else f"{source}: {lacks}"
-                     for source, lacks in lacking.items())
+    return "; ".join(
+        explain(objects, seen[source], lacks) if source in seen else f"{source}: {lacks}"
+        for source, lacks in lacking.items()
+    )
 
 
-def wait_gone(objects: Objects, path: str, timeout: float, *, labels: str = "", names: Iterable[str] | None = None
-              ) -> list[str]:
+def wait_gone(
+    objects: Objects, path: str, timeout: float, *, labels: str = "", names: Iterable[str] | None = None
+) -> list[str]:
     """Wait until the objects of a collection are gone; the names of those that are not.
 
     Args:
@@ -132,8 +145,11 @@ def wait_gone(objects: Objects, path: str, timeout: float, *, labels: str = "", 
         names: Only objects with these names.
     """
     only = None if names is None else set(names)
-    left = {item["metadata"]["name"] for item in objects.list(path, labels=labels)
-            if only is None or item["metadata"]["name"] in only}
+    left = {
+        item["metadata"]["name"]
+        for item in objects.list(path, labels=labels)
+        if only is None or item["metadata"]["name"] in only
+    }
     if not left:
         return []
     feed = Feed(objects)

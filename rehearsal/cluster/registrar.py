@@ -53,8 +53,9 @@ class Registrar:
         """End."""
         self._feed.close()
 
-    def join(self, machines: Iterable[Machine], taints: Iterable[Taint], labels: Mapping[str, str], timeout: float
-             ) -> list[str]:
+    def join(
+        self, machines: Iterable[Machine], taints: Iterable[Taint], labels: Mapping[str, str], timeout: float
+    ) -> list[str]:
         """Register the nodes of a managed group and wait until they are Ready.
 
         Args:
@@ -79,8 +80,9 @@ class Registrar:
             feed.watch("nodes", _NODES)
             while waiting and (event := feed.next()) is not None and event.source != "timeout":
                 if event.source == "boot":
-                    waiting -= {machine.node_name for machine in machines
-                                if not self._register(machine, taints, labels)}
+                    waiting -= {
+                        machine.node_name for machine in machines if not self._register(machine, taints, labels)
+                    }
                 elif event.type != "DELETED" and is_ready(event.object):
                     waiting.discard(event.object["metadata"]["name"])
                     missing.discard(event.object["metadata"]["name"])
@@ -157,8 +159,13 @@ class Registrar:
         if machine.refusal:
             if self._refusals.get(provider_id) != machine.refusal:
                 self._refusals[provider_id] = machine.refusal
-                warn(self._objects, claim, "kubelet", "NodeRegistrationFailed",
-                     f"{machine.node_name} ({provider_id}) cannot join the cluster: {machine.refusal}")
+                warn(
+                    self._objects,
+                    claim,
+                    "kubelet",
+                    "NodeRegistrationFailed",
+                    f"{machine.node_name} ({provider_id}) cannot join the cluster: {machine.refusal}",
+                )
             self._feed.after(_SECONDS_BETWEEN_TRIES, "boot", {"name": name, "provider_id": provider_id})
             return
         self._create(claim_node(machine, claim))

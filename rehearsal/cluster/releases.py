@@ -41,16 +41,27 @@ class Releases:
         problem: Why the Karpenter controller does not run; ends a wait early.
     """
 
-    def __init__(self, folder: StackFolder, engines: EngineSet, objects: Objects, kubeconfig: Path,
-                 problem: Callable[[], str]) -> None:
+    def __init__(
+        self, folder: StackFolder, engines: EngineSet, objects: Objects, kubeconfig: Path, problem: Callable[[], str]
+    ) -> None:
         self._home = folder.root / "helm"
         self._helm = engines.program("helm")
         self._objects = objects
         self._kubeconfig = kubeconfig
         self._problem = problem
 
-    def install(self, name: str, namespace: str, chart: Chart, values: Mapping[str, Any], *, skip_await: bool = False,
-                timeout: float = _HELM_TIMEOUT, skip_crds: bool = False, create_namespace: bool = False) -> None:
+    def install(
+        self,
+        name: str,
+        namespace: str,
+        chart: Chart,
+        values: Mapping[str, Any],
+        *,
+        skip_await: bool = False,
+        timeout: float = _HELM_TIMEOUT,
+        skip_crds: bool = False,
+        create_namespace: bool = False,
+    ) -> None:
         """Install a chart, or upgrade its release if there is one.
 
         Args:
@@ -69,8 +80,16 @@ class Releases:
         options = [*(["--skip-crds"] if skip_crds else []), *(["--create-namespace"] if create_namespace else [])]
         self._upgrade(["--install", *options], name, namespace, chart, values, skip_await=skip_await, timeout=timeout)
 
-    def upgrade(self, name: str, namespace: str, chart: Chart, values: Mapping[str, Any], *, skip_await: bool = False,
-                timeout: float = _HELM_TIMEOUT) -> None:
+    def upgrade(
+        self,
+        name: str,
+        namespace: str,
+        chart: Chart,
+        values: Mapping[str, Any],
+        *,
+        skip_await: bool = False,
+        timeout: float = _HELM_TIMEOUT,
+    ) -> None:
         """Upgrade a release; arguments and errors as for `install`. Values that are not given go back to defaults."""
         self._upgrade([], name, namespace, chart, values, skip_await=skip_await, timeout=timeout)
 
@@ -95,14 +114,17 @@ class Releases:
             path = self._objects.path(KINDS["CustomResourceDefinition"], "CustomResourceDefinition")
             left += wait_gone(self._objects, path, timeout, names=definitions)
         if left:
-            raise ReleaseError(f"release {namespace}/{name} is uninstalled, but after {timeout:g} s there are still: "
-                               f"{', '.join(left)}; look for objects whose finalizers nobody lifts any more")
+            raise ReleaseError(
+                f"release {namespace}/{name} is uninstalled, but after {timeout:g} s there are still: "
+                f"{', '.join(left)}; look for objects whose finalizers nobody lifts any more"
+            )
 
     def status(self, name: str, namespace: str) -> dict[str, Any] | None:
         """What Helm knows of a release, in the shape of pulumi-kubernetes' ReleaseStatus; None when there is none."""
         try:
-            found = json.loads(self._run("list", "--namespace", namespace, "--all", "--filter", f"^{name}$",
-                                         "--output", "json"))
+            found = json.loads(
+                self._run("list", "--namespace", namespace, "--all", "--filter", f"^{name}$", "--output", "json")
+            )
         except ReleaseError as error:
             if "not found" in str(error):
                 return None
@@ -111,22 +133,57 @@ class Releases:
             return None
         release = found[0]
         chart, _, version = str(release["chart"]).rpartition("-")
-        return {"appVersion": release["app_version"], "chart": chart, "name": release["name"],
-                "namespace": release["namespace"], "revision": int(release["revision"]), "status": release["status"],
-                "version": version}
+        return {
+            "appVersion": release["app_version"],
+            "chart": chart,
+            "name": release["name"],
+            "namespace": release["namespace"],
+            "revision": int(release["revision"]),
+            "status": release["status"],
+            "version": version,
+        }
 
-    def _upgrade(self, options: list[str], name: str, namespace: str, chart: Chart, values: Mapping[str, Any], *,
-                 skip_await: bool, timeout: float) -> None:
+    def _upgrade(
+        self,
+        options: list[str],
+        name: str,
+        namespace: str,
+        chart: Chart,
+        values: Mapping[str, Any],
+        *,
+        skip_await: bool,
+        timeout: float,
+    ) -> None:
         if chart.name == "karpenter" and values.get("nameOverride"):
-            raise ReleaseError(f"nameOverride={values['nameOverride']!r} would hide the controller's pods from the "
-                               "rehearsal, which finds them by the chart's own name; use fullnameOverride")
-        answer = json.loads(self._run(
-            "upgrade", name, str(chart.folder), "--namespace", namespace, "--reset-values", "--values", "-",
-            "--output", "json", "--timeout", f"{timeout:g}s", *options, text=yaml.safe_dump(dict(values))))
+            raise ReleaseError(
+                f"nameOverride={values['nameOverride']!r} would hide the controller's pods from the "
+                "rehearsal, which finds them by the chart's own name; use fullnameOverride"
+            )
+        answer = json.loads(
+            self._run(
+                "upgrade",
+                name,
+                str(chart.folder),
+                "--namespace",
+                namespace,
+                "--reset-values",
+                "--values",
+                "-",
+                "--output",
+                "json",
+                "--timeout",
+                f"{timeout:g}s",
+                *options,
+                text=yaml.safe_dump(dict(values)),
+            )
+        )
         if skip_await:
             return
-        workloads = [(manifest["kind"], manifest["metadata"].get("namespace", namespace), manifest["metadata"]["name"])
-                     for manifest in _parse(answer["manifest"]) if manifest["kind"] in KINDS]
+        workloads = [
+            (manifest["kind"], manifest["metadata"].get("namespace", namespace), manifest["metadata"]["name"])
+            for manifest in _parse(answer["manifest"])
+            if manifest["kind"] in KINDS
+        ]
         reason = wait_available(self._objects, workloads, timeout, all_replicas=False, problem=self._problem)
         if reason:
             raise ReleaseError(f"release {namespace}/{name} ({chart.name} {chart.version}) is not available: {reason}")
@@ -134,13 +191,25 @@ class Releases:
     def _run(self, *arguments: str, text: str = "") -> str:
         """Run Helm. Values come by its standard input: they may be secret."""
         variables = {
-            **{key: os.environ[key] for key in ("PATH", "TMPDIR") if key in os.environ}, "HOME": str(self._home),
-            "KUBECONFIG": str(self._kubeconfig), "HELM_CACHE_HOME": str(self._home / "cache"),
-            "HELM_CONFIG_HOME": str(self._home / "config"), "HELM_DATA_HOME": str(self._home / "data"),
-            "HELM_QPS": "200", "HELM_BURST_LIMIT": "300"}
+            **{key: os.environ[key] for key in ("PATH", "TMPDIR") if key in os.environ},
+            "HOME": str(self._home),
+            "KUBECONFIG": str(self._kubeconfig),
+            "HELM_CACHE_HOME": str(self._home / "cache"),
+            "HELM_CONFIG_HOME": str(self._home / "config"),
+            "HELM_DATA_HOME": str(self._home / "data"),
+            "HELM_QPS": "200",
+            "HELM_BURST_LIMIT": "300",
+        }
         try:
-            result = subprocess.run([self._helm, *arguments], input=text, capture_output=True, text=True, env=variables,
-                                    timeout=_HELM_TIMEOUT + 60, check=False)
+            result = subprocess.run(
+                [self._helm, *arguments],
+                input=text,
+                capture_output=True,
+                text=True,
+                env=variables,
+                timeout=_HELM_TIMEOUT + 60,
+                check=False,
+            )
         except subprocess.TimeoutExpired as error:
             raise ReleaseError(f"`helm {arguments[0]}` did not end within {error.timeout:g} s") from error
         if result.returncode:

@@ -27,8 +27,13 @@ _TIMEOUT = 60.0
 _ORDER = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 # On a machine that hosts everything memory is scarce, but starting must be quick: Go may let the heap grow freely at
 # first and collects hard only near these (soft) limits.
-_MEMORY = {"etcd": "120MiB", "kube-apiserver": "220MiB", "kube-controller-manager": "80MiB", "kube-scheduler": "90MiB",
-           "kwok": "90MiB"}
+_MEMORY = {
+    "etcd": "120MiB",
+    "kube-apiserver": "220MiB",
+    "kube-controller-manager": "80MiB",
+    "kube-scheduler": "90MiB",
+    "kwok": "90MiB",
+}
 # Without cloud controllers: what they would do is the cloud's stand-in's business. Cilium gives pods addresses.
 _CONTROLLERS = "*,-node-ipam-controller,-node-route-controller,-cloud-node-lifecycle-controller,-service-lb-controller"
 
@@ -52,8 +57,9 @@ class Servers:
         return Objects(self.endpoint, self.certificates.authority, self.certificates.administrator_token)
 
 
-def start(folder: StackFolder, engines: Engines, engine_set: EngineSet, *, name: str, service_cidr: str,
-          issuer: str) -> Servers:
+def start(
+    folder: StackFolder, engines: Engines, engine_set: EngineSet, *, name: str, service_cidr: str, issuer: str
+) -> Servers:
     """Start a control plane from nothing and wait until its API server is ready.
 
     Args:
@@ -76,15 +82,19 @@ def start(folder: StackFolder, engines: Engines, engine_set: EngineSet, *, name:
     service_ip = str(next(ipaddress.ip_network(service_cidr).hosts()))
     certificates = Certificates.create(folder.control_plane, service_ip)
     endpoint = f"https://127.0.0.1:{api_port}"
-    kubeconfig = write_kubeconfig(folder.kubeconfig, name, endpoint, certificates.authority.read_bytes(),
-                                  token=certificates.administrator_token)
+    kubeconfig = write_kubeconfig(
+        folder.kubeconfig, name, endpoint, certificates.authority.read_bytes(), token=certificates.administrator_token
+    )
     servers = Servers(endpoint, certificates, kubeconfig)
     wait_until(lambda: _listens(etcd_port), "etcd", _TIMEOUT, engines=[etcd], interval=0.01)
     api_server = starter.api_server(api_port, etcd_port, certificates, service_cidr, issuer)
     wait_until(lambda: _listens(api_port), "kube-apiserver", _TIMEOUT, engines=[etcd, api_server], interval=0.01)
     # They wait for the API server by themselves, and load while it gets ready.
-    rest = [starter.controller_manager(certificates, kubeconfig), starter.scheduler(kubeconfig),
-            starter.kwok(kubeconfig)]
+    rest = [
+        starter.controller_manager(certificates, kubeconfig),
+        starter.scheduler(kubeconfig),
+        starter.kwok(kubeconfig),
+    ]
     objects = servers.objects()
     wait_until(objects.healthy, "kube-apiserver", _TIMEOUT, engines=[etcd, api_server, *rest], interval=0.02)
     return servers
@@ -121,48 +131,88 @@ class _Starter:
     def etcd(self, port: int, peer_port: int) -> Engine:
         client, peer = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer_port}"
         return self._start(
-            "etcd", f"--data-dir={self._folder.control_plane / 'etcd'}", "--unsafe-no-fsync", "--log-level=warn",
-            f"--listen-client-urls={client}", f"--advertise-client-urls={client}", f"--listen-peer-urls={peer}",
-            f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=default={peer}")
+            "etcd",
+            f"--data-dir={self._folder.control_plane / 'etcd'}",
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+        )
 
-    def api_server(self, port: int, etcd_port: int, certificates: Certificates, service_cidr: str, issuer: str
-                   ) -> Engine:
+    def api_server(
+        self, port: int, etcd_port: int, certificates: Certificates, service_cidr: str, issuer: str
+    ) -> Engine:
         key_set = [f"--service-account-jwks-uri={issuer}/keys"] if issuer.startswith("https://") else []
         return self._start(
-            "kube-apiserver", f"--etcd-servers=http://127.0.0.1:{etcd_port}", "--bind-address=127.0.0.1",
+            "kube-apiserver",
+            f"--etcd-servers=http://127.0.0.1:{etcd_port}",
+            "--bind-address=127.0.0.1",
             f"--secure-port={port}",
             # Loopback is no address for the endpoints of the service `kubernetes`, so that service has none here.
-            "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
-            f"--tls-cert-file={certificates.serving}", f"--tls-private-key-file={certificates.serving_key}",
-            f"--token-auth-file={certificates.tokens}", "--authorization-mode=RBAC", "--allow-privileged=true",
-            f"--service-cluster-ip-range={service_cidr}", f"--service-account-issuer={issuer}", *key_set,
+            "--advertise-address=127.0.0.1",
+            "--endpoint-reconciler-type=none",
+            f"--tls-cert-file={certificates.serving}",
+            f"--tls-private-key-file={certificates.serving_key}",
+            f"--token-auth-file={certificates.tokens}",
+            "--authorization-mode=RBAC",
+            "--allow-privileged=true",
+            f"--service-cluster-ip-range={service_cidr}",
+            f"--service-account-issuer={issuer}",
+            *key_set,
             # As EKS has it: tokens for other audiences (a cloud's) are made and reviewed, but open no door here.
             "--api-audiences=https://kubernetes.default.svc",
             f"--service-account-key-file={certificates.service_account_key}",
-            f"--service-account-signing-key-file={certificates.service_account_key}", "--profiling=false")
+            f"--service-account-signing-key-file={certificates.service_account_key}",
+            "--profiling=false",
+        )
 
     def controller_manager(self, certificates: Certificates, kubeconfig: Path) -> Engine:
         return self._start(
-            "kube-controller-manager", f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--secure-port=0",
+            "kube-controller-manager",
+            f"--kubeconfig={kubeconfig}",
+            "--leader-elect=false",
+            "--secure-port=0",
             f"--service-account-private-key-file={certificates.service_account_key}",
-            f"--root-ca-file={certificates.authority}", f"--controllers={_CONTROLLERS}", "--profiling=false",
+            f"--root-ca-file={certificates.authority}",
+            f"--controllers={_CONTROLLERS}",
+            "--profiling=false",
             # So that taints follow a node's conditions soon; 5 s by default.
-            "--node-monitor-period=1s", "--kube-api-qps=200", "--kube-api-burst=300")
+            "--node-monitor-period=1s",
+            "--kube-api-qps=200",
+            "--kube-api-burst=300",
+        )
 
     def scheduler(self, kubeconfig: Path) -> Engine:
-        return self._start("kube-scheduler", f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--secure-port=0",
-                           "--profiling=false", "--kube-api-qps=200", "--kube-api-burst=300")
+        return self._start(
+            "kube-scheduler",
+            f"--kubeconfig={kubeconfig}",
+            "--leader-elect=false",
+            "--secure-port=0",
+            "--profiling=false",
+            "--kube-api-qps=200",
+            "--kube-api-burst=300",
+        )
 
     def kwok(self, kubeconfig: Path) -> Engine:
         stages = [f"--config={stage}" for stage in sorted(_STAGES.glob("*.yaml"))]
         return self._start(
-            "kwok", f"--kubeconfig={kubeconfig}", "--manage-all-nodes=false",
-            "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake", "--node-ip=127.0.0.1", "--node-port=0",
-            "--v=WARN", "--node-lease-duration-seconds=40", "--cidr=10.244.0.0/16", *stages)
+            "kwok",
+            f"--kubeconfig={kubeconfig}",
+            "--manage-all-nodes=false",
+            "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+            "--node-ip=127.0.0.1",
+            "--node-port=0",
+            "--v=WARN",
+            "--node-lease-duration-seconds=40",
+            "--cidr=10.244.0.0/16",
+            *stages,
+        )
 
     def _start(self, name: str, *arguments: str) -> Engine:
         keep = {key: os.environ[key] for key in ("PATH", "TMPDIR") if key in os.environ}
         # A home of their own: kwok and others would read and write files in the user's.
-        environment = {**keep, "HOME": str(self._folder.control_plane), "GOGC": "200",
-                       "GOMEMLIMIT": _MEMORY[name]}
+        environment = {**keep, "HOME": str(self._folder.control_plane), "GOGC": "200", "GOMEMLIMIT": _MEMORY[name]}
         return self._engines.start(name, [self._engine_set.program(name), *arguments], environment=environment)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from rehearsal.cluster.objects import Objects
 
 
-def create_token(objects: Objects, namespace: str, service_account: str, audience: str = "", seconds: int = 86400
-                 ) -> str:
+def create_token(
+    objects: Objects, namespace: str, service_account: str, audience: str = "", seconds: int = 86400
+) -> str:
     """TokenRequest.
 
     Args:
@@ -19,8 +20,11 @@ def create_token(objects: Objects, namespace: str, service_account: str, audienc
     Raises:
         ApiError: There is no such service account (404), or the API server refused.
     """
-    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
-            "spec": {"audiences": [audience] if audience else [], "expirationSeconds": seconds}}
+    body = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"audiences": [audience] if audience else [], "expirationSeconds": seconds},
+    }
     answer = objects.create(f"/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}/token", body)
     return str(answer["status"]["token"])
 
@@ -32,8 +36,11 @@ def review_token(objects: Objects, token: str, audience: str) -> str | None:
         `system:serviceaccount:<namespace>:<name>`, or None when signature, issuer, audience or lifetime is wrong
         or the service account is gone.
     """
-    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
-            "spec": {"token": token, "audiences": [audience]}}
+    body = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenReview",
+        "spec": {"token": token, "audiences": [audience]},
+    }
     status = objects.create("/apis/authentication.k8s.io/v1/tokenreviews", body)["status"]
     if not status.get("authenticated") or audience not in status.get("audiences", []):
         return None

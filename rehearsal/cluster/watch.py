@@ -88,8 +88,9 @@ class Watch:
     def _follow(self, version: str) -> Iterator[tuple[str, Object]]:
         """Follow from a resource version until the history that is needed is gone or the watch is closed."""
         while not self._closed.is_set():
-            response = self._client.stream(self._path, {
-                **self._query, "watch": "true", "resourceVersion": version, "allowWatchBookmarks": "true"})
+            response = self._client.stream(
+                self._path, {**self._query, "watch": "true", "resourceVersion": version, "allowWatchBookmarks": "true"}
+            )
             with self._lock:
                 self._response = response
                 if self._closed.is_set():

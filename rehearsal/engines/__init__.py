@@ -91,8 +91,14 @@ def pulumi_on_path() -> Path | None:
     if not found or not shutil.which("pulumi-language-python", path=str(Path(found).resolve().parent)):
         return None
     try:
-        text = subprocess.run([found, "version"], capture_output=True, text=True, timeout=20, check=True,
-                              env={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "1"}).stdout
+        text = subprocess.run(
+            [found, "version"],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
+            env={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "1"},
+        ).stdout
     except (OSError, subprocess.SubprocessError):
         return None
     match = re.match(r"v?(\d+)\.(\d+)\.(\d+)", text.strip())

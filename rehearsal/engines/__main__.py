@@ -13,7 +13,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m rehearsal.engines",
         description="Build the engines of the rehearsal (Kubernetes, etcd, Helm, kwok, Karpenter, Pulumi) from pinned "
-                    "Go modules into the cache folder. Nothing happens when they are built already.")
+        "Go modules into the cache folder. Nothing happens when they are built already.",
+    )
     parser.add_argument("--lint", action="store_true", help="run gofmt and go vet on our own Go programs instead")
     options = parser.parse_args()
     try:

@@ -61,24 +61,40 @@ def builds(kubernetes_version: str, *, pulumi: bool) -> list[Build]:
         kubernetes_version: For example `v1.36.3`.
         pulumi: Whether Pulumi is built too.
     """
-    found = [Build("kubernetes", {
-        "etcd": "go.etcd.io/etcd/server/v3",
-        "helm": "helm.sh/helm/v3/cmd/helm",
-        "karpenter-aws": "github.com/aws/karpenter-provider-aws/cmd/controller",
-        "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
-        "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
-        "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
-        "kubectl": "k8s.io/kubernetes/cmd/kubectl",
-        "kwok": "sigs.k8s.io/kwok/cmd/kwok",
-        "prices-aws": "karpstack/engines/kubernetes/prices/aws",
-        "prices-azure": "karpstack/engines/kubernetes/prices/azure",
-    }, _kubernetes_settings(kubernetes_version)), Build("kubernetes", {
-        # By itself: its program has the same file name as the one for AWS.
-        "karpenter-azure": "github.com/Azure/karpenter-provider-azure/cmd/controller",
-    }, _kubernetes_settings(kubernetes_version))]
+    found = [
+        Build(
+            "kubernetes",
+            {
+                "etcd": "go.etcd.io/etcd/server/v3",
+                "helm": "helm.sh/helm/v3/cmd/helm",
+                "karpenter-aws": "github.com/aws/karpenter-provider-aws/cmd/controller",
+                "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+                "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+                "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+                "kubectl": "k8s.io/kubernetes/cmd/kubectl",
+                "kwok": "sigs.k8s.io/kwok/cmd/kwok",
+                "prices-aws": "karpstack/engines/kubernetes/prices/aws",
+                "prices-azure": "karpstack/engines/kubernetes/prices/azure",
+            },
+            _kubernetes_settings(kubernetes_version),
+        ),
+        Build(
+            "kubernetes",
+            {
+                # By itself: its program has the same file name as the one for AWS.
+                "karpenter-azure": "github.com/Azure/karpenter-provider-azure/cmd/controller",
+            },
+            _kubernetes_settings(kubernetes_version),
+        ),
+    ]
     if pulumi:
-        found.append(Build("pulumi", {"pulumi": "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"},
-                           {"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version": f"v{PULUMI_VERSION}"}))
+        found.append(
+            Build(
+                "pulumi",
+                {"pulumi": "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"},
+                {"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version": f"v{PULUMI_VERSION}"},
+            )
+        )
     return found
 
 
@@ -148,9 +164,10 @@ def _copy_charts(folder: Path, go: _Go) -> None:
         _copy_chart(karpenter / "charts" / chart, folder / f"{chart}-aws", version)
         # For Azure the mark of the controller's chart stays, and both get it, because they are published together:
         # it trails the module by several releases, so the module's own number would be a guess.
-        _copy_chart(azure / "charts" / chart, folder / f"{chart}-azure",
-                    _chart_version(azure / "charts" / "karpenter"))
-    _copy_chart(go.download("charts", "github.com/cilium/cilium") / "install" / "kubernetes" / "cilium", folder / "cilium")
+        _copy_chart(azure / "charts" / chart, folder / f"{chart}-azure", _chart_version(azure / "charts" / "karpenter"))
+    _copy_chart(
+        go.download("charts", "github.com/cilium/cilium") / "install" / "kubernetes" / "cilium", folder / "cilium"
+    )
 
 
 def _chart_version(chart: Path) -> str:
@@ -175,7 +192,9 @@ def _install_language_host(folder: Path) -> None:
     # Pulumi looks for the language host beside its own binary first. The rehearsal's environment says which
     # checkout and interpreter serve, because all checkouts share the cache.
     host = folder / "pulumi-language-python"
-    host.write_text('#!/bin/sh\nexec "${KARPSTACK_PYTHON:?set by python -m rehearsal env}" -m rehearsal.language_host "$@"\n')
+    host.write_text(
+        '#!/bin/sh\nexec "${KARPSTACK_PYTHON:?set by python -m rehearsal env}" -m rehearsal.language_host "$@"\n'
+    )
     host.chmod(0o755)
 
 
@@ -194,19 +213,29 @@ class _Go:
         version = subprocess.run([program, "env", "GOVERSION"], capture_output=True, text=True, cwd="/").stdout.strip()
         match = re.match(r"go(\d+)\.(\d+)", version)
         if not match or tuple(int(part) for part in match.groups()) < _GO_WANTED:
-            raise BuildError(f"Go 1.26 or newer is needed to build the engines; {program} is {version or 'not working'}. {_GO_HINT}")
+            raise BuildError(
+                f"Go 1.26 or newer is needed to build the engines; {program} is {version or 'not working'}. {_GO_HINT}"
+            )
         return cls(program, version)
 
     @property
     def environment(self) -> dict[str, str]:
         go = cache_folder() / "go"
         # -modcacherw: what we cached, the user can delete like any other folder.
-        return {**os.environ, "GOMODCACHE": str(go / "modules"), "GOCACHE": str(go / "builds"), "GOPATH": str(go),
-                "GOFLAGS": "-modcacherw -buildvcs=false -trimpath", "GOWORK": "off", "CGO_ENABLED": "0"}
+        return {
+            **os.environ,
+            "GOMODCACHE": str(go / "modules"),
+            "GOCACHE": str(go / "builds"),
+            "GOPATH": str(go),
+            "GOFLAGS": "-modcacherw -buildvcs=false -trimpath",
+            "GOWORK": "off",
+            "CGO_ENABLED": "0",
+        }
 
     def run(self, module: str, *arguments: str) -> str:
-        result = subprocess.run([self.program, *arguments], cwd=HERE / module, env=self.environment,
-                                capture_output=True, text=True)
+        result = subprocess.run(
+            [self.program, *arguments], cwd=HERE / module, env=self.environment, capture_output=True, text=True
+        )
         if result.returncode:
             raise BuildError(f"`go {' '.join(arguments)}` failed in {HERE / module}:\n{result.stderr.strip()}")
         return result.stdout
@@ -233,8 +262,13 @@ class _Go:
         packages = list(build.programs.values())
         print(f"  {', '.join(build.programs)}: downloading modules", flush=True)
         total = len(self.run(build.module, "list", "-deps", *packages).splitlines())
-        process = subprocess.Popen([self.program, "build", "-v", "-ldflags", link, "-o", f"{out}/", *packages],
-                                   cwd=HERE / build.module, env=self.environment, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [self.program, "build", "-v", "-ldflags", link, "-o", f"{out}/", *packages],
+            cwd=HERE / build.module,
+            env=self.environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         try:
             lines = _show_progress(process, build, total)
             code = process.wait()
@@ -270,7 +304,10 @@ def _show_progress(process: subprocess.Popen[str], build: Build, total: int) -> 
         elif now - shown > _SECONDS_BETWEEN_LINES:
             shown = now
             print(text, flush=True)
-    print(("\r" if terminal else "") + f"  {build.module}: done in {time.monotonic() - started:.0f} s" + " " * 30, flush=True)
+    print(
+        ("\r" if terminal else "") + f"  {build.module}: done in {time.monotonic() - started:.0f} s" + " " * 30,
+        flush=True,
+    )
     return lines
 
 

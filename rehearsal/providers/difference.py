@@ -65,8 +65,9 @@ def _touches(path: tuple[str | int, ...], name: tuple[str, ...]) -> bool:
     return path[:length] == name[:length]
 
 
-def _changes(path: tuple[str | int, ...], old: Any, new: Any
-             ) -> Iterator[tuple[tuple[str | int, ...], Literal["add", "delete", "update"]]]:
+def _changes(
+    path: tuple[str | int, ...], old: Any, new: Any
+) -> Iterator[tuple[tuple[str | int, ...], Literal["add", "delete", "update"]]]:
     if new is _MISSING:
         yield path, "delete"
     elif old is _MISSING:
@@ -76,7 +77,10 @@ def _changes(path: tuple[str | int, ...], old: Any, new: Any
             yield from _changes((*path, name), old.get(name, _MISSING), new.get(name, _MISSING))
     elif isinstance(old, list) and isinstance(new, list):
         for index in range(max(len(old), len(new))):
-            yield from _changes((*path, index), old[index] if index < len(old) else _MISSING,
-                                new[index] if index < len(new) else _MISSING)
+            yield from _changes(
+                (*path, index),
+                old[index] if index < len(old) else _MISSING,
+                new[index] if index < len(new) else _MISSING,
+            )
     elif old != new or isinstance(old, bool) != isinstance(new, bool):  # 1 == True in Python
         yield path, "update"

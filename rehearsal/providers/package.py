@@ -38,8 +38,9 @@ class Provider:
         found = found or self.fallback(token)
         if found is None:
             known = ", ".join(sorted(resource.token for resource in self.resources)) or "none"
-            raise RefusedError(f"the rehearsal has no stand-in for {token}, so this resource cannot be rehearsed; "
-                               f"it knows {known}")
+            raise RefusedError(
+                f"the rehearsal has no stand-in for {token}, so this resource cannot be rehearsed; it knows {known}"
+            )
         return found
 
 

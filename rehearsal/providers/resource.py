@@ -164,8 +164,7 @@ class Resource(ABC):
         """
         if not old:
             return {name: value for name, value in outputs.items() if value is not None and name in self.accepts}
-        return {name: _shaped_like(value, outputs[name]) if name in outputs else value
-                for name, value in old.items()}
+        return {name: _shaped_like(value, outputs[name]) if name in outputs else value for name, value in old.items()}
 
     def update(self, id: str, old: Properties, new: Properties, *, timeout: float) -> Properties:
         """Change it in place and return all outputs.

@@ -46,6 +46,7 @@ _STOP_GRACE: Final = 2.0
 #: What the engine itself adds to a provider's configuration.
 _ENGINE_SETTINGS: Final = frozenset({"version"})
 
+
 class ProviderServer:
     """Serves one package on a loopback port."""
 
@@ -53,7 +54,8 @@ class ProviderServer:
         self._servicer = Servicer(package, version, configuration)
         self._server = grpc.server(
             futures.ThreadPoolExecutor(_THREADS, thread_name_prefix=f"provider-{package}"),
-            options=[("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)])
+            options=[("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)],
+        )
         provider_pb2_grpc.add_ResourceProviderServicer_to_server(self._servicer, self._server)
 
     def start(self) -> int:
@@ -85,11 +87,12 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     # -- the plugin
 
-    def Handshake(self, request: provider_pb2.ProviderHandshakeRequest, context: grpc.ServicerContext
-                  ) -> provider_pb2.ProviderHandshakeResponse:
+    def Handshake(
+        self, request: provider_pb2.ProviderHandshakeRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.ProviderHandshakeResponse:
         return provider_pb2.ProviderHandshakeResponse(
-            accept_secrets=True, accept_resources=False, accept_outputs=False,
-            supports_autonaming_configuration=True)
+            accept_secrets=True, accept_resources=False, accept_outputs=False, supports_autonaming_configuration=True
+        )
 
     def Attach(self, request: plugin_pb2.PluginAttach, context: grpc.ServicerContext) -> empty_pb2.Empty:
         return empty_pb2.Empty()
@@ -97,8 +100,9 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
         return plugin_pb2.PluginInfo(version=self._version)
 
-    def GetSchema(self, request: provider_pb2.GetSchemaRequest, context: grpc.ServicerContext
-                  ) -> provider_pb2.GetSchemaResponse:
+    def GetSchema(
+        self, request: provider_pb2.GetSchemaRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.GetSchemaResponse:
         return provider_pb2.GetSchemaResponse(schema="{}")
 
     def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
@@ -115,17 +119,24 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     # -- the configuration
 
-    def CheckConfig(self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
-                    ) -> provider_pb2.CheckResponse:
+    def CheckConfig(
+        self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.CheckResponse:
         # Secrets come without their marks here, so no failure may name its property; see `_failure`.
         known = self._configuration.names
-        return provider_pb2.CheckResponse(inputs=request.news, failures=[
-            provider_pb2.CheckFailure(reason=f"{name}: the rehearsal's {self._package} provider has no stand-in for "
-                                             f"this setting, so it would have no effect; it knows {_listing(known)}")
-            for name in request.news.fields if name not in known | _ENGINE_SETTINGS])
+        return provider_pb2.CheckResponse(
+            inputs=request.news,
+            failures=[
+                provider_pb2.CheckFailure(
+                    reason=f"{name}: the rehearsal's {self._package} provider has no stand-in for "
+                    f"this setting, so it would have no effect; it knows {_listing(known)}"
+                )
+                for name in request.news.fields
+                if name not in known | _ENGINE_SETTINGS
+            ],
+        )
 
-    def DiffConfig(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext
-                   ) -> provider_pb2.DiffResponse:
+    def DiffConfig(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
         with self._answering(context, request.urn):
             old, new = values.decode(request.old_inputs), values.decode(request.news)
             names = self._configuration.names
@@ -133,14 +144,16 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             replaces = self._configuration.replaces(values.reveal(old), values.reveal(new)) if old != new else []
             return _diff(values.reveal(old), values.reveal(new), replaces, deletes_first=False)
 
-    def Configure(self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
-                  ) -> provider_pb2.ConfigureResponse:
+    def Configure(
+        self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.ConfigureResponse:
         with self._answering(context, request.urn):
             cancelled = threading.Event()
             provider = self._configuration.configure(values.reveal(values.decode(request.args)), cancelled)
             self._instances[context.peer()] = _Instance(provider, cancelled)
-            return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True,
-                                                  supports_autonaming_configuration=True)
+            return provider_pb2.ConfigureResponse(
+                acceptSecrets=True, supportsPreview=True, supports_autonaming_configuration=True
+            )
 
     # -- the resources
 
@@ -151,9 +164,17 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             given.pop(AUTOMATIC, None)
             plain = values.reveal(given)
             if unknown := resource.unknown(plain):
-                return _checked(given, [
-                    Failure(name, f"the rehearsal's {resource.token} does not know this property, so it would have "
-                                  f"no effect; it knows {_listing(resource.accepts)}") for name in unknown])
+                return _checked(
+                    given,
+                    [
+                        Failure(
+                            name,
+                            f"the rehearsal's {resource.token} does not know this property, so it would have "
+                            f"no effect; it knows {_listing(resource.accepts)}",
+                        )
+                        for name in unknown
+                    ],
+                )
             old = values.reveal(values.decode(request.olds))
             named = resource.autoname(plain, old, _proposed_name(request, resource))
             automatic = {AUTOMATIC: named.pop(AUTOMATIC)} if AUTOMATIC in named else {}
@@ -167,15 +188,18 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             deletes_first = resource.deletes_first(old, new)
             return _diff(_without_marks(old), _without_marks(new), resource.replace_on, deletes_first=deletes_first)
 
-    def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext
-               ) -> provider_pb2.CreateResponse:
+    def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
         with self._answering(context, request.urn, lambda outputs: _outputs(resource, outputs, request.properties)):
             resource = self._resource(request, context)
             inputs = _inputs(request.properties)
-            created = (Created("", resource.preview(inputs, id="", state={})) if request.preview
-                       else resource.create(inputs, timeout=_timeout(request, resource)))
+            created = (
+                Created("", resource.preview(inputs, id="", state={}))
+                if request.preview
+                else resource.create(inputs, timeout=_timeout(request, resource))
+            )
             return provider_pb2.CreateResponse(
-                id=created.id, properties=_outputs(resource, created.outputs, request.properties))
+                id=created.id, properties=_outputs(resource, created.outputs, request.properties)
+            )
 
     def Read(self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext) -> provider_pb2.ReadResponse:
         with self._answering(context, request.urn):
@@ -186,11 +210,12 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             given = values.decode(request.inputs)
             inputs = values.keep_secrets(resource.inputs_of(outputs, values.reveal(given)), given)
             return provider_pb2.ReadResponse(
-                id=request.id, inputs=values.encode(inputs),
-                properties=_outputs(resource, outputs, request.inputs, request.properties))
+                id=request.id,
+                inputs=values.encode(inputs),
+                properties=_outputs(resource, outputs, request.inputs, request.properties),
+            )
 
-    def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext
-               ) -> provider_pb2.UpdateResponse:
+    def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:
         with self._answering(context, request.urn, lambda outputs: _outputs(resource, outputs, request.news)):
             resource = self._resource(request, context)
             old, new = _inputs(request.olds), _inputs(request.news)
@@ -211,8 +236,9 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         with self._answering(context, request.tok):
             invokes = self._instance(context).provider.invokes
             if request.tok not in invokes:
-                raise RefusedError(f"the rehearsal has no stand-in for the function {request.tok}; "
-                                   f"it knows {_listing(invokes)}")
+                raise RefusedError(
+                    f"the rehearsal has no stand-in for the function {request.tok}; it knows {_listing(invokes)}"
+                )
             arguments = values.decode(request.args)
             result = invokes[request.tok](values.reveal(arguments))
             if values.has_secrets(arguments):
@@ -222,28 +248,38 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     # -- what a stand-in does not do
 
     def Construct(self, request: provider_pb2.ConstructRequest, context: grpc.ServicerContext) -> NoReturn:
-        _abort(context, grpc.StatusCode.UNIMPLEMENTED, f"the rehearsal has no component resources, so {request.type} "
-               "cannot be rehearsed; use the resources that it is made of")
+        _abort(
+            context,
+            grpc.StatusCode.UNIMPLEMENTED,
+            f"the rehearsal has no component resources, so {request.type} "
+            "cannot be rehearsed; use the resources that it is made of",
+        )
 
     def Call(self, request: provider_pb2.CallRequest, context: grpc.ServicerContext) -> NoReturn:
-        _abort(context, grpc.StatusCode.UNIMPLEMENTED,
-               f"the rehearsal has no methods of resources, so {request.tok} cannot be called")
+        _abort(
+            context,
+            grpc.StatusCode.UNIMPLEMENTED,
+            f"the rehearsal has no methods of resources, so {request.tok} cannot be called",
+        )
 
     # -- helpers
 
     def _instance(self, context: grpc.ServicerContext) -> _Instance:
         instance = self._instances.get(context.peer())
         if instance is None:
-            raise RefusedError(f"the {self._package} provider was not configured on this connection: the deployment "
-                               "was cancelled, or the rehearsal was started anew meanwhile; run the command again")
+            raise RefusedError(
+                f"the {self._package} provider was not configured on this connection: the deployment "
+                "was cancelled, or the rehearsal was started anew meanwhile; run the command again"
+            )
         return instance
 
     def _resource(self, request: Any, context: grpc.ServicerContext) -> Resource:
         return self._instance(context).provider.resource(request.type)
 
     @contextmanager
-    def _answering(self, context: grpc.ServicerContext, subject: str,
-                   outputs: Callable[[Properties], Any] | None = None) -> Iterator[None]:
+    def _answering(
+        self, context: grpc.ServicerContext, subject: str, outputs: Callable[[Properties], Any] | None = None
+    ) -> Iterator[None]:
         """Turn what an operation raises into the engine's errors, and a lost engine into a cancellation."""
         instance = self._instances.get(context.peer())
         answered = threading.Event()
@@ -265,8 +301,11 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         except Exception as error:
             _log.exception("%s: %s", self._package, subject)
             answered.set()
-            _abort(context, grpc.StatusCode.UNKNOWN,
-                   f"the rehearsal's {self._package} provider failed: {type(error).__name__}: {error}")
+            _abort(
+                context,
+                grpc.StatusCode.UNKNOWN,
+                f"the rehearsal's {self._package} provider failed: {type(error).__name__}: {error}",
+            )
         answered.set()
 
 
@@ -298,8 +337,9 @@ def _outputs(resource: Resource, outputs: Properties, *patterns: Any) -> Any:
 
 
 def _checked(inputs: Properties, failures: Iterable[Failure]) -> provider_pb2.CheckResponse:
-    return provider_pb2.CheckResponse(inputs=values.encode(inputs), failures=[
-        _failure(failure, inputs.get(failure.property)) for failure in failures])
+    return provider_pb2.CheckResponse(
+        inputs=values.encode(inputs), failures=[_failure(failure, inputs.get(failure.property)) for failure in failures]
+    )
 
 
 def _failure(failure: Failure, value: Any) -> provider_pb2.CheckFailure:
@@ -309,27 +349,34 @@ def _failure(failure: Failure, value: Any) -> provider_pb2.CheckFailure:
     return provider_pb2.CheckFailure(property=failure.property, reason=failure.reason)
 
 
-def _diff(old: Properties, new: Properties, replace_on: Iterable[str], *, deletes_first: bool
-          ) -> provider_pb2.DiffResponse:
+def _diff(
+    old: Properties, new: Properties, replace_on: Iterable[str], *, deletes_first: bool
+) -> provider_pb2.DiffResponse:
     found = changes(old, new, replace_on)
     if not found:
         return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
     replaces = sorted({str(change.path[0]) for change in found if change.replaces})
     kinds = provider_pb2.PropertyDiff.Kind
     return provider_pb2.DiffResponse(
-        changes=provider_pb2.DiffResponse.DIFF_SOME, replaces=replaces, hasDetailedDiff=True,
+        changes=provider_pb2.DiffResponse.DIFF_SOME,
+        replaces=replaces,
+        hasDetailedDiff=True,
         diffs=sorted({str(change.path[0]) for change in found}),
         deleteBeforeReplace=bool(replaces) and deletes_first,
-        detailedDiff={change.text: provider_pb2.PropertyDiff(
-            kind=kinds.Value(change.kind.upper() + ("_REPLACE" if change.replaces else "")), inputDiff=True)
-            for change in found})
+        detailedDiff={
+            change.text: provider_pb2.PropertyDiff(
+                kind=kinds.Value(change.kind.upper() + ("_REPLACE" if change.replaces else "")), inputDiff=True
+            )
+            for change in found
+        },
+    )
 
 
 def _proposed_name(request: provider_pb2.CheckRequest, resource: Resource) -> str | None:
     if request.HasField("autonaming"):
         options = provider_pb2.CheckRequest.AutonamingOptions
         return None if request.autonaming.mode == options.DISABLE else request.autonaming.proposed_name
-    digits = request.randomSeed.hex()[:resource.name_digits]
+    digits = request.randomSeed.hex()[: resource.name_digits]
     return f"{request.name}{resource.name_separator}{digits}" if digits else str(request.name)
 
 

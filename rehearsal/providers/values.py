@@ -17,10 +17,17 @@ from rehearsal.providers.resource import UNKNOWN, Properties, Unknown
 
 #: What the engine writes for an unknown bool, number, string, list, asset, archive and object
 #: (sdk/go/common/resource/plugin/rpc.go); the Python SDK names only the one for strings.
-_UNKNOWNS: Final = frozenset({
-    rpc.UNKNOWN, "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7", "3eeb2bf0-c639-47a8-9e75-3b44932eb421",
-    "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2", "030794c1-ac77-496b-92df-f27374a8bd58",
-    "e48ece36-62e2-4504-bad9-02848725956a", "dd056dcd-154b-4c76-9bd3-c8f88648b5ff"})
+_UNKNOWNS: Final = frozenset(
+    {
+        rpc.UNKNOWN,
+        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
+        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",
+        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",
+        "030794c1-ac77-496b-92df-f27374a8bd58",
+        "e48ece36-62e2-4504-bad9-02848725956a",
+        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
+    }
+)
 _SIGNATURE: Final = rpc._special_sig_key
 _SECRET: Final = rpc._special_secret_sig
 

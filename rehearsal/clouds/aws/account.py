@@ -75,8 +75,10 @@ class Account:
     def prepare(self) -> None:
         """Change and fill moto without opening a port, as tests need it."""
         if Account._running not in (None, self):
-            raise RuntimeError("an AWS account runs in this process already, and moto holds one at a time: stop it "
-                               "before starting another")
+            raise RuntimeError(
+                "an AWS account runs in this process already, and moto holds one at a time: stop it "
+                "before starting another"
+            )
         Account._running = self
         os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
         catalogue.load_region_only(self.region)
@@ -113,9 +115,14 @@ class Account:
     @property
     def administrator_environment(self) -> dict[str, str]:
         """Environment with which AWS tools talk to this account as its administrator."""
-        return {"AWS_ENDPOINT_URL": self.endpoint, "AWS_REGION": self.region, "AWS_DEFAULT_REGION": self.region,
-                "AWS_ACCESS_KEY_ID": roles.ACCESS_KEY_ID, "AWS_SECRET_ACCESS_KEY": roles.SECRET_ACCESS_KEY,
-                "AWS_EC2_METADATA_DISABLED": "true"}
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_REGION": self.region,
+            "AWS_DEFAULT_REGION": self.region,
+            "AWS_ACCESS_KEY_ID": roles.ACCESS_KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": roles.SECRET_ACCESS_KEY,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
 
     def client(self, service: str) -> Any:
         """A boto3 client with the administrator's credentials; one for all threads."""
@@ -126,12 +133,16 @@ class Account:
             if self._session is None:
                 # A session of its own: neither the environment's profile nor its region leads elsewhere.
                 self._session = boto3.session.Session(
-                    aws_access_key_id=roles.ACCESS_KEY_ID, aws_secret_access_key=roles.SECRET_ACCESS_KEY,
-                    region_name=self.region)
+                    aws_access_key_id=roles.ACCESS_KEY_ID,
+                    aws_secret_access_key=roles.SECRET_ACCESS_KEY,
+                    region_name=self.region,
+                )
             if service not in self._clients:
                 self._clients[service] = self._session.client(
-                    service, endpoint_url=self.endpoint,
-                    config=Config(retries={"total_max_attempts": 1}, max_pool_connections=32))
+                    service,
+                    endpoint_url=self.endpoint,
+                    config=Config(retries={"total_max_attempts": 1}, max_pool_connections=32),
+                )
             return self._clients[service]
 
     def cloud(self, cluster_name: str) -> AwsCloud:

@@ -51,7 +51,8 @@ def patch(patches: Patches) -> None:
     def describe_instance_types(response: Any) -> str:
         response.error_on_dryrun()
         types = response.ec2_backend.describe_instance_types(
-            response._get_param("InstanceTypes", []), response._filters_from_querystring())
+            response._get_param("InstanceTypes", []), response._filters_from_querystring()
+        )
         items = []
         for instance_type in types:
             name = instance_type["InstanceType"]
@@ -63,11 +64,18 @@ def patch(patches: Patches) -> None:
     def describe_instance_type_offerings(response: Any) -> str:
         response.error_on_dryrun()
         offerings = response.ec2_backend.describe_instance_type_offerings(
-            response._get_param("LocationType"), response._filters_from_querystring())
-        return _answer("DescribeInstanceTypeOfferings", "instanceTypeOfferingSet", [
-            f"<item><instanceType>{offering['InstanceType']}</instanceType>"
-            f"<locationType>{offering['LocationType']}</locationType>"
-            f"<location>{offering['Location']}</location></item>" for offering in offerings])
+            response._get_param("LocationType"), response._filters_from_querystring()
+        )
+        return _answer(
+            "DescribeInstanceTypeOfferings",
+            "instanceTypeOfferingSet",
+            [
+                f"<item><instanceType>{offering['InstanceType']}</instanceType>"
+                f"<locationType>{offering['LocationType']}</locationType>"
+                f"<location>{offering['Location']}</location></item>"
+                for offering in offerings
+            ],
+        )
 
     patches.set(InstanceResponse, "describe_instance_types", describe_instance_types)
     patches.set(InstanceResponse, "describe_instance_type_offerings", describe_instance_type_offerings)
@@ -76,8 +84,11 @@ def patch(patches: Patches) -> None:
 def xml(name: str, shape: Any, value: Any) -> str:
     """Write a value in EC2's XML, by the shape that botocore has of it; members without a value are left out."""
     if shape.type_name == "structure":
-        content = "".join(xml(member.serialization.get("name", key), member, value[key])
-                          for key, member in shape.members.items() if _given(value, key))
+        content = "".join(
+            xml(member.serialization.get("name", key), member, value[key])
+            for key, member in shape.members.items()
+            if _given(value, key)
+        )
     elif shape.type_name == "list":
         item = shape.member.serialization.get("name", "item")
         content = "".join(xml(item, shape.member, element) for element in value)
@@ -93,5 +104,7 @@ def _given(value: Mapping[str, Any], key: str) -> bool:
 
 
 def _answer(action: str, set_name: str, items: list[str]) -> str:
-    return (f'<{action}Response xmlns="{_NAMESPACE}"><requestId>00000000-0000-0000-0000-000000000000</requestId>'
-            f"<{set_name}>{''.join(items)}</{set_name}></{action}Response>")
+    return (
+        f'<{action}Response xmlns="{_NAMESPACE}"><requestId>00000000-0000-0000-0000-000000000000</requestId>'
+        f"<{set_name}>{''.join(items)}</{set_name}></{action}Response>"
+    )

@@ -19,18 +19,26 @@ POD_IDENTITY_AGENT = "eks-pod-identity-agent"
 ROLE_ANNOTATION = "eks.amazonaws.com/role-arn"
 
 _ARCHITECTURES = {"x86_64": "amd64", "arm64": "arm64"}
-_NO_IDENTITY = ("the service account {namespace}/{name} has no AWS identity in the cluster {cluster}, so the "
-                "controller would crash for lack of credentials; create an EKS pod identity association for it before "
-                f"the release, or annotate it with {ROLE_ANNOTATION}")
-_NO_AGENT = ("the service account {namespace}/{name} has a pod identity association, but the add-on "
-             f"{POD_IDENTITY_AGENT} of the cluster {{cluster}} {{state}}, so nothing answers the controller's request "
-             "for credentials; create the add-on and wait for it before the release")
+_NO_IDENTITY = (
+    "the service account {namespace}/{name} has no AWS identity in the cluster {cluster}, so the "
+    "controller would crash for lack of credentials; create an EKS pod identity association for it before "
+    f"the release, or annotate it with {ROLE_ANNOTATION}"
+)
+_NO_AGENT = (
+    "the service account {namespace}/{name} has a pod identity association, but the add-on "
+    f"{POD_IDENTITY_AGENT} of the cluster {{cluster}} {{state}}, so nothing answers the controller's request "
+    "for credentials; create the add-on and wait for it before the release"
+)
 _NO_PROFILE = "the instance {id} has no instance profile, so its kubelet cannot authenticate; give it one with a role"
 _ROLE_GONE = "the instance profile {name} of the instance {id} has no role, so its kubelet cannot authenticate; add one"
-_NO_DESCRIBE = ("the role {role} of the node does not allow ec2:DescribeInstances, which the node needs to find its "
-                "name; attach AmazonEKSWorkerNodePolicy")
-_NO_ROUTE = ("the subnet {subnet} of the node has no route to the internet ({table}), so the node reaches neither the "
-             "cluster's endpoint nor the image registry; add a route 0.0.0.0/0 through a NAT gateway")
+_NO_DESCRIBE = (
+    "the role {role} of the node does not allow ec2:DescribeInstances, which the node needs to find its "
+    "name; attach AmazonEKSWorkerNodePolicy"
+)
+_NO_ROUTE = (
+    "the subnet {subnet} of the node has no route to the internet ({table}), so the node reaches neither the "
+    "cluster's endpoint nor the image registry; add a route 0.0.0.0/0 through a NAT gateway"
+)
 
 
 class AwsCloud:
@@ -57,8 +65,10 @@ class AwsCloud:
             RuntimeError: `bind` was not called.
         """
         if self._cluster is None:
-            raise RuntimeError(f"the cluster {self.cluster_name} is not bound to its cloud: call bind(cluster) once "
-                               "its control plane has started")
+            raise RuntimeError(
+                f"the cluster {self.cluster_name} is not bound to its cloud: call bind(cluster) once "
+                "its control plane has started"
+            )
         return self._cluster
 
     @property
@@ -78,16 +88,31 @@ class AwsCloud:
         architecture = _ARCHITECTURES[instance.architecture]
         name = str(instance.private_dns_name)
         return Machine(
-            provider_id=provider_id, node_name=name, kubelet_version=self._kubelet_version(instance),
-            labels={"kubernetes.io/hostname": name, "kubernetes.io/arch": architecture, "kubernetes.io/os": "linux",
-                    "node.kubernetes.io/instance-type": instance.instance_type,
-                    "topology.kubernetes.io/zone": zone, "topology.kubernetes.io/region": self._account.region,
-                    "topology.k8s.aws/zone-id": self._account.zone_id(instance)},
-            refusal=self._refusal(instance), internal_ip=str(instance.private_ip_address),
-            **_resources(self._account.instance_type(instance)))
+            provider_id=provider_id,
+            node_name=name,
+            kubelet_version=self._kubelet_version(instance),
+            labels={
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/arch": architecture,
+                "kubernetes.io/os": "linux",
+                "node.kubernetes.io/instance-type": instance.instance_type,
+                "topology.kubernetes.io/zone": zone,
+                "topology.kubernetes.io/region": self._account.region,
+                "topology.k8s.aws/zone-id": self._account.zone_id(instance),
+            },
+            refusal=self._refusal(instance),
+            internal_ip=str(instance.private_ip_address),
+            **_resources(self._account.instance_type(instance)),
+        )
 
-    def controller_environment(self, namespace: str, service_account: str, annotations: Mapping[str, str],
-                               token_folder: Path, labels: Mapping[str, str] | None = None) -> dict[str, str]:
+    def controller_environment(
+        self,
+        namespace: str,
+        service_account: str,
+        annotations: Mapping[str, str],
+        token_folder: Path,
+        labels: Mapping[str, str] | None = None,
+    ) -> dict[str, str]:
         """Endpoints, region and the way to credentials, as EKS's admission gives them to a pod.
 
         A pod identity association goes before the annotation of IRSA, as it does in EKS. Whether the role lets
@@ -107,16 +132,25 @@ class AwsCloud:
             identity = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": uri, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": str(token)}
         elif annotations.get(ROLE_ANNOTATION):
             token = self._token(namespace, service_account, WEB_IDENTITY_AUDIENCE, token_folder)
-            identity = {"AWS_ROLE_ARN": annotations[ROLE_ANNOTATION], "AWS_WEB_IDENTITY_TOKEN_FILE": str(token),
-                        # AWS's SDK for Go sets up this way to credentials before it reads AWS_ENDPOINT_URL.
-                        "AWS_ENDPOINT_URL_STS": self._account.endpoint}
+            identity = {
+                "AWS_ROLE_ARN": annotations[ROLE_ANNOTATION],
+                "AWS_WEB_IDENTITY_TOKEN_FILE": str(token),
+                # AWS's SDK for Go sets up this way to credentials before it reads AWS_ENDPOINT_URL.
+                "AWS_ENDPOINT_URL_STS": self._account.endpoint,
+            }
         else:
             raise ControllerIdentityError(_NO_IDENTITY.format(**names))
         region = self._account.region
-        return {"AWS_ENDPOINT_URL": self._account.endpoint, "AWS_REGION": region, "AWS_DEFAULT_REGION": region,
-                # Nothing else may give credentials: no instance metadata, no files of the person at the keyboard.
-                "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": os.devnull,
-                "AWS_SHARED_CREDENTIALS_FILE": os.devnull, **identity}
+        return {
+            "AWS_ENDPOINT_URL": self._account.endpoint,
+            "AWS_REGION": region,
+            "AWS_DEFAULT_REGION": region,
+            # Nothing else may give credentials: no instance metadata, no files of the person at the keyboard.
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            **identity,
+        }
 
     def _token(self, namespace: str, service_account: str, audience: str, folder: Path) -> Path:
         path = folder / audience
@@ -158,9 +192,15 @@ def _resources(instance_type: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     first = sum(share for upto, share in ((0, 60), (1, 10), (2, 5), (3, 5)) if cpus > upto)
     reserved_cpu = first + max(cpus - 4, 0) * 5 // 2
     capacity = {"cpu": str(cpus), "memory": f"{memory}Mi", "pods": str(pods), "ephemeral-storage": "20Gi"}
-    return {"capacity": capacity,
-            "allocatable": {**capacity, "cpu": f"{cpus * 1000 - reserved_cpu}m",
-                            "memory": f"{memory - 11 * pods - 255 - 100}Mi", "ephemeral-storage": "17Gi"}}
+    return {
+        "capacity": capacity,
+        "allocatable": {
+            **capacity,
+            "cpu": f"{cpus * 1000 - reserved_cpu}m",
+            "memory": f"{memory - 11 * pods - 255 - 100}Mi",
+            "ephemeral-storage": "17Gi",
+        },
+    }
 
 
 class AccountView:

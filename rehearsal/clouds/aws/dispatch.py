@@ -38,8 +38,12 @@ def patch(patches: Patches, refuse: Callable[[Any], Exception | None]) -> None:
                 try:
                     return original(response)
                 except NotImplementedError as error:
-                    problem = answer("NotImplementedException", _NOT_IMPLEMENTED.format(
-                        service=response.service_name, action=response._get_action(), error=error))
+                    problem = answer(
+                        "NotImplementedException",
+                        _NOT_IMPLEMENTED.format(
+                            service=response.service_name, action=response._get_action(), error=error
+                        ),
+                    )
             return response.serialized(ActionResult(problem))
 
         def call(response: Any) -> Any:
@@ -47,6 +51,7 @@ def patch(patches: Patches, refuse: Callable[[Any], Exception | None]) -> None:
                 return checked(response)
             with turn:
                 return checked(response)
+
         return call
 
     patches.wrap(BaseResponse, "call_action", call_action)

@@ -23,26 +23,43 @@ from rehearsal.clouds.aws.errors import refusal
 from rehearsal.clouds.aws.roles import Roles
 
 #: Made-up default versions of the add-ons that exist here.
-ADDONS = {"coredns": "v1.13.2-eksbuild.1", "eks-pod-identity-agent": "v1.3.10-eksbuild.2",
-          "kube-proxy": "v1.36.0-eksbuild.2", "vpc-cni": "v1.21.1-eksbuild.1", "metrics-server": "v0.8.0-eksbuild.5",
-          "aws-ebs-csi-driver": "v1.55.0-eksbuild.1", "eks-node-monitoring-agent": "v1.5.0-eksbuild.1"}
+ADDONS = {
+    "coredns": "v1.13.2-eksbuild.1",
+    "eks-pod-identity-agent": "v1.3.10-eksbuild.2",
+    "kube-proxy": "v1.36.0-eksbuild.2",
+    "vpc-cni": "v1.21.1-eksbuild.1",
+    "metrics-server": "v0.8.0-eksbuild.5",
+    "aws-ebs-csi-driver": "v1.55.0-eksbuild.1",
+    "eks-node-monitoring-agent": "v1.5.0-eksbuild.1",
+}
 POD_IDENTITY_PRINCIPAL = "pods.eks.amazonaws.com"
 POD_IDENTITY_ACTIONS = ("sts:AssumeRole", "sts:TagSession")
 NODE_ENTRY_TYPES = frozenset({"EC2_LINUX", "EC2", "HYBRID_LINUX"})
 
 _ACCESS_POLICIES = frozenset(
-    f"arn:aws:eks::aws:cluster-access-policy/{name}" for name in (
-        "AmazonEKSClusterAdminPolicy", "AmazonEKSAdminPolicy", "AmazonEKSEditPolicy", "AmazonEKSViewPolicy",
-        "AmazonEKSAdminViewPolicy", "AmazonEKSSecretReaderPolicy", "AmazonEKSAutoNodePolicy"))
+    f"arn:aws:eks::aws:cluster-access-policy/{name}"
+    for name in (
+        "AmazonEKSClusterAdminPolicy",
+        "AmazonEKSAdminPolicy",
+        "AmazonEKSEditPolicy",
+        "AmazonEKSViewPolicy",
+        "AmazonEKSAdminViewPolicy",
+        "AmazonEKSSecretReaderPolicy",
+        "AmazonEKSAutoNodePolicy",
+    )
+)
 _LETTERS = string.ascii_lowercase + string.digits
 _ENTRY_TYPES = frozenset({"STANDARD", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "EC2", "HYBRID_LINUX"})
 
 _NO_CLUSTER = "No cluster found for name: {name}."
-_BAD_MODE = ("The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this "
-             "operation.")
+_BAD_MODE = (
+    "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation."
+)
 _ENTRY_EXISTS = "The specified access entry resource is already in use on this cluster."
-_NO_ENTRY = ("The specified principalArn could not be found. You can view your available access entries with "
-             "'list-access-entries'.")
+_NO_ENTRY = (
+    "The specified principalArn could not be found. You can view your available access entries with "
+    "'list-access-entries'."
+)
 _BAD_PRINCIPAL = "The specified principalArn is invalid: invalid principal."
 _BAD_GROUP = "The kubernetes group name {name} is invalid, it cannot start with system:"
 _NODE_GROUPS = "The type {type} does not take kubernetesGroups or username."
@@ -87,11 +104,25 @@ class Eks:
 
     #: Operations that moto has not: their method here is the snake_case name.
     OPERATIONS = (
-        "CreateAddon", "DescribeAddon", "UpdateAddon", "DeleteAddon", "ListAddons",
-        "CreateAccessEntry", "DescribeAccessEntry", "UpdateAccessEntry", "DeleteAccessEntry", "ListAccessEntries",
-        "AssociateAccessPolicy", "DisassociateAccessPolicy", "ListAssociatedAccessPolicies",
-        "CreatePodIdentityAssociation", "DescribePodIdentityAssociation", "UpdatePodIdentityAssociation",
-        "DeletePodIdentityAssociation", "ListPodIdentityAssociations")
+        "CreateAddon",
+        "DescribeAddon",
+        "UpdateAddon",
+        "DeleteAddon",
+        "ListAddons",
+        "CreateAccessEntry",
+        "DescribeAccessEntry",
+        "UpdateAccessEntry",
+        "DeleteAccessEntry",
+        "ListAccessEntries",
+        "AssociateAccessPolicy",
+        "DisassociateAccessPolicy",
+        "ListAssociatedAccessPolicies",
+        "CreatePodIdentityAssociation",
+        "DescribePodIdentityAssociation",
+        "UpdatePodIdentityAssociation",
+        "DeletePodIdentityAssociation",
+        "ListPodIdentityAssociations",
+    )
 
     def __init__(self, account_id: str, region: str, roles: Roles) -> None:
         self._account_id = account_id
@@ -141,8 +172,11 @@ class Eks:
     def node_instances(self, cluster: str, node_group: str) -> list[str]:
         """Provider IDs of a managed node group's instances, as `AwsCloud.machine` takes them."""
         ids = set(self._extra(cluster, "DescribeNodegroup").nodes.get(node_group, ()))
-        return [f"aws:///{instance.availability_zone}/{instance.id}" for instance in self.ec2.all_instances()
-                if instance.id in ids and instance.state == "running"]
+        return [
+            f"aws:///{instance.availability_zone}/{instance.id}"
+            for instance in self.ec2.all_instances()
+            if instance.id in ids and instance.state == "running"
+        ]
 
     # Add-ons.
 
@@ -158,10 +192,18 @@ class Eks:
                 raise refusal("ResourceInUseException", _ADDON_EXISTS, operation, 409)
             now = datetime.now(UTC)
             arn = self._arn(f"addon/{clusterName}/{addonName}/{secrets.token_hex(16)}")
-            addon = {"addonName": addonName, "clusterName": clusterName, "status": "CREATING",
-                     "addonVersion": rest.get("addonVersion") or ADDONS[addonName], "health": {"issues": []},
-                     "addonArn": arn, "createdAt": now, "modifiedAt": now, "tags": rest.get("tags") or {},
-                     **{key: rest[key] for key in ("serviceAccountRoleArn", "configurationValues") if rest.get(key)}}
+            addon = {
+                "addonName": addonName,
+                "clusterName": clusterName,
+                "status": "CREATING",
+                "addonVersion": rest.get("addonVersion") or ADDONS[addonName],
+                "health": {"issues": []},
+                "addonArn": arn,
+                "createdAt": now,
+                "modifiedAt": now,
+                "tags": rest.get("tags") or {},
+                **{key: rest[key] for key in ("serviceAccountRoleArn", "configurationValues") if rest.get(key)},
+            }
             extra.addons[addonName] = addon
         return {"addon": dict(addon)}
 
@@ -177,8 +219,15 @@ class Eks:
         found = self._addon(cluster, addon, "DescribeAddon")
         active = not problem
         failed = "CREATE_FAILED" if found["status"] in ("CREATING", "CREATE_FAILED") else "DEGRADED"
-        found.update(status="ACTIVE" if active else failed, modifiedAt=datetime.now(UTC), health={"issues": [] if active
-                     else [{"code": "InsufficientNumberOfReplicas", "message": problem, "resourceIds": []}]})
+        found.update(
+            status="ACTIVE" if active else failed,
+            modifiedAt=datetime.now(UTC),
+            health={
+                "issues": []
+                if active
+                else [{"code": "InsufficientNumberOfReplicas", "message": problem, "resourceIds": []}]
+            },
+        )
         return dict(found)
 
     def addon_status(self, cluster: str, addon: str) -> str:
@@ -192,10 +241,24 @@ class Eks:
     def update_addon(self, clusterName: str, addonName: str, **rest: Any) -> dict[str, Any]:  # noqa: N803
         """UpdateAddon: version, role and configuration values change at once."""
         addon = self._addon(clusterName, addonName, "UpdateAddon")
-        addon.update({key: rest[key] for key in ("addonVersion", "serviceAccountRoleArn", "configurationValues")
-                      if rest.get(key) is not None}, modifiedAt=datetime.now(UTC))
-        return {"update": {"id": secrets.token_hex(16), "status": "Successful", "type": "AddonUpdate", "params": [],
-                           "createdAt": datetime.now(UTC), "errors": []}}
+        addon.update(
+            {
+                key: rest[key]
+                for key in ("addonVersion", "serviceAccountRoleArn", "configurationValues")
+                if rest.get(key) is not None
+            },
+            modifiedAt=datetime.now(UTC),
+        )
+        return {
+            "update": {
+                "id": secrets.token_hex(16),
+                "status": "Successful",
+                "type": "AddonUpdate",
+                "params": [],
+                "createdAt": datetime.now(UTC),
+                "errors": [],
+            }
+        }
 
     def delete_addon(self, clusterName: str, addonName: str, preserve: bool = False) -> dict[str, Any]:  # noqa: N803
         """DeleteAddon: it is gone at once; its workload is the caller's matter."""
@@ -237,8 +300,10 @@ class Eks:
         operation = "UpdateAccessEntry"
         entry = self._known_entry(clusterName, principalArn, operation)
         self._check_groups(entry["type"], rest.get("kubernetesGroups") or [], rest.get("username"), operation)
-        entry.update({key: rest[key] for key in ("kubernetesGroups", "username") if rest.get(key) is not None},
-                     modifiedAt=datetime.now(UTC))
+        entry.update(
+            {key: rest[key] for key in ("kubernetesGroups", "username") if rest.get(key) is not None},
+            modifiedAt=datetime.now(UTC),
+        )
         return {"accessEntry": dict(entry)}
 
     def delete_access_entry(self, clusterName: str, principalArn: str) -> dict[str, Any]:  # noqa: N803
@@ -253,8 +318,13 @@ class Eks:
         """ListAccessEntries, in one page."""
         return {"accessEntries": sorted(self._access(clusterName, "ListAccessEntries").entries)}
 
-    def associate_access_policy(self, clusterName: str, principalArn: str, policyArn: str,  # noqa: N803
-                                accessScope: Mapping[str, Any]) -> dict[str, Any]:  # noqa: N803
+    def associate_access_policy(
+        self,
+        clusterName: str,
+        principalArn: str,
+        policyArn: str,  # noqa: N803
+        accessScope: Mapping[str, Any],
+    ) -> dict[str, Any]:  # noqa: N803
         """AssociateAccessPolicy; doing it again changes the scope."""
         operation = "AssociateAccessPolicy"
         entry = self._known_entry(clusterName, principalArn, operation)
@@ -263,13 +333,21 @@ class Eks:
         if entry["type"] != "STANDARD":
             raise refusal("InvalidRequestException", _NODE_POLICY.format(type=entry["type"]), operation)
         now = datetime.now(UTC)
-        policy = {"policyArn": policyArn, "accessScope": {"namespaces": [], **accessScope}, "associatedAt": now,
-                  "modifiedAt": now}
+        policy = {
+            "policyArn": policyArn,
+            "accessScope": {"namespaces": [], **accessScope},
+            "associatedAt": now,
+            "modifiedAt": now,
+        }
         self._extra(clusterName, operation).policies.setdefault(principalArn, {})[policyArn] = policy
         return {"clusterName": clusterName, "principalArn": principalArn, "associatedAccessPolicy": dict(policy)}
 
-    def disassociate_access_policy(self, clusterName: str, principalArn: str,  # noqa: N803
-                                   policyArn: str) -> dict[str, Any]:  # noqa: N803
+    def disassociate_access_policy(
+        self,
+        clusterName: str,
+        principalArn: str,  # noqa: N803
+        policyArn: str,
+    ) -> dict[str, Any]:  # noqa: N803
         """DisassociateAccessPolicy."""
         operation = "DisassociateAccessPolicy"
         self._known_entry(clusterName, principalArn, operation)
@@ -278,33 +356,52 @@ class Eks:
             raise refusal("ResourceNotFoundException", _NO_POLICY, operation, 404)
         return {}
 
-    def list_associated_access_policies(self, clusterName: str, principalArn: str,  # noqa: N803
-                                        **paging: Any) -> dict[str, Any]:
+    def list_associated_access_policies(
+        self,
+        clusterName: str,
+        principalArn: str,  # noqa: N803
+        **paging: Any,
+    ) -> dict[str, Any]:
         """ListAssociatedAccessPolicies, in one page."""
         self._known_entry(clusterName, principalArn, "ListAssociatedAccessPolicies")
         associated = self._extra(clusterName, "ListAssociatedAccessPolicies").policies.get(principalArn, {})
-        return {"clusterName": clusterName, "principalArn": principalArn,
-                "associatedAccessPolicies": [dict(policy) for policy in associated.values()]}
+        return {
+            "clusterName": clusterName,
+            "principalArn": principalArn,
+            "associatedAccessPolicies": [dict(policy) for policy in associated.values()],
+        }
 
     def node_refusal(self, cluster: str, role: Any) -> str:
         """Why nodes with this role (moto's) cannot join the cluster; empty when they can."""
         extra = self.records.get(cluster)
         entry = extra.entries.get(role.arn) if extra else None
         if extra is None or entry is None:
-            return (f"the role {role.arn} of the node has no access entry in the cluster {cluster}; create an access "
-                    "entry of type EC2_LINUX for it")
+            return (
+                f"the role {role.arn} of the node has no access entry in the cluster {cluster}; create an access "
+                "entry of type EC2_LINUX for it"
+            )
         if entry["type"] not in NODE_ENTRY_TYPES:
-            return (f"the access entry of the role {role.arn} in the cluster {cluster} has the type {entry['type']}, "
-                    "which nodes cannot use; replace it by one of type EC2_LINUX")
+            return (
+                f"the access entry of the role {role.arn} in the cluster {cluster} has the type {entry['type']}, "
+                "which nodes cannot use; replace it by one of type EC2_LINUX"
+            )
         if extra.role_ids.get(role.arn) != role.id:
-            return (f"the access entry of {role.arn} in the cluster {cluster} belongs to an older role of that name; "
-                    "create the access entry again")
+            return (
+                f"the access entry of {role.arn} in the cluster {cluster} belongs to an older role of that name; "
+                "create the access entry again"
+            )
         return ""
 
     # Pod identity.
 
-    def create_pod_identity_association(self, clusterName: str, namespace: str, serviceAccount: str,  # noqa: N803
-                                        roleArn: str, **rest: Any) -> dict[str, Any]:  # noqa: N803
+    def create_pod_identity_association(
+        self,
+        clusterName: str,
+        namespace: str,
+        serviceAccount: str,  # noqa: N803
+        roleArn: str,
+        **rest: Any,
+    ) -> dict[str, Any]:  # noqa: N803
         """CreatePodIdentityAssociation."""
         operation = "CreatePodIdentityAssociation"
         extra = self._extra(clusterName, operation)
@@ -317,26 +414,42 @@ class Eks:
             now = datetime.now(UTC)
             name = "a-" + "".join(secrets.choice(_LETTERS) for _ in range(17))
             made = extra.associations[name] = {
-                "clusterName": clusterName, "namespace": namespace, "serviceAccount": serviceAccount,
-                "roleArn": roleArn, "associationId": name, "tags": rest.get("tags") or {}, "createdAt": now,
+                "clusterName": clusterName,
+                "namespace": namespace,
+                "serviceAccount": serviceAccount,
+                "roleArn": roleArn,
+                "associationId": name,
+                "tags": rest.get("tags") or {},
+                "createdAt": now,
                 "associationArn": self._arn(f"podidentityassociation/{clusterName}/{name}"),
-                "modifiedAt": now, "disableSessionTags": bool(rest.get("disableSessionTags"))}
+                "modifiedAt": now,
+                "disableSessionTags": bool(rest.get("disableSessionTags")),
+            }
         return {"association": dict(made)}
 
-    def describe_pod_identity_association(self, clusterName: str,  # noqa: N803
-                                          associationId: str) -> dict[str, Any]:  # noqa: N803
+    def describe_pod_identity_association(
+        self,
+        clusterName: str,  # noqa: N803
+        associationId: str,
+    ) -> dict[str, Any]:  # noqa: N803
         """DescribePodIdentityAssociation."""
         return {"association": dict(self._association(clusterName, associationId, "DescribePodIdentityAssociation"))}
 
-    def update_pod_identity_association(self, clusterName: str, associationId: str,  # noqa: N803
-                                        **rest: Any) -> dict[str, Any]:
+    def update_pod_identity_association(
+        self,
+        clusterName: str,
+        associationId: str,  # noqa: N803
+        **rest: Any,
+    ) -> dict[str, Any]:
         """UpdatePodIdentityAssociation: the role."""
         operation = "UpdatePodIdentityAssociation"
         found = self._association(clusterName, associationId, operation)
         if rest.get("roleArn"):
             self._check_pod_role(clusterName, found["namespace"], found["serviceAccount"], rest["roleArn"], operation)
-        found.update({key: rest[key] for key in ("roleArn", "disableSessionTags") if rest.get(key) is not None},
-                     modifiedAt=datetime.now(UTC))
+        found.update(
+            {key: rest[key] for key in ("roleArn", "disableSessionTags") if rest.get(key) is not None},
+            modifiedAt=datetime.now(UTC),
+        )
         return {"association": dict(found)}
 
     def delete_pod_identity_association(self, clusterName: str, associationId: str) -> dict[str, Any]:  # noqa: N803
@@ -346,30 +459,52 @@ class Eks:
         del self._extra(clusterName, operation).associations[associationId]
         return {"association": found}
 
-    def list_pod_identity_associations(self, clusterName: str, namespace: str = "",  # noqa: N803
-                                       serviceAccount: str = "", **paging: Any) -> dict[str, Any]:  # noqa: N803
+    def list_pod_identity_associations(
+        self,
+        clusterName: str,
+        namespace: str = "",  # noqa: N803
+        serviceAccount: str = "",
+        **paging: Any,
+    ) -> dict[str, Any]:  # noqa: N803
         """ListPodIdentityAssociations, in one page."""
         keys = ("clusterName", "namespace", "serviceAccount", "associationArn", "associationId")
-        return {"associations": [
-            {key: item[key] for key in keys}
-            for item in self._extra(clusterName, "ListPodIdentityAssociations").associations.values()
-            if namespace in ("", item["namespace"]) and serviceAccount in ("", item["serviceAccount"])]}
+        return {
+            "associations": [
+                {key: item[key] for key in keys}
+                for item in self._extra(clusterName, "ListPodIdentityAssociations").associations.values()
+                if namespace in ("", item["namespace"]) and serviceAccount in ("", item["serviceAccount"])
+            ]
+        }
 
     def association(self, cluster: str, namespace: str, service_account: str) -> dict[str, Any] | None:
         """The pod identity association of a service account, or None."""
         extra = self.records.get(cluster)
-        return next((item for item in list(extra.associations.values()) if item["namespace"] == namespace
-                     and item["serviceAccount"] == service_account), None) if extra else None
+        return (
+            next(
+                (
+                    item
+                    for item in list(extra.associations.values())
+                    if item["namespace"] == namespace and item["serviceAccount"] == service_account
+                ),
+                None,
+            )
+            if extra
+            else None
+        )
 
     def pod_trust_refusal(self, cluster: str, namespace: str, service_account: str, role: Any) -> str:
         """Why EKS may not assume a role (moto's) for a pod; empty when it may."""
-        context = {"aws:SourceAccount": self._account_id, "aws:SourceArn": self.cluster_arn(cluster),
-                   "aws:RequestTag/eks-cluster-arn": self.cluster_arn(cluster),
-                   "aws:RequestTag/eks-cluster-name": cluster,
-                   "aws:RequestTag/kubernetes-namespace": namespace,
-                   "aws:RequestTag/kubernetes-service-account": service_account}
-        return policies.trust_refusal(role.assume_role_policy_document, "Service", POD_IDENTITY_PRINCIPAL,
-                                      POD_IDENTITY_ACTIONS, context)
+        context = {
+            "aws:SourceAccount": self._account_id,
+            "aws:SourceArn": self.cluster_arn(cluster),
+            "aws:RequestTag/eks-cluster-arn": self.cluster_arn(cluster),
+            "aws:RequestTag/eks-cluster-name": cluster,
+            "aws:RequestTag/kubernetes-namespace": namespace,
+            "aws:RequestTag/kubernetes-service-account": service_account,
+        }
+        return policies.trust_refusal(
+            role.assume_role_policy_document, "Service", POD_IDENTITY_PRINCIPAL, POD_IDENTITY_ACTIONS, context
+        )
 
     # Help for this module and `eks_moto`.
 
@@ -377,8 +512,11 @@ class Eks:
         """The tags of an add-on, access entry or pod identity association, to be changed in place; None when there
         is no such thing."""
         for record in list(self.records.values()):
-            for kind, things in (("addonArn", record.addons), ("accessEntryArn", record.entries),
-                                 ("associationArn", record.associations)):
+            for kind, things in (
+                ("addonArn", record.addons),
+                ("accessEntryArn", record.entries),
+                ("associationArn", record.associations),
+            ):
                 for thing in list(things.values()):
                     if thing[kind] == arn:
                         found: dict[str, str] = thing["tags"]
@@ -389,10 +527,13 @@ class Eks:
         """The tags of whatever has this ARN, to be changed in place: moto knows those of clusters only."""
         for name, cluster in list(self.backend.clusters.items()):
             extra = self.records[name]
-            owners = [(cluster.arn, cluster.tags), *((group.arn, group.tags) for group in cluster.nodegroups.values()),
-                      *((item["addonArn"], item["tags"]) for item in extra.addons.values()),
-                      *((item["accessEntryArn"], item["tags"]) for item in extra.entries.values()),
-                      *((item["associationArn"], item["tags"]) for item in extra.associations.values())]
+            owners = [
+                (cluster.arn, cluster.tags),
+                *((group.arn, group.tags) for group in cluster.nodegroups.values()),
+                *((item["addonArn"], item["tags"]) for item in extra.addons.values()),
+                *((item["accessEntryArn"], item["tags"]) for item in extra.entries.values()),
+                *((item["associationArn"], item["tags"]) for item in extra.associations.values()),
+            ]
             for own, tags in owners:
                 if own == arn:
                     found: dict[str, str] = tags
@@ -451,19 +592,27 @@ class Eks:
             raise refusal("ResourceNotFoundException", _NO_ENTRY, operation, 404)
         return entry
 
-    def new_entry(self, cluster: str, principal: str, kind: str, groups: list[str],
-                  rest: Mapping[str, Any]) -> dict[str, Any]:
+    def new_entry(
+        self, cluster: str, principal: str, kind: str, groups: list[str], rest: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """An access entry as the API shows it, with what the type implies."""
         now = datetime.now(UTC)
         node = kind in NODE_ENTRY_TYPES
         name = principal.rsplit("/", 1)[-1]
         sort = principal.split(":")[-1].split("/")[0]
-        return {"clusterName": cluster, "principalArn": principal, "type": kind,
-                "kubernetesGroups": ["system:nodes"] if node else list(groups),
-                "username": rest.get("username") or ("system:node:{{EC2PrivateDNSName}}" if node else principal),
-                "accessEntryArn": self._arn(f"access-entry/{cluster}/{sort}/{self._account_id}/{name}/"
-                                            f"{secrets.token_hex(16)}"),
-                "createdAt": now, "modifiedAt": now, "tags": rest.get("tags") or {}}
+        return {
+            "clusterName": cluster,
+            "principalArn": principal,
+            "type": kind,
+            "kubernetesGroups": ["system:nodes"] if node else list(groups),
+            "username": rest.get("username") or ("system:node:{{EC2PrivateDNSName}}" if node else principal),
+            "accessEntryArn": self._arn(
+                f"access-entry/{cluster}/{sort}/{self._account_id}/{name}/{secrets.token_hex(16)}"
+            ),
+            "createdAt": now,
+            "modifiedAt": now,
+            "tags": rest.get("tags") or {},
+        }
 
     def _check_groups(self, kind: str, groups: list[str], username: str | None, operation: str) -> None:
         if kind != "STANDARD" and (groups or username):

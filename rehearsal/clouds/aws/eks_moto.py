@@ -26,16 +26,22 @@ from rehearsal.clouds.aws.images import Image
 from rehearsal.clouds.aws.patching import Patches
 from rehearsal.clouds.aws.roles import Roles
 
-_ARCHITECTURES = {"AL2023_x86_64_STANDARD": "x86_64", "AL2023_ARM_64_STANDARD": "arm64",
-                  "BOTTLEROCKET_x86_64": "x86_64", "BOTTLEROCKET_ARM_64": "arm64"}
-_BAD_ROLE = ("Role with arn: {arn}, could not be assumed because it does not exist or the trusted entity is not "
-             "correct")
-_NO_SUBNET = "The subnet ID '{id}' does not exist (Service: AmazonEC2; Status Code: 400; Error Code: " \
-             "InvalidSubnetID.NotFound)"
+_ARCHITECTURES = {
+    "AL2023_x86_64_STANDARD": "x86_64",
+    "AL2023_ARM_64_STANDARD": "arm64",
+    "BOTTLEROCKET_x86_64": "x86_64",
+    "BOTTLEROCKET_ARM_64": "arm64",
+}
+_BAD_ROLE = "Role with arn: {arn}, could not be assumed because it does not exist or the trusted entity is not correct"
+_NO_SUBNET = (
+    "The subnet ID '{id}' does not exist (Service: AmazonEC2; Status Code: 400; Error Code: InvalidSubnetID.NotFound)"
+)
 _ONE_ZONE = "Subnets specified must be in at least two different AZs"
 _TWO_NETWORKS = "Subnets specified must be in the same VPC"
-_BAD_NODE_ROLE = ("The provided role doesn't have the Amazon EKS Managed Policies associated with it or does not trust "
-                  "ec2.amazonaws.com: {arn}")
+_BAD_NODE_ROLE = (
+    "The provided role doesn't have the Amazon EKS Managed Policies associated with it or does not trust "
+    "ec2.amazonaws.com: {arn}"
+)
 _NO_IMAGE_TYPE = "The rehearsal launches managed nodes of the types {known}, not {type}"
 _CLUSTER_ADMIN = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 
@@ -81,8 +87,10 @@ class MotoEks:
         from botocore.exceptions import ClientError
         from moto.core.utils import get_service_model
 
-        members = {name: member.serialization.get("name", name) for name, member
-                   in get_service_model("eks").operation_model(operation).input_shape.members.items()}
+        members = {
+            name: member.serialization.get("name", name)
+            for name, member in get_service_model("eks").operation_model(operation).input_shape.members.items()
+        }
         method = getattr(self._eks, _snake(operation))
 
         def handle(response: Any) -> Any:
@@ -95,10 +103,12 @@ class MotoEks:
             except ClientError as error:
                 detail = error.response["Error"]
                 raise answer(detail["Code"], detail["Message"]) from error
+
         return handle
 
     def _create_cluster_response(self, original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Keep the parameters that moto drops: the backend's signature has no place for them."""
+
         def create(response: Any) -> Any:
             with self._lock:
                 self._access_config = response._get_param("accessConfig")
@@ -106,36 +116,55 @@ class MotoEks:
                     return original(response)
                 finally:
                     self._access_config = None
+
         return create
 
     def _create_cluster(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def create(backend: Any, name: str, role_arn: str, resources_vpc_config: dict[str, Any], *arguments: Any,
-                   **options: Any) -> Any:
+        def create(
+            backend: Any,
+            name: str,
+            role_arn: str,
+            resources_vpc_config: dict[str, Any],
+            *arguments: Any,
+            **options: Any,
+        ) -> Any:
             role = self._roles.by_arn(role_arn)
-            if role is None or policies.trust_refusal(role.assume_role_policy_document, "Service", "eks.amazonaws.com",
-                                                      ["sts:AssumeRole"], {}):
+            if role is None or policies.trust_refusal(
+                role.assume_role_policy_document, "Service", "eks.amazonaws.com", ["sts:AssumeRole"], {}
+            ):
                 raise answer("InvalidParameterException", _BAD_ROLE.format(arn=role_arn))
             subnets = self._subnets(resources_vpc_config.get("subnetIds") or [])
             cluster = original(backend, name, role_arn, resources_vpc_config, *arguments, **options)
-            access = {"authenticationMode": "CONFIG_MAP", "bootstrapClusterCreatorAdminPermissions": True,
-                      **(self._access_config or {})}
+            access = {
+                "authenticationMode": "CONFIG_MAP",
+                "bootstrapClusterCreatorAdminPermissions": True,
+                **(self._access_config or {}),
+            }
             extra = self._eks.records[name] = Record()
             group = self._make_group(name, subnets[0].vpc_id)
             cluster.resources_vpc_config = {
-                "endpointPublicAccess": True, "endpointPrivateAccess": False, "publicAccessCidrs": ["0.0.0.0/0"],
-                "securityGroupIds": [], **resources_vpc_config, "clusterSecurityGroupId": group.id,
-                "vpcId": subnets[0].vpc_id}
+                "endpointPublicAccess": True,
+                "endpointPrivateAccess": False,
+                "publicAccessCidrs": ["0.0.0.0/0"],
+                "securityGroupIds": [],
+                **resources_vpc_config,
+                "clusterSecurityGroupId": group.id,
+                "vpcId": subnets[0].vpc_id,
+            }
             cluster.access_config = access
             cluster.identity = {"oidc": {"issuer": self._eks.issuer(name)}}
             extra.interfaces = [
                 self._eks.ec2.create_network_interface(
-                    subnet, subnet.get_available_subnet_ip(self), group_ids=[group.id],
-                    description=f"Amazon EKS {name}").id for subnet in subnets[:2]]
+                    subnet, subnet.get_available_subnet_ip(self), group_ids=[group.id], description=f"Amazon EKS {name}"
+                ).id
+                for subnet in subnets[:2]
+            ]
             if access["bootstrapClusterCreatorAdminPermissions"] and access["authenticationMode"] != "CONFIG_MAP":
                 arn = self._roles.administrator_arn
                 self._eks.create_access_entry(name, arn)
                 self._eks.associate_access_policy(name, arn, _CLUSTER_ADMIN, {"type": "cluster"})
             return cluster
+
         return create
 
     def _update_cluster(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -147,19 +176,22 @@ class MotoEks:
                     self._subnets(resources_vpc_config["subnetIds"])
                 resources_vpc_config = {**cluster.resources_vpc_config, **resources_vpc_config}
             return original(backend, name=name, resources_vpc_config=resources_vpc_config, **options)
+
         return update
 
     def _update_cluster(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """moto replaces the whole network configuration by the part that changes."""
-        def update(backend: Any, name: str, resources_vpc_config: dict[str, Any] | None = None,
-                   **options: Any) -> Any:
+
+        def update(backend: Any, name: str, resources_vpc_config: dict[str, Any] | None = None, **options: Any) -> Any:
             known = backend.clusters.get(name)
             merged = {**known.resources_vpc_config, **resources_vpc_config} if known and resources_vpc_config else None
             return original(backend, name, merged, **options)
+
         return update
 
     def _tagging(self, operation: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """moto tags clusters only."""
+
         def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
             def call(backend: Any, resource_arn: str, *arguments: Any, **options: Any) -> Any:
                 groups = [group for cluster in backend.clusters.values() for group in cluster.nodegroups.values()]
@@ -175,7 +207,9 @@ class MotoEks:
                 else:
                     return tags
                 return None
+
             return call
+
         return wrap
 
     def _delete_cluster(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -188,19 +222,30 @@ class MotoEks:
             with suppress(type(answer("", ""))):  # EKS leaves a group in use, and with it the VPC cannot be deleted
                 self._eks.ec2.delete_security_group(group_id=cluster.resources_vpc_config["clusterSecurityGroupId"])
             return cluster
+
         return delete
 
     def _create_nodegroup(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def create(backend: Any, cluster_name: str, node_role: str, nodegroup_name: str, subnets: list[str],
-                   *arguments: Any, **options: Any) -> Any:
+        def create(
+            backend: Any,
+            cluster_name: str,
+            node_role: str,
+            nodegroup_name: str,
+            subnets: list[str],
+            *arguments: Any,
+            **options: Any,
+        ) -> Any:
             role = self._roles.by_arn(node_role)
-            if role is None or policies.trust_refusal(role.assume_role_policy_document, "Service", "ec2.amazonaws.com",
-                                                      ["sts:AssumeRole"], {}):
+            if role is None or policies.trust_refusal(
+                role.assume_role_policy_document, "Service", "ec2.amazonaws.com", ["sts:AssumeRole"], {}
+            ):
                 raise answer("InvalidParameterException", _BAD_NODE_ROLE.format(arn=node_role))
             options["ami_type"] = options.get("ami_type") or "AL2023_x86_64_STANDARD"
             if options["ami_type"] not in _ARCHITECTURES:
-                raise answer("InvalidParameterException", _NO_IMAGE_TYPE.format(
-                    known=", ".join(sorted(_ARCHITECTURES)), type=options["ami_type"]))
+                raise answer(
+                    "InvalidParameterException",
+                    _NO_IMAGE_TYPE.format(known=", ".join(sorted(_ARCHITECTURES)), type=options["ami_type"]),
+                )
             self._subnets(subnets, zones=1)
             cluster = backend.clusters.get(cluster_name)
             options["version"] = options.get("version") or (cluster.version if cluster else None)
@@ -212,6 +257,7 @@ class MotoEks:
             self._eks.iam.create_instance_profile(name=f"eks-{group.uuid}", path="/", role_names=[role.name])
             self._scale(extra, group)
             return group
+
         return create
 
     def _update_nodegroup(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -219,6 +265,7 @@ class MotoEks:
             result = original(backend, cluster_name, nodegroup_name, *arguments, **options)
             self._scale(self._eks.records[cluster_name], backend.clusters[cluster_name].nodegroups[nodegroup_name])
             return result
+
         return update
 
     def _delete_nodegroup(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -233,6 +280,7 @@ class MotoEks:
                     self._eks.iam.remove_role_from_instance_profile(profile.name, role.name)
                 self._eks.iam.delete_instance_profile(profile.name)
             return group
+
         return delete
 
     def _scale(self, extra: Record, group: Any) -> None:
@@ -243,31 +291,56 @@ class MotoEks:
             self._eks.ec2.terminate_instances(ids[wanted:])
             del ids[wanted:]
         image = self._node_image(group)
-        name = {"eks:cluster-name": group.cluster_name, "eks:nodegroup-name": group.nodegroup_name,
-                f"kubernetes.io/cluster/{group.cluster_name}": "owned"}
+        name = {
+            "eks:cluster-name": group.cluster_name,
+            "eks:nodegroup-name": group.nodegroup_name,
+            f"kubernetes.io/cluster/{group.cluster_name}": "owned",
+        }
         while len(ids) < wanted:
             reservation = self._eks.ec2.run_instances(
-                image, 1, None, [], instance_type=group.instance_types[0], is_instance_type_default=False,
-                region_name=self._region, subnet_id=group.subnets[len(ids) % len(group.subnets)], placement=None,
-                security_group_ids=[self._eks.security_group(group.cluster_name)], tags={"instance": name, "volume": name},
+                image,
+                1,
+                None,
+                [],
+                instance_type=group.instance_types[0],
+                is_instance_type_default=False,
+                region_name=self._region,
+                subnet_id=group.subnets[len(ids) % len(group.subnets)],
+                placement=None,
+                security_group_ids=[self._eks.security_group(group.cluster_name)],
+                tags={"instance": name, "volume": name},
                 nics=[{"DeviceIndex": 0, "DeleteOnTermination": True, "Groups": []}],
-                block_device_mappings=[{"DeviceName": "/dev/xvda", "Ebs": {
-                    "VolumeSize": int(group.disk_size), "VolumeType": "gp3", "DeleteOnTermination": True}}])
+                block_device_mappings=[
+                    {
+                        "DeviceName": "/dev/xvda",
+                        "Ebs": {"VolumeSize": int(group.disk_size), "VolumeType": "gp3", "DeleteOnTermination": True},
+                    }
+                ],
+            )
             instance = reservation.instances[0]
             self._eks.ec2.associate_iam_instance_profile(
-                instance_id=instance.id, iam_instance_profile_name=f"eks-{group.uuid}")
+                instance_id=instance.id, iam_instance_profile_name=f"eks-{group.uuid}"
+            )
             ids.append(instance.id)
 
     def _node_image(self, group: Any) -> str:
         architecture = _ARCHITECTURES[group.ami_type]
         family = "bottlerocket-aws-k8s-" if group.ami_type.startswith("BOTTLEROCKET") else "amazon-eks-node-al2023-"
-        found = [image for image in self._images.values() if image.name.startswith(family)
-                 and image.architecture == architecture and f"-{group.version}-" in image.name
-                 and "nvidia" not in image.name and "neuron" not in image.name]
+        found = [
+            image
+            for image in self._images.values()
+            if image.name.startswith(family)
+            and image.architecture == architecture
+            and f"-{group.version}-" in image.name
+            and "nvidia" not in image.name
+            and "neuron" not in image.name
+        ]
         if not found:
-            raise answer("InvalidParameterException",
-                        f"Requested Nodegroup release version for Kubernetes {group.version} is invalid: the rehearsal "
-                        f"has no image for it")
+            raise answer(
+                "InvalidParameterException",
+                f"Requested Nodegroup release version for Kubernetes {group.version} is invalid: the rehearsal "
+                f"has no image for it",
+            )
         return max(found, key=lambda image: image.created).id
 
     def _subnets(self, ids: list[str], zones: int = 2) -> list[Any]:
@@ -281,26 +354,41 @@ class MotoEks:
         if len({subnet.vpc_id for subnet in found}) > 1:
             raise answer("InvalidParameterException", _TWO_NETWORKS)
         # One subnet a zone first: the control plane has its interfaces in two zones.
-        return sorted(found, key=lambda subnet: [other.availability_zone for other in found[:found.index(subnet)]]
-                      .count(subnet.availability_zone))
+        return sorted(
+            found,
+            key=lambda subnet: [other.availability_zone for other in found[: found.index(subnet)]].count(
+                subnet.availability_zone
+            ),
+        )
 
     def _make_group(self, cluster: str, vpc_id: str) -> Any:
         name = f"eks-cluster-sg-{cluster}-{secrets.randbelow(10**10):010d}"
         group = self._eks.ec2.create_security_group(
-            name, "EKS created security group applied to ENI that is attached to EKS Control Plane master nodes, as "
-                  "well as any managed workloads.", vpc_id=vpc_id,
-            tags={"Name": name, "aws:eks:cluster-name": cluster, f"kubernetes.io/cluster/{cluster}": "owned"})
+            name,
+            "EKS created security group applied to ENI that is attached to EKS Control Plane master nodes, as "
+            "well as any managed workloads.",
+            vpc_id=vpc_id,
+            tags={"Name": name, "aws:eks:cluster-name": cluster, f"kubernetes.io/cluster/{cluster}": "owned"},
+        )
         self._eks.ec2.authorize_security_group_ingress(
-            group.id, "-1", None, None, [], source_groups=[{"GroupId": group.id}], vpc_id=vpc_id)
+            group.id, "-1", None, None, [], source_groups=[{"GroupId": group.id}], vpc_id=vpc_id
+        )
         return group
 
 
-_ROUTES = tuple("{0}/clusters/(?P<name>[^/]+)/" + rest for rest in (
-    "addons$", "addons/(?P<addonName>[^/]+)$", "addons/(?P<addonName>[^/]+)/update$",
-    "access-entries$", "access-entries/(?P<principalArn>.+)$",
-    "pod-identity-associations$", "pod-identity-associations/(?P<associationId>[^/]+)$"))
+_ROUTES = tuple(
+    "{0}/clusters/(?P<name>[^/]+)/" + rest
+    for rest in (
+        "addons$",
+        "addons/(?P<addonName>[^/]+)$",
+        "addons/(?P<addonName>[^/]+)/update$",
+        "access-entries$",
+        "access-entries/(?P<principalArn>.+)$",
+        "pod-identity-associations$",
+        "pod-identity-associations/(?P<associationId>[^/]+)$",
+    )
+)
 
 
 def _snake(operation: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in operation).lstrip("_")
-

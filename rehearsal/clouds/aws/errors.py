@@ -20,9 +20,19 @@ def refusal(code: str, message: str, operation: str, status: int = 400) -> Clien
         operation: Name of the API operation.
         status: HTTP status.
     """
-    return ClientError({"Error": {"Code": code, "Message": message},
-                        "ResponseMetadata": {"RequestId": "", "HostId": "", "HTTPStatusCode": status,
-                                             "HTTPHeaders": {}, "RetryAttempts": 0}}, operation)
+    return ClientError(
+        {
+            "Error": {"Code": code, "Message": message},
+            "ResponseMetadata": {
+                "RequestId": "",
+                "HostId": "",
+                "HTTPStatusCode": status,
+                "HTTPHeaders": {},
+                "RetryAttempts": 0,
+            },
+        },
+        operation,
+    )
 
 
 def answer(code: str, message: str) -> Exception:

@@ -19,8 +19,10 @@ _SPOT_INTERRUPTION = "EC2 Spot Instance Interruption Warning"
 _REBALANCE = "EC2 Instance Rebalance Recommendation"
 _STATE_CHANGE = "EC2 Instance State-change Notification"
 _TARGET_MISSING = "the target {arn} does not exist"
-_NOT_ALLOWED = ("the policy of {arn} does not let events.amazonaws.com do sqs:SendMessage, so the event is lost; "
-                "allow it in the queue's policy")
+_NOT_ALLOWED = (
+    "the policy of {arn} does not let events.amazonaws.com do sqs:SendMessage, so the event is lost; "
+    "allow it in the queue's policy"
+)
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,9 @@ class EventBus:
         """Deliveries that did not arrive."""
         return [delivery for delivery in self.deliveries if delivery.problem]
 
-    def put(self, detail_type: str, detail: Mapping[str, Any], source: str = "aws.ec2",
-            resources: Sequence[str] = ()) -> list[Delivery]:
+    def put(
+        self, detail_type: str, detail: Mapping[str, Any], source: str = "aws.ec2", resources: Sequence[str] = ()
+    ) -> list[Delivery]:
         """Let an AWS service emit an event.
 
         Returns:
@@ -64,14 +67,25 @@ class EventBus:
 
         before = len(self.deliveries)
         backend: Any = events_backends[self._account_id][self._region]
-        backend.put_events([{"Source": source, "DetailType": detail_type, "Detail": json.dumps(dict(detail)),
-                             "Resources": list(resources)}])
+        backend.put_events(
+            [
+                {
+                    "Source": source,
+                    "DetailType": detail_type,
+                    "Detail": json.dumps(dict(detail)),
+                    "Resources": list(resources),
+                }
+            ]
+        )
         return self.deliveries[before:]
 
     def interrupt(self, instance_id: str) -> list[Delivery]:
         """EC2 announces that it takes a spot instance back in two minutes. The instance itself goes on running."""
-        return self.put(_SPOT_INTERRUPTION, {"instance-id": instance_id, "instance-action": "terminate"},
-                        resources=[self._instance_arn(instance_id)])
+        return self.put(
+            _SPOT_INTERRUPTION,
+            {"instance-id": instance_id, "instance-action": "terminate"},
+            resources=[self._instance_arn(instance_id)],
+        )
 
     def rebalance(self, instance_id: str) -> list[Delivery]:
         """EC2 announces a raised risk of interruption."""
@@ -79,8 +93,9 @@ class EventBus:
 
     def state_change(self, instance_id: str, state: str) -> list[Delivery]:
         """EC2 tells of an instance's new state, for example `shutting-down`."""
-        return self.put(_STATE_CHANGE, {"instance-id": instance_id, "state": state},
-                        resources=[self._instance_arn(instance_id)])
+        return self.put(
+            _STATE_CHANGE, {"instance-id": instance_id, "state": state}, resources=[self._instance_arn(instance_id)]
+        )
 
     def _instance_arn(self, instance_id: str) -> str:
         return f"arn:aws:ec2:{self._region}:{self._account_id}:instance/{instance_id}"
@@ -94,6 +109,7 @@ class EventBus:
             def send(rule: Any, event: Any, *arguments: Any, **options: Any) -> None:
                 if rule.state == "ENABLED":
                     original(rule, event, *arguments, **options)
+
             return send
 
         def send_to_queue(original: Any) -> Any:
@@ -103,6 +119,7 @@ class EventBus:
                 if not problem:
                     original(rule, queue_name, event, group_id)
                 self.deliveries.append(Delivery(rule.arn, queue, event.get("detail-type", ""), problem))
+
             return send
 
         template = EventTemplateParser.DEFAULT_EVENT_INPUT_TEMPLATE
@@ -119,7 +136,8 @@ class EventBus:
         if queue is None:
             return _TARGET_MISSING.format(arn=queue_name)
         context = {"aws:SourceArn": rule, "aws:SourceAccount": self._account_id}
-        if policies.allows_service(queue._policy_json, "events.amazonaws.com", "sqs:SendMessage", queue.queue_arn,
-                                   context):
+        if policies.allows_service(
+            queue._policy_json, "events.amazonaws.com", "sqs:SendMessage", queue.queue_arn, context
+        ):
             return ""
         return _NOT_ALLOWED.format(arn=queue.queue_arn)

@@ -30,24 +30,33 @@ from rehearsal.clouds.aws.roles import SPOT_ROLE, Roles
 _SCARCE = 0.25
 _NO_PRICE = float("inf")
 
-_NO_CAPACITY = ("We currently do not have sufficient {type} capacity in the Availability Zone you requested ({zone}). "
-                "Our system will be working on provisioning additional capacity.")
+_NO_CAPACITY = (
+    "We currently do not have sufficient {type} capacity in the Availability Zone you requested ({zone}). "
+    "Our system will be working on provisioning additional capacity."
+)
 _NO_SPOT_CAPACITY = "There is no Spot capacity available that matches your request."
 _THROTTLED = "Request limit exceeded."
-_NO_SPOT_ROLE = ("The provided credentials do not have permission to create the service-linked role for EC2 Spot "
-                 "Instances.")
-_NOT_OFFERED = ("Your requested instance type ({type}) is not supported in your requested Availability Zone ({zone}). "
-                "Please retry your request by choosing another Availability Zone.")
+_NO_SPOT_ROLE = (
+    "The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances."
+)
+_NOT_OFFERED = (
+    "Your requested instance type ({type}) is not supported in your requested Availability Zone ({zone}). "
+    "Please retry your request by choosing another Availability Zone."
+)
 _WRONG_ZONE = "The Availability Zone {zone} is not that of the subnet {subnet} ({actual})."
 _NO_SUBNET = "The subnet ID '{id}' does not exist"
 _NO_IMAGE = "The image id '[{id}]' does not exist"
 _NO_GROUP = "The security group '{id}' does not exist"
 _NETWORKS = "Security group {group} and subnet {subnet} belong to different networks."
-_ARCHITECTURE = ("The architecture '{type}' of the specified instance type does not match the architecture '{image}' "
-                 "of the specified AMI. Specify an instance type and an AMI that have matching architectures.")
+_ARCHITECTURE = (
+    "The architecture '{type}' of the specified instance type does not match the architecture '{image}' "
+    "of the specified AMI. Specify an instance type and an AMI that have matching architectures."
+)
 _NO_PROFILE = "Value ({name}) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name"
-_EMPTY_PROFILE = ("Value ({name}) for parameter iamInstanceProfile.name is invalid. IAM Instance Profile '{name}' has "
-                  "no associated IAM Roles")
+_EMPTY_PROFILE = (
+    "Value ({name}) for parameter iamInstanceProfile.name is invalid. IAM Instance Profile '{name}' has "
+    "no associated IAM Roles"
+)
 _NO_ADDRESSES = "There are not enough free addresses in subnet '{id}' to satisfy the requested number of instances."
 
 
@@ -73,8 +82,12 @@ class Shortage:
 
     def hits(self, pool: Pool) -> bool:
         """Whether a launch from this pool meets the error now."""
-        return (self.instance_type in ("", pool.instance_type) and self.zone in ("", pool.zone)
-                and self.capacity_type in ("", pool.capacity_type) and self.remaining <= 0)
+        return (
+            self.instance_type in ("", pool.instance_type)
+            and self.zone in ("", pool.zone)
+            and self.capacity_type in ("", pool.capacity_type)
+            and self.remaining <= 0
+        )
 
     def concerns(self, pool: Pool) -> bool:
         """Whether a launch from this pool counts against `remaining`."""
@@ -151,8 +164,14 @@ class Fleets:
         from moto.core.responses import ActionResult
         from moto.ec2.responses.fleets import Fleets as FleetResponse
 
-        names = ("LaunchTemplateConfigs", "TargetCapacitySpecification", "SpotOptions", "OnDemandOptions",
-                 "TagSpecifications", "Type")
+        names = (
+            "LaunchTemplateConfigs",
+            "TargetCapacitySpecification",
+            "SpotOptions",
+            "OnDemandOptions",
+            "TagSpecifications",
+            "Type",
+        )
 
         def create_fleet(response: Any) -> Any:
             response.error_on_dryrun()
@@ -175,8 +194,10 @@ class Fleets:
             self._throttled -= 1
             raise answer("RequestLimitExceeded", _THROTTLED)
         if request.get("Type") != "instant":
-            raise answer("InvalidParameterValue", "The rehearsal launches fleets of type instant only, not "
-                                 f"{request.get('Type', 'maintain')}")
+            raise answer(
+                "InvalidParameterValue",
+                f"The rehearsal launches fleets of type instant only, not {request.get('Type', 'maintain')}",
+            )
         target = request["TargetCapacitySpecification"]
         capacity_type = target.get("DefaultTargetCapacityType") or "on-demand"
         wanted = int(target["TotalTargetCapacity"])
@@ -192,18 +213,34 @@ class Fleets:
                         ids.append(self._launch(backend, pool, request, fleet_id))
                         wanted -= 1
                 except _LaunchError as error:
-                    errors.append({"LaunchTemplateAndOverrides": _chosen(pool), "Lifecycle": capacity_type,
-                                   "ErrorCode": error.code, "ErrorMessage": str(error)})
+                    errors.append(
+                        {
+                            "LaunchTemplateAndOverrides": _chosen(pool),
+                            "Lifecycle": capacity_type,
+                            "ErrorCode": error.code,
+                            "ErrorMessage": str(error),
+                        }
+                    )
                 if ids:
-                    groups.append({"LaunchTemplateAndOverrides": _chosen(pool), "Lifecycle": capacity_type,
-                                   "InstanceIds": ids, "InstanceType": pool.instance_type})
+                    groups.append(
+                        {
+                            "LaunchTemplateAndOverrides": _chosen(pool),
+                            "Lifecycle": capacity_type,
+                            "InstanceIds": ids,
+                            "InstanceType": pool.instance_type,
+                        }
+                    )
                 if not wanted:
                     break
-            self.calls.append(FleetCall(
-                capacity_type, tuple(f"{pool.instance_type}/{pool.zone}" for pool in pools),
-                tuple(instance for group in groups for instance in group["InstanceIds"]),
-                tuple(group["InstanceType"] for group in groups for _ in group["InstanceIds"]),
-                tuple(error["ErrorCode"] for error in errors)))
+            self.calls.append(
+                FleetCall(
+                    capacity_type,
+                    tuple(f"{pool.instance_type}/{pool.zone}" for pool in pools),
+                    tuple(instance for group in groups for instance in group["InstanceIds"]),
+                    tuple(group["InstanceType"] for group in groups for _ in group["InstanceIds"]),
+                    tuple(error["ErrorCode"] for error in errors),
+                )
+            )
         return {"FleetId": fleet_id, "Instances": groups, "Errors": errors}
 
     def order(self, pools: list[Pool], capacity_type: str, request: Mapping[str, Any]) -> list[Pool]:
@@ -220,8 +257,11 @@ class Fleets:
 
     def price(self, pool: Pool) -> float:
         """Dollars per hour of an instance from this pool; infinite when there is no price."""
-        price = (self._prices.spot(pool.instance_type, pool.zone) if pool.capacity_type == "spot"
-                 else self._prices.on_demand(pool.instance_type))
+        price = (
+            self._prices.spot(pool.instance_type, pool.zone)
+            if pool.capacity_type == "spot"
+            else self._prices.on_demand(pool.instance_type)
+        )
         return _NO_PRICE if price is None else price
 
     def _launch(self, backend: Any, pool: Pool, request: Mapping[str, Any], fleet_id: str) -> str:
@@ -232,16 +272,35 @@ class Fleets:
         tags = _tags(pool, request)
         interface = dict(next(iter(pool.template.get("NetworkInterfaces") or []), {}))
         reservation = backend.run_instances(
-            pool.image_id, 1, None, [], instance_type=pool.instance_type, is_instance_type_default=False,
-            region_name=backend.region_name, subnet_id=pool.subnet_id, security_group_ids=groups,
-            nics=[{"DeviceIndex": 0, "DeleteOnTermination": True, "Groups": [],
-                   "AssociatePublicIpAddress": bool(interface.get("AssociatePublicIpAddress"))}],
-            launch_template={"LaunchTemplateId": pool.specification["LaunchTemplateId"],
-                             "Version": pool.specification["Version"]},
-            block_device_mappings=_volumes(pool.template), tags=tags, key_name=pool.template.get("KeyName"),
+            pool.image_id,
+            1,
+            None,
+            [],
+            instance_type=pool.instance_type,
+            is_instance_type_default=False,
+            region_name=backend.region_name,
+            subnet_id=pool.subnet_id,
+            security_group_ids=groups,
+            nics=[
+                {
+                    "DeviceIndex": 0,
+                    "DeleteOnTermination": True,
+                    "Groups": [],
+                    "AssociatePublicIpAddress": bool(interface.get("AssociatePublicIpAddress")),
+                }
+            ],
+            launch_template={
+                "LaunchTemplateId": pool.specification["LaunchTemplateId"],
+                "Version": pool.specification["Version"],
+            },
+            block_device_mappings=_volumes(pool.template),
+            tags=tags,
+            key_name=pool.template.get("KeyName"),
             metadata_options=pool.template.get("MetadataOptions") or {},
             monitoring_state="enabled" if (pool.template.get("Monitoring") or {}).get("Enabled") else "disabled",
-            lifecycle="spot" if pool.capacity_type == "spot" else None, placement=None)
+            lifecycle="spot" if pool.capacity_type == "spot" else None,
+            placement=None,
+        )
         instance = reservation.instances[0]
         instance.add_tags({"aws:ec2:fleet-id": fleet_id})
         if pool.capacity_type == "spot":
@@ -258,8 +317,9 @@ class Fleets:
         for shortage in self.shortages:
             if shortage.hits(pool):
                 text = _NO_SPOT_CAPACITY if pool.capacity_type == "spot" else _NO_CAPACITY
-                raise _LaunchError(shortage.code,
-                                   shortage.message or text.format(type=pool.instance_type, zone=pool.zone))
+                raise _LaunchError(
+                    shortage.code, shortage.message or text.format(type=pool.instance_type, zone=pool.zone)
+                )
         for shortage in self.shortages:
             if shortage.concerns(pool):
                 shortage.remaining -= 1
@@ -285,18 +345,33 @@ def is_scarce(instance_type: str, zone: str) -> bool:
 def _pools(backend: Any, request: Mapping[str, Any], capacity_type: str) -> Iterator[Pool]:
     for config in request.get("LaunchTemplateConfigs") or []:
         wanted = config["LaunchTemplateSpecification"]
-        template = (backend.get_launch_template(wanted["LaunchTemplateId"]) if wanted.get("LaunchTemplateId")
-                    else backend.get_launch_template_by_name(wanted["LaunchTemplateName"]))
+        template = (
+            backend.get_launch_template(wanted["LaunchTemplateId"])
+            if wanted.get("LaunchTemplateId")
+            else backend.get_launch_template_by_name(wanted["LaunchTemplateName"])
+        )
         version = template.get_version(wanted.get("Version") or "$Default")
-        specification = {"LaunchTemplateId": template.id, "LaunchTemplateName": template.name,
-                         "Version": str(version.number)}
+        specification = {
+            "LaunchTemplateId": template.id,
+            "LaunchTemplateName": template.name,
+            "Version": str(version.number),
+        }
         for override in config.get("Overrides") or [{}]:
             merged = {**version.data, **override}
             interfaces = merged.get("NetworkInterfaces") or [{}]
             subnet_id = merged.get("SubnetId") or interfaces[0].get("SubnetId") or ""
             zone = merged.get("AvailabilityZone") or _zone_of(backend, subnet_id)
-            yield Pool(merged.get("InstanceType", ""), zone, subnet_id, merged.get("ImageId", ""), capacity_type,
-                       float(merged.get("Priority") or 0), version.data, specification, override)
+            yield Pool(
+                merged.get("InstanceType", ""),
+                zone,
+                subnet_id,
+                merged.get("ImageId", ""),
+                capacity_type,
+                float(merged.get("Priority") or 0),
+                version.data,
+                specification,
+                override,
+            )
 
 
 def _zone_of(backend: Any, subnet_id: str) -> str:
@@ -317,10 +392,13 @@ def _check_network(backend: Any, pool: Pool) -> list[str]:
     if subnet is None:
         raise _LaunchError("InvalidSubnetID.NotFound", _NO_SUBNET.format(id=pool.subnet_id))
     if subnet.availability_zone != pool.zone:
-        raise _LaunchError("InvalidParameterValue", _WRONG_ZONE.format(
-            zone=pool.zone, subnet=subnet.id, actual=subnet.availability_zone))
+        raise _LaunchError(
+            "InvalidParameterValue",
+            _WRONG_ZONE.format(zone=pool.zone, subnet=subnet.id, actual=subnet.availability_zone),
+        )
     offered = backend.describe_instance_type_offerings(
-        "availability-zone", {"instance-type": [pool.instance_type], "location": [pool.zone]})
+        "availability-zone", {"instance-type": [pool.instance_type], "location": [pool.zone]}
+    )
     if not offered:
         raise _LaunchError("Unsupported", _NOT_OFFERED.format(type=pool.instance_type, zone=pool.zone))
     if subnet.available_ip_address_count < 1:
@@ -345,8 +423,9 @@ def _check_image(backend: Any, pool: Pool) -> None:
         raise _LaunchError("InvalidAMIID.NotFound", _NO_IMAGE.format(id=pool.image_id))
     architectures = INSTANCE_TYPES[pool.instance_type]["ProcessorInfo"]["SupportedArchitectures"]
     if image.architecture not in architectures:
-        raise _LaunchError("InvalidParameterValue", _ARCHITECTURE.format(
-            type=",".join(architectures), image=image.architecture))
+        raise _LaunchError(
+            "InvalidParameterValue", _ARCHITECTURE.format(type=",".join(architectures), image=image.architecture)
+        )
 
 
 def _tags(pool: Pool, request: Mapping[str, Any]) -> dict[str, dict[str, str]]:
@@ -360,11 +439,15 @@ def _tags(pool: Pool, request: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 def _volumes(template: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Volumes of a launch; EC2's images say that their volumes go with the instance."""
     mappings = template.get("BlockDeviceMappings") or [{"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": 20}}]
-    return [{"DeviceName": mapping["DeviceName"],
-             "Ebs": {"DeleteOnTermination": True, "VolumeSize": 20, "VolumeType": "gp3", **_given(mapping["Ebs"])}}
-            for mapping in mappings if mapping.get("Ebs")]
+    return [
+        {
+            "DeviceName": mapping["DeviceName"],
+            "Ebs": {"DeleteOnTermination": True, "VolumeSize": 20, "VolumeType": "gp3", **_given(mapping["Ebs"])},
+        }
+        for mapping in mappings
+        if mapping.get("Ebs")
+    ]
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
-

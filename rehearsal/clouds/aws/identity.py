@@ -26,16 +26,22 @@ POD_IDENTITY_AUDIENCE = "pods.eks.amazonaws.com"
 WEB_IDENTITY_AUDIENCE = "sts.amazonaws.com"
 
 _NOT_VALID = "InvalidTokenException: The token is not valid for this cluster, or its audience is not {audience}"
-_NO_ASSOCIATION = ("ResourceNotFoundException: No pod identity association for the service account {namespace}/{name} "
-                   "in the cluster {cluster}")
-_UNAUTHORIZED = ("AccessDeniedException: Unauthorized Exception! EKS does not have permissions to assume the "
-                 "associated role {role}: {reason}")
+_NO_ASSOCIATION = (
+    "ResourceNotFoundException: No pod identity association for the service account {namespace}/{name} "
+    "in the cluster {cluster}"
+)
+_UNAUTHORIZED = (
+    "AccessDeniedException: Unauthorized Exception! EKS does not have permissions to assume the "
+    "associated role {role}: {reason}"
+)
 _NO_ROLE = "it does not exist"
 _NO_PROVIDER = "No OpenIDConnect provider found in your account for {issuer}"
 _BAD_AUDIENCE = "Incorrect token audience"
 _BAD_IDENTITY = "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)"
-_NOT_VERIFIED = "Couldn't retrieve verification key from your identity provider, please reference " \
-                "AssumeRoleWithWebIdentity documentation for requirements"
+_NOT_VERIFIED = (
+    "Couldn't retrieve verification key from your identity provider, please reference "
+    "AssumeRoleWithWebIdentity documentation for requirements"
+)
 _NOT_AUTHORIZED = "Not authorized to perform sts:AssumeRoleWithWebIdentity: {reason}"
 
 
@@ -58,8 +64,7 @@ class CredentialError(Exception):
 class PodIdentity:
     """Both ways from a service account's token to a role's credentials."""
 
-    def __init__(self, eks: Eks, roles: Roles, region: str,
-                 reviewer: Callable[[str], TokenReviewer | None]) -> None:
+    def __init__(self, eks: Eks, roles: Roles, region: str, reviewer: Callable[[str], TokenReviewer | None]) -> None:
         """`reviewer` gives the running cluster of a name, or None."""
         self._eks = eks
         self._roles = roles
@@ -89,9 +94,13 @@ class PodIdentity:
         if role is None or reason:
             raise CredentialError(403, _UNAUTHORIZED.format(role=arn, reason=reason))
         issued = self._roles.assume(role, f"eks-{cluster[:20]}-{name[:20]}", self._region)
-        return {"AccessKeyId": issued.access_key_id, "SecretAccessKey": issued.secret_access_key,
-                "Token": issued.session_token, "AccountId": role.account_id,
-                "Expiration": issued.expiration.replace(tzinfo=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+        return {
+            "AccessKeyId": issued.access_key_id,
+            "SecretAccessKey": issued.secret_access_key,
+            "Token": issued.session_token,
+            "AccountId": role.account_id,
+            "Expiration": issued.expiration.replace(tzinfo=UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
 
     def web_identity_refusal(self, token: str, role_arn: str) -> tuple[str, str] | None:
         """Why STS does not accept a token for a role: AWS's error code and text; None when it does."""
@@ -113,8 +122,12 @@ class PodIdentity:
             return "AccessDenied", _NOT_AUTHORIZED.format(reason=f"the role {role_arn} does not exist")
         name = issuer.removeprefix("https://")
         reason = policies.trust_refusal(
-            role.assume_role_policy_document, "Federated", provider.arn, ["sts:AssumeRoleWithWebIdentity"],
-            {f"{name}:sub": subject, f"{name}:aud": audience})
+            role.assume_role_policy_document,
+            "Federated",
+            provider.arn,
+            ["sts:AssumeRoleWithWebIdentity"],
+            {f"{name}:sub": subject, f"{name}:aud": audience},
+        )
         return ("AccessDenied", _NOT_AUTHORIZED.format(reason=reason)) if reason else None
 
     def patch(self, patches: Patches) -> None:
@@ -123,11 +136,13 @@ class PodIdentity:
 
         def assume(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
             def handle(response: Any) -> Any:
-                refusal = self.web_identity_refusal(response._get_param("WebIdentityToken") or "",
-                                                    response._get_param("RoleArn") or "")
+                refusal = self.web_identity_refusal(
+                    response._get_param("WebIdentityToken") or "", response._get_param("RoleArn") or ""
+                )
                 if refusal:
                     raise answer(*refusal)
                 return original(response)
+
             return handle
 
         patches.wrap(TokenResponse, "assume_role_with_web_identity", assume)

@@ -21,8 +21,13 @@ KUBELETS = {"1.34": "v1.34.6", "1.35": "v1.35.4", "1.36": "v1.36.3"}
 
 _EKS_OWNER = "602401143452"
 _BOTTLEROCKET_OWNER = "092701018921"
-_AL2023_VARIANTS = (("x86_64", "standard"), ("x86_64", "nvidia"), ("x86_64", "neuron"),
-                    ("arm64", "standard"), ("arm64", "nvidia"))
+_AL2023_VARIANTS = (
+    ("x86_64", "standard"),
+    ("x86_64", "nvidia"),
+    ("x86_64", "neuron"),
+    ("arm64", "standard"),
+    ("arm64", "nvidia"),
+)
 _BOTTLEROCKET_VARIANTS = (("x86_64", ""), ("arm64", ""), ("x86_64", "-nvidia"), ("arm64", "-nvidia"))
 #: The last release is the one that `latest` names.
 _AL2023_RELEASES = (("v20260703", datetime(2026, 7, 3, tzinfo=UTC)), ("v20260807", datetime(2026, 8, 7, tzinfo=UTC)))
@@ -89,10 +94,23 @@ def seed(account_id: str, region: str) -> dict[str, Image]:
     for image in images():
         known[image.id] = image
         ec2.amis[image.id] = Ami(
-            ec2, image.id, name=image.name, description=image.name, owner_id=image.owner, owner_alias="amazon",
-            public=True, virtualization_type="hvm", architecture=image.architecture, creation_date=image.created,
-            hypervisor="xen", root_device_type="ebs", root_device_name=image.device, region_name=f"{region}a")
+            ec2,
+            image.id,
+            name=image.name,
+            description=image.name,
+            owner_id=image.owner,
+            owner_alias="amazon",
+            public=True,
+            virtualization_type="hvm",
+            architecture=image.architecture,
+            creation_date=image.created,
+            hypervisor="xen",
+            root_device_type="ebs",
+            root_device_name=image.device,
+            region_name=f"{region}a",
+        )
         for name in image.parameters:
-            ssm._parameters[name] = [parameter(account_id, name, image.id, "String", None, None, None, image.created,
-                                               1, "text")]
+            ssm._parameters[name] = [
+                parameter(account_id, name, image.id, "String", None, None, None, image.created, 1, "text")
+            ]
     return known

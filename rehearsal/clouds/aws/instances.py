@@ -18,8 +18,10 @@ from rehearsal.clouds.aws.patching import Patches
 _SUBNET_IN_USE = "The subnet '{id}' has dependencies and cannot be deleted."
 _GROUP_IN_USE = "resource {id} has a dependent object"
 _VPC_IN_USE = "The vpc '{id}' has dependencies and cannot be deleted."
-_MAPPED_ADDRESSES = ("Network {id} has some mapped public address(es). Please unmap those public address(es) before "
-                     "detaching the gateway.")
+_MAPPED_ADDRESSES = (
+    "Network {id} has some mapped public address(es). Please unmap those public address(es) before "
+    "detaching the gateway."
+)
 _ADDRESS_IN_USE = "Address {address} is in use."
 
 
@@ -35,8 +37,11 @@ def patch(patches: Patches, changed: Callable[[str, str], object]) -> None:
 
     def run_instances(original: Callable[..., Any]) -> Callable[..., Any]:
         def run(backend: Any, *arguments: Any, **options: Any) -> Any:
-            kept = {nic["DeviceIndex"] for nic in options.get("nics") or []
-                    if nic.get("NetworkInterfaceId") or nic.get("DeleteOnTermination") is False}
+            kept = {
+                nic["DeviceIndex"]
+                for nic in options.get("nics") or []
+                if nic.get("NetworkInterfaceId") or nic.get("DeleteOnTermination") is False
+            }
             reservation = original(backend, *arguments, **options)
             for instance in reservation.instances:
                 for index, nic in instance.nics.items():
@@ -44,6 +49,7 @@ def patch(patches: Patches, changed: Callable[[str, str], object]) -> None:
                         nic.delete_on_termination = True
                 changed(instance.id, "running")
             return reservation
+
         return run
 
     def terminate(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,6 +60,7 @@ def patch(patches: Patches, changed: Callable[[str, str], object]) -> None:
             changed(instance.id, "shutting-down")
             changed(instance.id, "terminated")
             return previous
+
         return end
 
     patches.wrap(EC2Backend, "run_instances", run_instances)
@@ -68,7 +75,9 @@ def _guard(refuse: Callable[..., None]) -> Callable[[Callable[..., Any]], Callab
         def call(backend: Any, *arguments: Any, **options: Any) -> Any:
             refuse(backend, *arguments, **options)
             return original(backend, *arguments, **options)
+
         return call
+
     return wrap
 
 
@@ -108,8 +117,12 @@ def _address(backend: Any, address: str | None = None, allocation_id: str | None
 
 
 _REFUSALS: dict[str, Callable[..., None]] = {
-    "delete_subnet": _subnet, "delete_security_group": _group, "delete_vpc": _vpc,
-    "detach_internet_gateway": _gateway, "release_address": _address}
+    "delete_subnet": _subnet,
+    "delete_security_group": _group,
+    "delete_vpc": _vpc,
+    "detach_internet_gateway": _gateway,
+    "release_address": _address,
+}
 
 
 def _groups(backend: Any) -> list[Any]:
@@ -129,4 +142,5 @@ def _give_back(original: Callable[..., Any]) -> Callable[..., Any]:
             if address.eni is gateway._eni:
                 address.eni, address.association_id = None, None
         return gateway
+
     return delete

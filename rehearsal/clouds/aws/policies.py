@@ -23,8 +23,13 @@ def statements(document: str | Mapping[str, Any]) -> list[Statement]:
     return _many(parsed.get("Statement", []))
 
 
-def trust_refusal(document: str | Mapping[str, Any], principal_type: str, principal: str, actions: Iterable[str],
-                  context: Mapping[str, str]) -> str:
+def trust_refusal(
+    document: str | Mapping[str, Any],
+    principal_type: str,
+    principal: str,
+    actions: Iterable[str],
+    context: Mapping[str, str],
+) -> str:
     """Why a trust policy does not let a principal do all of some actions; empty when it does.
 
     Args:
@@ -69,8 +74,9 @@ def allows_action(documents: Iterable[str | Mapping[str, Any]], action: str) -> 
     return allowed
 
 
-def allows_service(document: str | Mapping[str, Any], service: str, action: str, resource: str,
-                   context: Mapping[str, str]) -> bool:
+def allows_service(
+    document: str | Mapping[str, Any], service: str, action: str, resource: str, context: Mapping[str, str]
+) -> bool:
     """Whether a resource policy lets an AWS service do an action on the resource.
 
     A Deny for everybody counts as well, unless its condition is not met: the service comes over TLS.

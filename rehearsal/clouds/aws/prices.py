@@ -52,11 +52,20 @@ class PriceTable:
 
     def products(self, region: str, bare_metal: bool) -> list[str]:
         """The entries of the price list API, each a JSON text, with what Karpenter reads of them."""
-        return [json.dumps({"product": {"attributes": {"instanceType": instance_type, "regionCode": region}},
-                            "terms": {"OnDemand": {"term": {"priceDimensions": {
-                                "dimension": {"pricePerUnit": {"USD": f"{price:.10f}"}}}}}}})
-                for instance_type, price in self._table.get(region, {}).items()
-                if (".metal" in instance_type) == bare_metal]
+        return [
+            json.dumps(
+                {
+                    "product": {"attributes": {"instanceType": instance_type, "regionCode": region}},
+                    "terms": {
+                        "OnDemand": {
+                            "term": {"priceDimensions": {"dimension": {"pricePerUnit": {"USD": f"{price:.10f}"}}}}
+                        }
+                    },
+                }
+            )
+            for instance_type, price in self._table.get(region, {}).items()
+            if (".metal" in instance_type) == bare_metal
+        ]
 
 
 def share(text: str) -> float:
@@ -83,19 +92,24 @@ def patch(patches: Patches, prices: PriceTable) -> None:
 
     def describe_spot_price_history(response: Any) -> str:
         offerings = response.ec2_backend.describe_spot_price_history(
-            response._get_param("InstanceTypes", []), response._filters_from_querystring())
+            response._get_param("InstanceTypes", []), response._filters_from_querystring()
+        )
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
         items = []
         for offering in offerings:
             instance_type, zone = offering["InstanceType"], offering["Location"]
             price = prices.spot(instance_type, zone)
             if price is not None:
-                items.append(f"<item><instanceType>{instance_type}</instanceType>"
-                             "<productDescription>Linux/UNIX</productDescription>"
-                             f"<spotPrice>{price:.6f}</spotPrice><timestamp>{now}</timestamp>"
-                             f"<availabilityZone>{zone}</availabilityZone></item>")
-        return ('<DescribeSpotPriceHistoryResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">'
-                f"<spotPriceHistorySet>{''.join(items)}</spotPriceHistorySet><nextToken/>"
-                "</DescribeSpotPriceHistoryResponse>")
+                items.append(
+                    f"<item><instanceType>{instance_type}</instanceType>"
+                    "<productDescription>Linux/UNIX</productDescription>"
+                    f"<spotPrice>{price:.6f}</spotPrice><timestamp>{now}</timestamp>"
+                    f"<availabilityZone>{zone}</availabilityZone></item>"
+                )
+        return (
+            '<DescribeSpotPriceHistoryResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">'
+            f"<spotPriceHistorySet>{''.join(items)}</spotPriceHistorySet><nextToken/>"
+            "</DescribeSpotPriceHistoryResponse>"
+        )
 
     patches.set(SpotInstances, "describe_spot_price_history", describe_spot_price_history)

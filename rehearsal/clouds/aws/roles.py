@@ -28,8 +28,9 @@ _SERVICE_LINKED_NAMES = {"spot": "EC2Spot", "eks": "AmazonEKS", "eks-nodegroup":
 _NAME_TAKEN = "Service role name {name} has been taken in this account, please try a different suffix."
 _INVALID_TOKEN = "The security token included in the request is invalid."  # noqa: S105
 _INVALID_TOKEN_EC2 = "AWS was not able to validate the provided access credentials"  # noqa: S105
-_DENIED = ("User: {caller} is not authorized to perform: {action} because no identity-based policy allows the "
-           "{action} action")
+_DENIED = (
+    "User: {caller} is not authorized to perform: {action} because no identity-based policy allows the {action} action"
+)
 _DENIED_EC2 = "You are not authorized to perform this operation. " + _DENIED
 
 
@@ -55,14 +56,26 @@ class Roles:
 
     def profile(self, name: str = "", arn: str = "") -> Any | None:
         """moto's instance profile, or None."""
-        return next((profile for profile in list(self._iam.get_instance_profiles())
-                     if (name and profile.name == name) or (arn and profile.arn == arn)), None)
+        return next(
+            (
+                profile
+                for profile in list(self._iam.get_instance_profiles())
+                if (name and profile.name == name) or (arn and profile.arn == arn)
+            ),
+            None,
+        )
 
     def provider_for(self, issuer: str) -> Any | None:
         """moto's OIDC provider for an issuer URL, or None."""
         wanted = issuer.removeprefix("https://")
-        return next((provider for arn, provider in self._iam.open_id_providers.items()
-                     if arn.split(":oidc-provider/", 1)[-1] == wanted), None)
+        return next(
+            (
+                provider
+                for arn, provider in self._iam.open_id_providers.items()
+                if arn.split(":oidc-provider/", 1)[-1] == wanted
+            ),
+            None,
+        )
 
     def allows(self, role: Any, action: str) -> bool:
         """Whether a role's policies allow an action (`ec2:CreateFleet`)."""
@@ -79,8 +92,10 @@ class Roles:
         from moto.iam.aws_managed_policies import aws_managed_policies_data
         from moto.iam.models import AWSManagedPolicy
 
-        known = [AWSManagedPolicy.from_data(name, self._account_id, "us-east-1", data)
-                 for name, data in json.loads(aws_managed_policies_data).items()]
+        known = [
+            AWSManagedPolicy.from_data(name, self._account_id, "us-east-1", data)
+            for name, data in json.loads(aws_managed_policies_data).items()
+        ]
         self._iam.aws_managed_policies = known
         self._iam.managed_policies.update({policy.arn: policy for policy in known})
         self._iam.create_user("us-east-1", ADMINISTRATOR)
@@ -99,15 +114,26 @@ class Roles:
         from moto.sts.models import sts_backends
 
         return sts_backends[self._account_id]["aws"].assume_role(
-            region_name=region, role_session_name=session, role_arn=role.arn, policy="", duration=seconds,
-            external_id="")
+            region_name=region,
+            role_session_name=session,
+            role_arn=role.arn,
+            policy="",
+            duration=seconds,
+            external_id="",
+        )
 
     def caller(self, access_key_id: str) -> Any | None:
         """The role behind temporary credentials: moto's AssumedRole, or None when they are unknown."""
         from moto.sts.models import sts_backends
 
-        return next((assumed for assumed in reversed(sts_backends[self._account_id]["aws"].assumed_roles)
-                     if assumed.access_key_id == access_key_id), None)
+        return next(
+            (
+                assumed
+                for assumed in reversed(sts_backends[self._account_id]["aws"].assumed_roles)
+                if assumed.access_key_id == access_key_id
+            ),
+            None,
+        )
 
     def patch(self, patches: Patches) -> None:
         """Name service-linked roles as AWS does."""
@@ -130,8 +156,9 @@ class Roles:
         if caller is None or role is None:
             if service == "ec2":
                 return answer("AuthFailure", _INVALID_TOKEN_EC2)
-            return answer("InvalidClientTokenId" if service in _QUERY_SERVICES else "UnrecognizedClientException",
-                          _INVALID_TOKEN)
+            return answer(
+                "InvalidClientTokenId" if service in _QUERY_SERVICES else "UnrecognizedClientException", _INVALID_TOKEN
+            )
         named = f"{service}:{action}"
         if action == "GetCallerIdentity" or self.allows(role, named):
             return None
@@ -149,4 +176,5 @@ def _create_service_linked_role(original: Callable[..., Any]) -> Callable[..., A
             service = service_name.split(".")[0]
             name = "AWSServiceRoleFor" + _SERVICE_LINKED_NAMES.get(service, service) + (f"_{suffix}" if suffix else "")
             raise answer("InvalidInput", _NAME_TAKEN.format(name=name)) from error
+
     return create

@@ -29,8 +29,11 @@ def credentials_path(cluster: str) -> str:
 class Server:
     """moto and its neighbours behind one port."""
 
-    def __init__(self, get_products: Callable[[dict[str, Any]], dict[str, Any]],
-                 credentials: Callable[[str, str], dict[str, str]]) -> None:
+    def __init__(
+        self,
+        get_products: Callable[[dict[str, Any]], dict[str, Any]],
+        credentials: Callable[[str, str], dict[str, str]],
+    ) -> None:
         self._get_products = get_products
         self._credentials = credentials
         self._server: Any = None

@@ -40,14 +40,37 @@ VERSION: Final = "7.51.1"
 
 #: Every resource type that the stand-in knows.
 TYPES: tuple[type[AwsResource], ...] = (
-    network.Vpc, network.Subnet, network.InternetGateway, network.Eip, network.NatGateway, network.RouteTable,
-    network.Route, network.RouteTableAssociation,
-    security_groups.SecurityGroup, security_groups.SecurityGroupIngressRule, security_groups.SecurityGroupEgressRule,
-    ec2.Tag, launch_template.LaunchTemplate,
-    eks.Cluster, node_group.NodeGroup, eks.Addon, eks.AccessEntry, eks.AccessPolicyAssociation,
+    network.Vpc,
+    network.Subnet,
+    network.InternetGateway,
+    network.Eip,
+    network.NatGateway,
+    network.RouteTable,
+    network.Route,
+    network.RouteTableAssociation,
+    security_groups.SecurityGroup,
+    security_groups.SecurityGroupIngressRule,
+    security_groups.SecurityGroupEgressRule,
+    ec2.Tag,
+    launch_template.LaunchTemplate,
+    eks.Cluster,
+    node_group.NodeGroup,
+    eks.Addon,
+    eks.AccessEntry,
+    eks.AccessPolicyAssociation,
     eks.PodIdentityAssociation,
-    iam.Role, iam.Policy, iam.RolePolicyAttachment, iam.OpenIdConnectProvider, iam.ServiceLinkedRole,
-    sqs.Queue, sqs.QueuePolicy, events.EventRule, events.EventTarget, logs.LogGroup, kms.Key, kms.Alias,
+    iam.Role,
+    iam.Policy,
+    iam.RolePolicyAttachment,
+    iam.OpenIdConnectProvider,
+    iam.ServiceLinkedRole,
+    sqs.Queue,
+    sqs.QueuePolicy,
+    events.EventRule,
+    events.EventTarget,
+    logs.LogGroup,
+    kms.Key,
+    kms.Alias,
 )
 
 
@@ -63,15 +86,22 @@ def configuration(account: Account, clusters: Clusters) -> Configuration:
     def configure(given: Properties, cancelled: threading.Event) -> Provider:
         region = given.get("region")
         if not region:
-            raise RefusedError(f"the AWS provider has no region, so no call can be made; run: pulumi config set "
-                               f"aws:region {account.region}")
+            raise RefusedError(
+                f"the AWS provider has no region, so no call can be made; run: pulumi config set "
+                f"aws:region {account.region}"
+            )
         if region != account.region:
-            raise RefusedError(f"aws:region is {region!r}, but the rehearsed account is in {account.region}; start the "
-                               f"rehearsal with the stack's region, or set aws:region to {account.region}")
+            raise RefusedError(
+                f"aws:region is {region!r}, but the rehearsed account is in {account.region}; start the "
+                f"rehearsal with the stack's region, or set aws:region to {account.region}"
+            )
         return Provider(resources(account, clusters, _default_tags(given.get("defaultTags"))), invokes(account))
 
-    return Configuration(names=frozenset({"region", "defaultTags"}), configure=configure,
-                         replaces=lambda old, new: ["region"] if old.get("region") != new.get("region") else [])
+    return Configuration(
+        names=frozenset({"region", "defaultTags"}),
+        configure=configure,
+        replaces=lambda old, new: ["region"] if old.get("region") != new.get("region") else [],
+    )
 
 
 def _default_tags(given: Any) -> dict[str, str]:

@@ -119,12 +119,19 @@ class AwsResource(Resource):
         """Fill in the provider's defaults and find what is missing or malformed."""
         given = {key: value for key, value in inputs.items() if value is not None}
         checked = {**self.defaults, **given}
-        failures = [Failure(key, f"Missing required argument: {self.title} cannot be created without {key}; set it")
-                    for key in sorted((self.required | {self.name_property} - {""}) - checked.keys())]
+        failures = [
+            Failure(key, f"Missing required argument: {self.title} cannot be created without {key}; set it")
+            for key in sorted((self.required | {self.name_property} - {""}) - checked.keys())
+        ]
         physical = checked.get(self.name_property)
         if isinstance(physical, str) and len(physical) > self.name_limit:
-            failures.append(Failure(self.name_property, f"{physical!r} has {len(physical)} characters, AWS takes "
-                                                        f"{self.name_limit} for an {self.title}; choose a shorter one"))
+            failures.append(
+                Failure(
+                    self.name_property,
+                    f"{physical!r} has {len(physical)} characters, AWS takes "
+                    f"{self.name_limit} for an {self.title}; choose a shorter one",
+                )
+            )
         failures.extend(_tag_failures(checked.get("tags")))
         if not failures:
             failures.extend(self.examine(checked))
@@ -198,8 +205,7 @@ class AwsResource(Resource):
         """The accepted properties, tags apart, in which new inputs differ from old outputs."""
         compared = self.accepts - {"tags"} - {key for key in self.computed if new.get(key) is None}
         # An empty map, an empty list and false are what AWS answers for something that was not set.
-        return {key for key in compared
-                if (_narrowed(old.get(key), new.get(key)) or None) != (new.get(key) or None)}
+        return {key for key in compared if (_narrowed(old.get(key), new.get(key)) or None) != (new.get(key) or None)}
 
     def _seen(self, id: str, state: Properties) -> Properties | None:
         try:
@@ -213,8 +219,11 @@ class AwsResource(Resource):
         if "tags" in self.accepts:
             everything = {key: value for key, value in seen.pop("tags", {}).items() if not key.startswith("aws:")}
             own = state.get("tags") or {}
-            default = {key for key, value in self.session.default_tags.items()
-                       if key not in own and everything.get(key) == value}
+            default = {
+                key
+                for key, value in self.session.default_tags.items()
+                if key not in own and everything.get(key) == value
+            }
             seen["tagsAll"] = everything
             seen["tags"] = {key: value for key, value in everything.items() if key not in default}
             if not seen["tags"] and state.get("tags") is None:
@@ -230,8 +239,10 @@ class AwsResource(Resource):
         except ClientError as error:
             detail = error.response["Error"]
             service = self.service.upper()
-            raise RefusedError(f"{what}: operation error {service}: {error.operation_name}, "
-                               f"api error {detail['Code']}: {detail['Message']}") from error
+            raise RefusedError(
+                f"{what}: operation error {service}: {error.operation_name}, "
+                f"api error {detail['Code']}: {detail['Message']}"
+            ) from error
         except ParamValidationError as error:
             raise RefusedError(f"{what}: {error}") from error
         except RefusedError as error:

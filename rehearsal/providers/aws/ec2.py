@@ -38,9 +38,15 @@ class Ec2Resource(AwsResource):
     def look(self, id: str, state: Properties) -> Properties | None:
         """describe_Xs of the one ID."""
         described = self.describe(id)
-        return None if described is None else {
-            **properties(described, self.reported), "tags": unpaired(described.get("Tags", [])),
-            **self.outputs(id, described)}
+        return (
+            None
+            if described is None
+            else {
+                **properties(described, self.reported),
+                "tags": unpaired(described.get("Tags", [])),
+                **self.outputs(id, described),
+            }
+        )
 
     def outputs(self, id: str, described: dict[str, Any]) -> Properties:
         """What a type answers beyond `reported`."""
@@ -101,8 +107,9 @@ class Tag(AwsResource):
     def look(self, id: str, state: Properties) -> Properties | None:
         """describe_tags of the resource and key."""
         resource, _, key = id.partition(",")
-        found = self.client.describe_tags(Filters=[{"Name": "resource-id", "Values": [resource]},
-                                                   {"Name": "key", "Values": [key]}])["Tags"]
+        found = self.client.describe_tags(
+            Filters=[{"Name": "resource-id", "Values": [resource]}, {"Name": "key", "Values": [key]}]
+        )["Tags"]
         return {"resourceId": resource, "key": key, "value": found[0]["Value"]} if found else None
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
@@ -115,8 +122,12 @@ class Tag(AwsResource):
         self.client.delete_tags(Resources=[resource], Tags=[{"Key": key}])
 
     def _must_exist(self, resource: str) -> None:
-        checks = {"sg-": ("describe_security_groups", "GroupIds"), "subnet-": ("describe_subnets", "SubnetIds"),
-                  "vpc-": ("describe_vpcs", "VpcIds"), "rtb-": ("describe_route_tables", "RouteTableIds")}
+        checks = {
+            "sg-": ("describe_security_groups", "GroupIds"),
+            "subnet-": ("describe_subnets", "SubnetIds"),
+            "vpc-": ("describe_vpcs", "VpcIds"),
+            "rtb-": ("describe_route_tables", "RouteTableIds"),
+        }
         for prefix, (call, parameter) in checks.items():
             if resource.startswith(prefix):
                 getattr(self.client, call)(**{parameter: [resource]})

@@ -26,8 +26,10 @@ ADDON_SECONDS = 90.0
 
 UNSUPPORTED_VERSION = "unsupported Kubernetes version {version}"
 BAD_SERVICE_CIDR = "The CIDR block {cidr} is not valid for serviceIpv4Cidr: it overlaps with {other} of the VPC {vpc}"
-FAILED_ADDON = ("unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: InsufficientNumberOfReplicas: "
-                "The add-on is unhealthy because it doesn't have the desired number of replicas. {reason}")
+FAILED_ADDON = (
+    "unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: InsufficientNumberOfReplicas: "
+    "The add-on is unhealthy because it doesn't have the desired number of replicas. {reason}"
+)
 NO_CLUSTER = "No cluster found for name: {name}."
 
 _DEFAULT_SERVICE_CIDR = "172.20.0.0/16"
@@ -62,11 +64,29 @@ class Cluster(EksResource):
 
     token = "aws:eks/cluster:Cluster"
     title = "EKS Cluster"
-    accepts = frozenset({"name", "version", "roleArn", "bootstrapSelfManagedAddons", "vpcConfig",
-                         "kubernetesNetworkConfig", "accessConfig", "encryptionConfig", "enabledClusterLogTypes",
-                         "tags"})
-    replace_on = frozenset({"name", "roleArn", "bootstrapSelfManagedAddons", "kubernetesNetworkConfig.serviceIpv4Cidr",
-                            "accessConfig.bootstrapClusterCreatorAdminPermissions"})
+    accepts = frozenset(
+        {
+            "name",
+            "version",
+            "roleArn",
+            "bootstrapSelfManagedAddons",
+            "vpcConfig",
+            "kubernetesNetworkConfig",
+            "accessConfig",
+            "encryptionConfig",
+            "enabledClusterLogTypes",
+            "tags",
+        }
+    )
+    replace_on = frozenset(
+        {
+            "name",
+            "roleArn",
+            "bootstrapSelfManagedAddons",
+            "kubernetesNetworkConfig.serviceIpv4Cidr",
+            "accessConfig.bootstrapClusterCreatorAdminPermissions",
+        }
+    )
     required = frozenset({"roleArn", "vpcConfig"})
     computed = frozenset({"version", "kubernetesNetworkConfig", "accessConfig"})
     name_property, name_limit = "name", 100
@@ -78,9 +98,11 @@ class Cluster(EksResource):
     def examine(self, inputs: Properties) -> Iterator[Failure]:
         """What needs no account to be refused."""
         if inputs["bootstrapSelfManagedAddons"] is True:
-            yield Failure("bootstrapSelfManagedAddons",
-                          "true lets EKS install the VPC CNI, kube-proxy and CoreDNS, which the rehearsal cannot run "
-                          "and which stand in the way of an overlay; set it to false")
+            yield Failure(
+                "bootstrapSelfManagedAddons",
+                "true lets EKS install the VPC CNI, kube-proxy and CoreDNS, which the rehearsal cannot run "
+                "and which stand in the way of an overlay; set it to false",
+            )
         network = inputs.get("kubernetesNetworkConfig")
         cidr = network.get("serviceIpv4Cidr") if isinstance(network, dict) else None
         if isinstance(cidr, str):
@@ -92,10 +114,15 @@ class Cluster(EksResource):
         if version not in VERSIONS:
             raise AwsRefusalError("InvalidParameterException", UNSUPPORTED_VERSION.format(version=version))
         self._check_service_cidr(inputs)
-        request = {"name": inputs["name"], "version": version, "roleArn": inputs["roleArn"],
-                   "resourcesVpcConfig": inputs["vpcConfig"], "tags": self.tags(inputs),
-                   "bootstrapSelfManagedAddons": inputs["bootstrapSelfManagedAddons"],
-                   "logging": _logging(inputs.get("enabledClusterLogTypes") or [])}
+        request = {
+            "name": inputs["name"],
+            "version": version,
+            "roleArn": inputs["roleArn"],
+            "resourcesVpcConfig": inputs["vpcConfig"],
+            "tags": self.tags(inputs),
+            "bootstrapSelfManagedAddons": inputs["bootstrapSelfManagedAddons"],
+            "logging": _logging(inputs.get("enabledClusterLogTypes") or []),
+        }
         for name in ("kubernetesNetworkConfig", "accessConfig"):
             if inputs.get(name):
                 request[name] = inputs[name]
@@ -112,8 +139,12 @@ class Cluster(EksResource):
         cloud = self.account.cloud(id)
         try:
             started = self.session.clusters.start(
-                id, version=described["version"], service_cidr=_service_cidr(inputs),
-                issuer=self.account.eks.issuer(id), cloud=cloud)
+                id,
+                version=described["version"],
+                service_cidr=_service_cidr(inputs),
+                issuer=self.account.eks.issuer(id),
+                cloud=cloud,
+            )
         except ValueError as error:
             # Not what AWS would refuse, but what one machine cannot do: another version, a second cluster.
             raise RefusedError(str(error)) from error
@@ -123,17 +154,31 @@ class Cluster(EksResource):
     def look(self, id: str, state: Properties) -> Properties | None:
         """describe_cluster."""
         seen = self.client.describe_cluster(name=id)["cluster"]
-        logs = [kind for entry in seen.get("logging", {}).get("clusterLogging", []) if entry["enabled"]
-                for kind in entry["types"]]
+        logs = [
+            kind
+            for entry in seen.get("logging", {}).get("clusterLogging", [])
+            if entry["enabled"]
+            for kind in entry["types"]
+        ]
         encryption = seen.get("encryptionConfig") or [None]
-        return {"name": id, "arn": seen["arn"], "version": seen["version"], "roleArn": seen["roleArn"],
-                "endpoint": seen["endpoint"], "status": seen["status"], "platformVersion": seen["platformVersion"],
-                "createdAt": seen["createdAt"].isoformat(), "tags": seen.get("tags", {}),
-                "certificateAuthority": {"data": seen["certificateAuthority"]["data"]},
-                "identities": [{"oidcs": [{"issuer": seen["identity"]["oidc"]["issuer"]}]}],
-                "vpcConfig": seen["resourcesVpcConfig"], "enabledClusterLogTypes": logs or None,
-                "kubernetesNetworkConfig": seen.get("kubernetesNetworkConfig"), "encryptionConfig": encryption[0],
-                "accessConfig": {**(state.get("accessConfig") or {}), **seen.get("accessConfig", {})}}
+        return {
+            "name": id,
+            "arn": seen["arn"],
+            "version": seen["version"],
+            "roleArn": seen["roleArn"],
+            "endpoint": seen["endpoint"],
+            "status": seen["status"],
+            "platformVersion": seen["platformVersion"],
+            "createdAt": seen["createdAt"].isoformat(),
+            "tags": seen.get("tags", {}),
+            "certificateAuthority": {"data": seen["certificateAuthority"]["data"]},
+            "identities": [{"oidcs": [{"issuer": seen["identity"]["oidc"]["issuer"]}]}],
+            "vpcConfig": seen["resourcesVpcConfig"],
+            "enabledClusterLogTypes": logs or None,
+            "kubernetesNetworkConfig": seen.get("kubernetesNetworkConfig"),
+            "encryptionConfig": encryption[0],
+            "accessConfig": {**(state.get("accessConfig") or {}), **seen.get("accessConfig", {})},
+        }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """Endpoint access, subnets and logs; the rest has no stand-in."""
@@ -141,8 +186,10 @@ class Cluster(EksResource):
         beyond = differs - {"vpcConfig", "enabledClusterLogTypes"}
         if beyond:
             names = ", ".join(sorted(beyond))
-            raise AwsRefusalError("InvalidParameterException", f"the rehearsal cannot change {names} of a running "
-                                                               "cluster; take the stack down and create it anew")
+            raise AwsRefusalError(
+                "InvalidParameterException",
+                f"the rehearsal cannot change {names} of a running cluster; take the stack down and create it anew",
+            )
         if "vpcConfig" in differs:
             self.client.update_cluster_config(name=id, resourcesVpcConfig=new["vpcConfig"])
         if "enabledClusterLogTypes" in differs:
@@ -163,8 +210,10 @@ class Cluster(EksResource):
         services = ipaddress.ip_network(_service_cidr(inputs))
         for vpc in ec2.describe_vpcs(VpcIds=sorted({subnet["VpcId"] for subnet in subnets}))["Vpcs"]:
             if services.overlaps(ipaddress.ip_network(vpc["CidrBlock"])):
-                raise AwsRefusalError("InvalidParameterException", BAD_SERVICE_CIDR.format(
-                    cidr=services, other=vpc["CidrBlock"], vpc=vpc["VpcId"]))
+                raise AwsRefusalError(
+                    "InvalidParameterException",
+                    BAD_SERVICE_CIDR.format(cidr=services, other=vpc["CidrBlock"], vpc=vpc["VpcId"]),
+                )
 
 
 class Addon(EksResource):
@@ -174,9 +223,20 @@ class Addon(EksResource):
     title = "EKS Add-On"
     #: Add-ons whose workload the rehearsal has: kind and name of what must become available in kube-system.
     workloads: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "coredns": ("Deployment", "coredns"), "eks-pod-identity-agent": ("DaemonSet", "eks-pod-identity-agent")}
-    accepts = frozenset({"clusterName", "addonName", "addonVersion", "resolveConflictsOnCreate",
-                         "resolveConflictsOnUpdate", "preserve", "tags"})
+        "coredns": ("Deployment", "coredns"),
+        "eks-pod-identity-agent": ("DaemonSet", "eks-pod-identity-agent"),
+    }
+    accepts = frozenset(
+        {
+            "clusterName",
+            "addonName",
+            "addonVersion",
+            "resolveConflictsOnCreate",
+            "resolveConflictsOnUpdate",
+            "preserve",
+            "tags",
+        }
+    )
     replace_on = required = frozenset({"clusterName", "addonName"})
     computed = frozenset({"addonVersion"})
     default_timeout = 1200.0
@@ -185,14 +245,18 @@ class Addon(EksResource):
         """The rehearsal runs some add-ons only."""
         name = inputs["addonName"]
         if isinstance(name, str) and name not in self.workloads:
-            yield Failure("addonName", f"the rehearsal has no workload for the add-on {name!r}; it has "
-                                       f"{', '.join(sorted(self.workloads))}: leave {name} out")
+            yield Failure(
+                "addonName",
+                f"the rehearsal has no workload for the add-on {name!r}; it has "
+                f"{', '.join(sorted(self.workloads))}: leave {name} out",
+            )
 
     def make(self, inputs: Properties) -> str:
         """create_addon."""
         version = {"addonVersion": inputs["addonVersion"]} if inputs.get("addonVersion") else {}
-        self.client.create_addon(clusterName=inputs["clusterName"], addonName=inputs["addonName"],
-                                 tags=self.tags(inputs), **version)
+        self.client.create_addon(
+            clusterName=inputs["clusterName"], addonName=inputs["addonName"], tags=self.tags(inputs), **version
+        )
         return f"{inputs['clusterName']}:{inputs['addonName']}"
 
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
@@ -210,14 +274,21 @@ class Addon(EksResource):
         """describe_addon."""
         cluster, _, addon = id.partition(":")
         seen = self.client.describe_addon(clusterName=cluster, addonName=addon)["addon"]
-        return {"clusterName": cluster, "addonName": addon, "addonVersion": seen["addonVersion"],
-                "arn": seen["addonArn"], "tags": seen.get("tags", {}), **_times(seen)}
+        return {
+            "clusterName": cluster,
+            "addonName": addon,
+            "addonVersion": seen["addonVersion"],
+            "arn": seen["addonArn"],
+            "tags": seen.get("tags", {}),
+            **_times(seen),
+        }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """The version; how conflicts are resolved is only of use then."""
         if "addonVersion" in self.differs(old, new) and new.get("addonVersion"):
-            self.client.update_addon(clusterName=new["clusterName"], addonName=new["addonName"],
-                                     addonVersion=new["addonVersion"])
+            self.client.update_addon(
+                clusterName=new["clusterName"], addonName=new["addonName"], addonVersion=new["addonVersion"]
+            )
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """delete_addon and, unless it is to be preserved, its workload."""
@@ -250,17 +321,25 @@ class AccessEntry(EksResource):
 
     def make(self, inputs: Properties) -> str:
         """create_access_entry."""
-        self.client.create_access_entry(**self._key(inputs), type=inputs["type"], tags=self.tags(inputs),
-                                        **self._names(inputs))
+        self.client.create_access_entry(
+            **self._key(inputs), type=inputs["type"], tags=self.tags(inputs), **self._names(inputs)
+        )
         return f"{inputs['clusterName']}:{inputs['principalArn']}"
 
     def look(self, id: str, state: Properties) -> Properties | None:
         """describe_access_entry."""
         cluster, _, principal = id.partition(":")
         seen = self.client.describe_access_entry(clusterName=cluster, principalArn=principal)["accessEntry"]
-        return {"clusterName": cluster, "principalArn": principal, "type": seen["type"], "userName": seen["username"],
-                "kubernetesGroups": seen.get("kubernetesGroups", []), "accessEntryArn": seen["accessEntryArn"],
-                "tags": seen.get("tags", {}), **_times(seen)}
+        return {
+            "clusterName": cluster,
+            "principalArn": principal,
+            "type": seen["type"],
+            "userName": seen["username"],
+            "kubernetesGroups": seen.get("kubernetesGroups", []),
+            "accessEntryArn": seen["accessEntryArn"],
+            "tags": seen.get("tags", {}),
+            **_times(seen),
+        }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """Groups and user name."""
@@ -297,8 +376,13 @@ class AccessPolicyAssociation(EksResource):
         associated = self.client.list_associated_access_policies(clusterName=cluster, principalArn=principal)
         for seen in associated["associatedAccessPolicies"]:
             if seen["policyArn"] == policy:
-                return {"clusterName": cluster, "principalArn": principal, "policyArn": policy,
-                        "accessScope": seen["accessScope"], **_times(seen)}
+                return {
+                    "clusterName": cluster,
+                    "principalArn": principal,
+                    "policyArn": policy,
+                    "accessScope": seen["accessScope"],
+                    **_times(seen),
+                }
         return None
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
@@ -320,20 +404,25 @@ class PodIdentityAssociation(EksResource):
     def make(self, inputs: Properties) -> str:
         """create_pod_identity_association."""
         created = self.client.create_pod_identity_association(
-            **{name: inputs[name] for name in self.required}, tags=self.tags(inputs))
+            **{name: inputs[name] for name in self.required}, tags=self.tags(inputs)
+        )
         return str(created["association"]["associationId"])
 
     def look(self, id: str, state: Properties) -> Properties | None:
         """describe_pod_identity_association."""
-        seen = self.client.describe_pod_identity_association(
-            clusterName=state["clusterName"], associationId=id)["association"]
-        return {**{name: seen[name] for name in (*self.required, "associationArn", "associationId")},
-                "tags": seen.get("tags", {})}
+        seen = self.client.describe_pod_identity_association(clusterName=state["clusterName"], associationId=id)[
+            "association"
+        ]
+        return {
+            **{name: seen[name] for name in (*self.required, "associationArn", "associationId")},
+            "tags": seen.get("tags", {}),
+        }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """Another role."""
         self.client.update_pod_identity_association(
-            clusterName=new["clusterName"], associationId=id, roleArn=new["roleArn"])
+            clusterName=new["clusterName"], associationId=id, roleArn=new["roleArn"]
+        )
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """delete_pod_identity_association."""
@@ -352,8 +441,11 @@ def _service_cidr_failures(cidr: str) -> Iterator[Failure]:
         yield Failure(key, f"serviceIpv4Cidr {cidr!r} is no network: {error}; write it like 172.20.0.0/16")
         return
     if not 12 <= network.prefixlen <= 24:
-        yield Failure(key, "expected serviceIpv4Cidr to contain a network Value with between 12 and 24 significant "
-                           f"bits, got {network.prefixlen} in {cidr}")
+        yield Failure(
+            key,
+            "expected serviceIpv4Cidr to contain a network Value with between 12 and 24 significant "
+            f"bits, got {network.prefixlen} in {cidr}",
+        )
     if not any(network.subnet_of(private) for private in _PRIVATE):
         yield Failure(key, f"serviceIpv4Cidr must be within {', '.join(map(str, _PRIVATE))}, got {cidr}")
 
@@ -365,8 +457,10 @@ def _times(seen: Mapping[str, Any]) -> Properties:
 
 def _logging(kinds: list[str]) -> dict[str, Any]:
     every = ("api", "audit", "authenticator", "controllerManager", "scheduler")
-    entries = [{"types": [kind for kind in every if (kind in kinds) is enabled], "enabled": enabled}
-               for enabled in (True, False)]
+    entries = [
+        {"types": [kind for kind in every if (kind in kinds) is enabled], "enabled": enabled}
+        for enabled in (True, False)
+    ]
     return {"clusterLogging": [entry for entry in entries if entry["types"]]}
 
 

@@ -37,8 +37,11 @@ class EventRule(AwsResource):
         """describe_rule and its tags."""
         described = self.client.describe_rule(Name=id)
         tags = self.client.list_tags_for_resource(ResourceARN=described["Arn"])["Tags"]
-        return {**properties(described, self.written | {"arn"}), "tags": unpaired(tags),
-                "eventBusName": described.get("EventBusName", "default")}
+        return {
+            **properties(described, self.written | {"arn"}),
+            "tags": unpaired(tags),
+            "eventBusName": described.get("EventBusName", "default"),
+        }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """put_rule again."""
@@ -84,8 +87,12 @@ class EventTarget(AwsResource):
         """Find it among the targets of its rule."""
         for target in self.client.list_targets_by_rule(Rule=state["rule"])["Targets"]:
             if target["Id"] == state["targetId"]:
-                return {"rule": state["rule"], "targetId": target["Id"], "arn": target["Arn"],
-                        "eventBusName": "default"}
+                return {
+                    "rule": state["rule"],
+                    "targetId": target["Id"],
+                    "arn": target["Arn"],
+                    "eventBusName": "default",
+                }
         return None
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:

@@ -61,8 +61,12 @@ class Role(IamResource):
     def make(self, inputs: Properties) -> str:
         """create_role."""
         trust = _trust_policy(inputs["assumeRolePolicy"])
-        self.client.create_role(RoleName=inputs["name"], AssumeRolePolicyDocument=trust, Tags=pairs(self.tags(inputs)),
-                                **api(inputs, self.at_creation))
+        self.client.create_role(
+            RoleName=inputs["name"],
+            AssumeRolePolicyDocument=trust,
+            Tags=pairs(self.tags(inputs)),
+            **api(inputs, self.at_creation),
+        )
         return str(inputs["name"])
 
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
@@ -72,11 +76,15 @@ class Role(IamResource):
     def look(self, id: str, state: Properties) -> Properties | None:
         """get_role."""
         role = self.client.get_role(RoleName=id)["Role"]
-        return {**properties(role, ("description", "maxSessionDuration", "path", "arn")), "name": role["RoleName"],
-                "assumeRolePolicy": _document(role["AssumeRolePolicyDocument"]), "uniqueId": role["RoleId"],
-                "createDate": role["CreateDate"].isoformat(),
-                "permissionsBoundary": role.get("PermissionsBoundary", {}).get("PermissionsBoundaryArn"),
-                "tags": unpaired(role.get("Tags", []))}
+        return {
+            **properties(role, ("description", "maxSessionDuration", "path", "arn")),
+            "name": role["RoleName"],
+            "assumeRolePolicy": _document(role["AssumeRolePolicyDocument"]),
+            "uniqueId": role["RoleId"],
+            "createDate": role["CreateDate"].isoformat(),
+            "permissionsBoundary": role.get("PermissionsBoundary", {}).get("PermissionsBoundaryArn"),
+            "tags": unpaired(role.get("Tags", [])),
+        }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """Each property has its own call."""
@@ -85,8 +93,9 @@ class Role(IamResource):
             trust = _trust_policy(new["assumeRolePolicy"])
             self.client.update_assume_role_policy(RoleName=id, PolicyDocument=trust)
         if differs & {"description", "maxSessionDuration"}:
-            self.client.update_role(RoleName=id, Description=new.get("description", ""),
-                                    MaxSessionDuration=new["maxSessionDuration"])
+            self.client.update_role(
+                RoleName=id, Description=new.get("description", ""), MaxSessionDuration=new["maxSessionDuration"]
+            )
         if "permissionsBoundary" in differs:
             if new.get("permissionsBoundary"):
                 self.client.put_role_permissions_boundary(RoleName=id, **api(new, ("permissionsBoundary",)))
@@ -97,7 +106,8 @@ class Role(IamResource):
         """Take it out of instance profiles, as the provider always does, and delete it."""
         for profile in self.client.list_instance_profiles_for_role(RoleName=id)["InstanceProfiles"]:
             self.client.remove_role_from_instance_profile(
-                InstanceProfileName=profile["InstanceProfileName"], RoleName=id)
+                InstanceProfileName=profile["InstanceProfileName"], RoleName=id
+            )
         if state.get("forceDetachPolicies"):
             for policy in _attached(self.client, id):
                 self.client.detach_role_policy(RoleName=id, PolicyArn=policy)
@@ -120,17 +130,24 @@ class Policy(IamResource):
     def make(self, inputs: Properties) -> str:
         """create_policy."""
         created = self.client.create_policy(
-            PolicyName=inputs["name"], PolicyDocument=_within(inputs["policy"], "PolicySize", POLICY_LIMIT),
-            Tags=pairs(self.tags(inputs)), **api(inputs, ("description", "path")))
+            PolicyName=inputs["name"],
+            PolicyDocument=_within(inputs["policy"], "PolicySize", POLICY_LIMIT),
+            Tags=pairs(self.tags(inputs)),
+            **api(inputs, ("description", "path")),
+        )
         return str(created["Policy"]["Arn"])
 
     def look(self, id: str, state: Properties) -> Properties | None:
         """get_policy and the default version's document."""
         policy = self.client.get_policy(PolicyArn=id)["Policy"]
         version = self.client.get_policy_version(PolicyArn=id, VersionId=policy["DefaultVersionId"])["PolicyVersion"]
-        return {**properties(policy, ("arn", "path", "policyId", "attachmentCount")), "name": policy["PolicyName"],
-                "description": policy.get("Description") or None, "policy": _document(version["Document"]),
-                "tags": unpaired(policy.get("Tags", []))}
+        return {
+            **properties(policy, ("arn", "path", "policyId", "attachmentCount")),
+            "name": policy["PolicyName"],
+            "description": policy.get("Description") or None,
+            "policy": _document(version["Document"]),
+            "tags": unpaired(policy.get("Tags", [])),
+        }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """A new default version; the oldest goes when there are five, as the provider does."""
@@ -138,8 +155,9 @@ class Policy(IamResource):
         spare = [version["VersionId"] for version in versions if not version["IsDefaultVersion"]]
         if len(versions) >= 5:
             self.client.delete_policy_version(PolicyArn=id, VersionId=min(spare, key=lambda text: int(text[1:])))
-        self.client.create_policy_version(PolicyArn=id, SetAsDefault=True,
-                                          PolicyDocument=_within(new["policy"], "PolicySize", POLICY_LIMIT))
+        self.client.create_policy_version(
+            PolicyArn=id, SetAsDefault=True, PolicyDocument=_within(new["policy"], "PolicySize", POLICY_LIMIT)
+        )
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """Delete the other versions, then it, unless it is attached."""
@@ -199,8 +217,11 @@ class OpenIdConnectProvider(IamResource):
             raise AwsRefusalError("ValidationError", NO_HTTPS)
         try:
             created = self.client.create_open_id_connect_provider(
-                Url=inputs["url"], ClientIDList=inputs["clientIdLists"],
-                ThumbprintList=inputs.get("thumbprintLists", []), Tags=pairs(self.tags(inputs)))
+                Url=inputs["url"],
+                ClientIDList=inputs["clientIdLists"],
+                ThumbprintList=inputs.get("thumbprintLists", []),
+                Tags=pairs(self.tags(inputs)),
+            )
         except ClientError as error:
             if error.response["Error"]["Code"] != "EntityAlreadyExists":
                 raise
@@ -210,14 +231,20 @@ class OpenIdConnectProvider(IamResource):
     def look(self, id: str, state: Properties) -> Properties | None:
         """get_open_id_connect_provider."""
         seen = self.client.get_open_id_connect_provider(OpenIDConnectProviderArn=id)
-        return {"arn": id, "url": seen["Url"].removeprefix("https://"), "clientIdLists": seen["ClientIDList"],
-                "thumbprintLists": seen["ThumbprintList"], "tags": unpaired(seen.get("Tags", []))}
+        return {
+            "arn": id,
+            "url": seen["Url"].removeprefix("https://"),
+            "clientIdLists": seen["ClientIDList"],
+            "thumbprintLists": seen["ThumbprintList"],
+            "tags": unpaired(seen.get("Tags", [])),
+        }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """The thumbprints."""
         if new.get("thumbprintLists"):
-            self.client.update_open_id_connect_provider_thumbprint(OpenIDConnectProviderArn=id,
-                                                                   ThumbprintList=new["thumbprintLists"])
+            self.client.update_open_id_connect_provider_thumbprint(
+                OpenIDConnectProviderArn=id, ThumbprintList=new["thumbprintLists"]
+            )
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """delete_open_id_connect_provider."""
@@ -242,7 +269,8 @@ class ServiceLinkedRole(IamResource):
     def make(self, inputs: Properties) -> str:
         """create_service_linked_role."""
         created = self.client.create_service_linked_role(
-            AWSServiceName=inputs["awsServiceName"], **api(inputs, ("description", "customSuffix")))
+            AWSServiceName=inputs["awsServiceName"], **api(inputs, ("description", "customSuffix"))
+        )
         return str(created["Role"]["Arn"])
 
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
@@ -253,9 +281,14 @@ class ServiceLinkedRole(IamResource):
     def look(self, id: str, state: Properties) -> Properties | None:
         """get_role."""
         role = self.client.get_role(RoleName=_last(id))["Role"]
-        return {**properties(role, ("arn", "path", "description")), "name": role["RoleName"],
-                "uniqueId": role["RoleId"], "createDate": role["CreateDate"].isoformat(),
-                "awsServiceName": role["Path"].split("/")[2], "tags": unpaired(role.get("Tags", []))}
+        return {
+            **properties(role, ("arn", "path", "description")),
+            "name": role["RoleName"],
+            "uniqueId": role["RoleId"],
+            "createDate": role["CreateDate"].isoformat(),
+            "awsServiceName": role["Path"].split("/")[2],
+            "tags": unpaired(role.get("Tags", [])),
+        }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """Only the description can change."""

@@ -19,8 +19,12 @@ def invokes(account: Account) -> dict[str, Invoke]:
     def caller_identity(arguments: Mapping[str, Any]) -> Properties:
         _takes("getCallerIdentity", arguments, set())
         identity = account.client("sts").get_caller_identity()
-        return {"accountId": identity["Account"], "arn": identity["Arn"], "userId": identity["UserId"],
-                "id": identity["Account"]}
+        return {
+            "accountId": identity["Account"],
+            "arn": identity["Arn"],
+            "userId": identity["UserId"],
+            "id": identity["Account"],
+        }
 
     def partition(arguments: Mapping[str, Any]) -> Properties:
         _takes("getPartition", arguments, set())
@@ -30,31 +34,52 @@ def invokes(account: Account) -> dict[str, Invoke]:
         _takes("getRegion", arguments, {"region", "name"})
         asked = arguments.get("region") or arguments.get("name") or account.region
         if asked != account.region:
-            raise RefusedError(f"getRegion of {asked!r}: the rehearsed account is in {account.region} alone; "
-                               f"set aws:region to {asked} or leave the argument out")
-        return {"name": asked, "region": asked, "id": asked, "endpoint": f"ec2.{asked}.amazonaws.com",
-                "description": asked}
+            raise RefusedError(
+                f"getRegion of {asked!r}: the rehearsed account is in {account.region} alone; "
+                f"set aws:region to {asked} or leave the argument out"
+            )
+        return {
+            "name": asked,
+            "region": asked,
+            "id": asked,
+            "endpoint": f"ec2.{asked}.amazonaws.com",
+            "description": asked,
+        }
 
     def availability_zones(arguments: Mapping[str, Any]) -> Properties:
-        _takes("getAvailabilityZones", arguments,
-               {"state", "filters", "excludeNames", "excludeZoneIds", "allAvailabilityZones"})
+        _takes(
+            "getAvailabilityZones",
+            arguments,
+            {"state", "filters", "excludeNames", "excludeZoneIds", "allAvailabilityZones"},
+        )
         filters = [{"Name": item["name"], "Values": list(item["values"])} for item in arguments.get("filters") or []]
         if arguments.get("state"):
             filters.append({"Name": "state", "Values": [arguments["state"]]})
         # moto knows no opt-in status; every zone that it has needs none.
         asked = [item for item in filters if item["Name"] != "opt-in-status"]
         zones = account.client("ec2").describe_availability_zones(Filters=asked)["AvailabilityZones"]
-        kept = [zone for zone in zones if zone["ZoneName"] not in (arguments.get("excludeNames") or [])
-                and zone["ZoneId"] not in (arguments.get("excludeZoneIds") or [])]
+        kept = [
+            zone
+            for zone in zones
+            if zone["ZoneName"] not in (arguments.get("excludeNames") or [])
+            and zone["ZoneId"] not in (arguments.get("excludeZoneIds") or [])
+        ]
         kept.sort(key=lambda zone: str(zone["ZoneName"]))
-        return {"names": [zone["ZoneName"] for zone in kept], "zoneIds": [zone["ZoneId"] for zone in kept],
-                "groupNames": [account.region], "id": account.region, "region": account.region,
-                **{key: value for key, value in arguments.items() if value is not None}}
+        return {
+            "names": [zone["ZoneName"] for zone in kept],
+            "zoneIds": [zone["ZoneId"] for zone in kept],
+            "groupNames": [account.region],
+            "id": account.region,
+            "region": account.region,
+            **{key: value for key, value in arguments.items() if value is not None},
+        }
 
-    return {"aws:index/getCallerIdentity:getCallerIdentity": caller_identity,
-            "aws:index/getPartition:getPartition": partition,
-            "aws:index/getRegion:getRegion": region,
-            "aws:index/getAvailabilityZones:getAvailabilityZones": availability_zones}
+    return {
+        "aws:index/getCallerIdentity:getCallerIdentity": caller_identity,
+        "aws:index/getPartition:getPartition": partition,
+        "aws:index/getRegion:getRegion": region,
+        "aws:index/getAvailabilityZones:getAvailabilityZones": availability_zones,
+    }
 
 
 def _takes(name: str, arguments: Mapping[str, Any], known: set[str]) -> None:

@@ -28,8 +28,9 @@ class Key(AwsResource):
 
     def make(self, inputs: Properties) -> str:
         """create_key."""
-        created = self.client.create_key(**api(inputs, ("description", "policy")),
-                                         Tags=pairs(self.tags(inputs), "TagKey", "TagValue"))
+        created = self.client.create_key(
+            **api(inputs, ("description", "policy")), Tags=pairs(self.tags(inputs), "TagKey", "TagValue")
+        )
         return str(created["KeyMetadata"]["KeyId"])
 
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
@@ -42,11 +43,13 @@ class Key(AwsResource):
         metadata = self.client.describe_key(KeyId=id)["KeyMetadata"]
         if metadata["KeyState"] in _DELETED:
             return None
-        return {**properties(metadata, ("description", "arn", "keyId", "keyUsage", "multiRegion")),
-                "isEnabled": metadata["Enabled"],
-                "enableKeyRotation": self.client.get_key_rotation_status(KeyId=id)["KeyRotationEnabled"],
-                "policy": self.client.get_key_policy(KeyId=id, PolicyName="default")["Policy"],
-                "tags": unpaired(self.client.list_resource_tags(KeyId=id)["Tags"], "TagKey", "TagValue")}
+        return {
+            **properties(metadata, ("description", "arn", "keyId", "keyUsage", "multiRegion")),
+            "isEnabled": metadata["Enabled"],
+            "enableKeyRotation": self.client.get_key_rotation_status(KeyId=id)["KeyRotationEnabled"],
+            "policy": self.client.get_key_policy(KeyId=id, PolicyName="default")["Policy"],
+            "tags": unpaired(self.client.list_resource_tags(KeyId=id)["Tags"], "TagKey", "TagValue"),
+        }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """Each property has its own call; the waiting period is needed at deletion only."""
@@ -90,8 +93,11 @@ class Alias(AwsResource):
         """KMS wants a prefix and keeps one for itself."""
         name = inputs["name"]
         if isinstance(name, str) and (not name.startswith("alias/") or name.startswith("alias/aws/")):
-            yield Failure("name", f"{name!r} must begin with 'alias/' and be comprised of only [a-zA-Z0-9/_-], and "
-                                  "'alias/aws/' is AWS's own; put alias/ before it")
+            yield Failure(
+                "name",
+                f"{name!r} must begin with 'alias/' and be comprised of only [a-zA-Z0-9/_-], and "
+                "'alias/aws/' is AWS's own; put alias/ before it",
+            )
 
     def make(self, inputs: Properties) -> str:
         """create_alias."""
@@ -104,8 +110,12 @@ class Alias(AwsResource):
             for alias in page["Aliases"]:
                 if alias["AliasName"] == id:
                     key = alias["TargetKeyId"]
-                    return {"name": id, "arn": alias["AliasArn"], "targetKeyArn": self.arn("kms", f"key/{key}"),
-                            "targetKeyId": state["targetKeyId"] if str(state.get("targetKeyId")).endswith(key) else key}
+                    return {
+                        "name": id,
+                        "arn": alias["AliasArn"],
+                        "targetKeyArn": self.arn("kms", f"key/{key}"),
+                        "targetKeyId": state["targetKeyId"] if str(state.get("targetKeyId")).endswith(key) else key,
+                    }
         return None
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:

@@ -18,16 +18,31 @@ class LaunchTemplate(Ec2Resource):
     token = "aws:ec2/launchTemplate:LaunchTemplate"
     title, noun = "EC2 Launch Template", "LaunchTemplate"
     #: What goes into a version.
-    data = frozenset({"imageId", "instanceType", "keyName", "userData", "metadataOptions", "blockDeviceMappings",
-                      "iamInstanceProfile", "monitoring", "vpcSecurityGroupIds", "tagSpecifications"})
+    data = frozenset(
+        {
+            "imageId",
+            "instanceType",
+            "keyName",
+            "userData",
+            "metadataOptions",
+            "blockDeviceMappings",
+            "iamInstanceProfile",
+            "monitoring",
+            "vpcSecurityGroupIds",
+            "tagSpecifications",
+        }
+    )
     accepts = data | {"name", "description", "updateDefaultVersion", "tags"}
     replace_on = frozenset({"name"})
     name_property, name_limit = "name", 125
 
     def request(self, inputs: Properties) -> dict[str, Any]:
         """Name and first version."""
-        return {"LaunchTemplateName": inputs["name"], "LaunchTemplateData": self._data(inputs),
-                **({"VersionDescription": inputs["description"]} if inputs.get("description") else {})}
+        return {
+            "LaunchTemplateName": inputs["name"],
+            "LaunchTemplateData": self._data(inputs),
+            **({"VersionDescription": inputs["description"]} if inputs.get("description") else {}),
+        }
 
     def describe(self, id: str) -> dict[str, Any] | None:
         """The template, with its tags of now: moto describes it with those of its creation."""
@@ -43,12 +58,17 @@ class LaunchTemplate(Ec2Resource):
         data = dict.fromkeys(self.data) | _from_api(version["LaunchTemplateData"])
         data["vpcSecurityGroupIds"] = data.pop("securityGroupIds", None)
         # moto keeps the template's own tags in the data of its first version, too.
-        data["tagSpecifications"] = [block for block in data["tagSpecifications"] or []
-                                     if block["resourceType"] != "launch-template"] or None
-        return {"arn": self.arn("ec2", f"launch-template/{id}"), "name": described["LaunchTemplateName"],
-                "defaultVersion": described["DefaultVersionNumber"], "latestVersion": described["LatestVersionNumber"],
-                **{name: value for name, value in data.items() if name in self.data and value is not None},
-                "description": version.get("VersionDescription")}
+        data["tagSpecifications"] = [
+            block for block in data["tagSpecifications"] or [] if block["resourceType"] != "launch-template"
+        ] or None
+        return {
+            "arn": self.arn("ec2", f"launch-template/{id}"),
+            "name": described["LaunchTemplateName"],
+            "defaultVersion": described["DefaultVersionNumber"],
+            "latestVersion": described["LatestVersionNumber"],
+            **{name: value for name, value in data.items() if name in self.data and value is not None},
+            "description": version.get("VersionDescription"),
+        }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """A new version, unless only `updateDefaultVersion` differs."""
@@ -68,8 +88,10 @@ class LaunchTemplate(Ec2Resource):
         return super().preview(inputs, id=id, state=kept)
 
     def _data(self, inputs: Properties) -> dict[str, Any]:
-        plain = api({**inputs, "securityGroupIds": inputs.get("vpcSecurityGroupIds")},
-                    (self.data | {"securityGroupIds"}) - {"vpcSecurityGroupIds"})
+        plain = api(
+            {**inputs, "securityGroupIds": inputs.get("vpcSecurityGroupIds")},
+            (self.data | {"securityGroupIds"}) - {"vpcSecurityGroupIds"},
+        )
         data: dict[str, Any] = _to_api(plain)
         return data
 

@@ -9,8 +9,31 @@ from rehearsal.providers.aws.base import AwsResource
 from rehearsal.providers.resource import Failure, Properties
 
 #: What PutRetentionPolicy takes; 0 keeps logs for ever.
-RETENTION_DAYS = (0, 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288,
-                  3653)
+RETENTION_DAYS = (
+    0,
+    1,
+    3,
+    5,
+    7,
+    14,
+    30,
+    60,
+    90,
+    120,
+    150,
+    180,
+    365,
+    400,
+    545,
+    731,
+    1096,
+    1827,
+    2192,
+    2557,
+    2922,
+    3288,
+    3653,
+)
 
 
 class LogGroup(AwsResource):
@@ -44,9 +67,13 @@ class LogGroup(AwsResource):
         """Find the group of exactly this name."""
         for group in self.client.describe_log_groups(logGroupNamePrefix=id)["logGroups"]:
             if group["logGroupName"] == id:
-                return {"name": id, "arn": self._arn(id), "retentionInDays": group.get("retentionInDays", 0),
-                        "kmsKeyId": group.get("kmsKeyId"), "tags": self.client.list_tags_for_resource(
-                            resourceArn=self._arn(id)).get("tags", {})}
+                return {
+                    "name": id,
+                    "arn": self._arn(id),
+                    "retentionInDays": group.get("retentionInDays", 0),
+                    "kmsKeyId": group.get("kmsKeyId"),
+                    "tags": self.client.list_tags_for_resource(resourceArn=self._arn(id)).get("tags", {}),
+                }
         return None
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:

@@ -17,7 +17,7 @@ from rehearsal.providers.resource import Properties
 
 NO_INTERNET_GATEWAY = "Network {vpc} has no Internet gateway attached"
 ADDRESS_TAKEN = "Elastic IP address [{allocation}] is already associated"
-ASSOCIATION_CONFLICT = ("the specified association for route table {table} conflicts with an existing association")
+ASSOCIATION_CONFLICT = "the specified association for route table {table} conflicts with an existing association"
 NO_NAT_GATEWAY = "The natGateway ID '{id}' does not exist"
 
 
@@ -49,16 +49,23 @@ class Vpc(Ec2Resource):
 
     def outputs(self, id: str, described: dict[str, Any]) -> Properties:
         """Attributes, and what EC2 made along with the VPC."""
-        attributes = {name: self.client.describe_vpc_attribute(VpcId=id, Attribute=name)[capital(name)]["Value"]
-                      for name in self.attributes}
+        attributes = {
+            name: self.client.describe_vpc_attribute(VpcId=id, Attribute=name)[capital(name)]["Value"]
+            for name in self.attributes
+        }
         tables = self.client.describe_route_tables(Filters=[_filter("vpc-id", id), _filter("association.main", "true")])
         groups = self.client.describe_security_groups(Filters=[_filter("vpc-id", id), _filter("group-name", "default")])
         acls = self.client.describe_network_acls(Filters=[_filter("vpc-id", id), _filter("default", "true")])
         table = tables["RouteTables"][0]["RouteTableId"]
-        return {**super().outputs(id, described), **attributes, "mainRouteTableId": table, "defaultRouteTableId": table,
-                "defaultSecurityGroupId": groups["SecurityGroups"][0]["GroupId"],
-                "defaultNetworkAclId": acls["NetworkAcls"][0]["NetworkAclId"],
-                "dhcpOptionsId": described.get("DhcpOptionsId", "default")}
+        return {
+            **super().outputs(id, described),
+            **attributes,
+            "mainRouteTableId": table,
+            "defaultRouteTableId": table,
+            "defaultSecurityGroupId": groups["SecurityGroups"][0]["GroupId"],
+            "defaultNetworkAclId": acls["NetworkAcls"][0]["NetworkAclId"],
+            "dhcpOptionsId": described.get("DhcpOptionsId", "default"),
+        }
 
 
 class Subnet(Ec2Resource):
@@ -147,10 +154,16 @@ class Eip(Ec2Resource):
         """Address and association."""
         zone = "compute-1" if self.account.region == "us-east-1" else f"{self.account.region}.compute"
         address = described["PublicIp"]
-        return {"arn": self.arn("ec2", f"elastic-ip/{id}"), "allocationId": id, "domain": described["Domain"],
-                "publicIp": address, "publicDns": f"ec2-{address.replace('.', '-')}.{zone}.amazonaws.com",
-                "associationId": described.get("AssociationId", ""), "privateIp": described.get("PrivateIpAddress", ""),
-                "networkInterface": described.get("NetworkInterfaceId", "")}
+        return {
+            "arn": self.arn("ec2", f"elastic-ip/{id}"),
+            "allocationId": id,
+            "domain": described["Domain"],
+            "publicIp": address,
+            "publicDns": f"ec2-{address.replace('.', '-')}.{zone}.amazonaws.com",
+            "associationId": described.get("AssociationId", ""),
+            "privateIp": described.get("PrivateIpAddress", ""),
+            "networkInterface": described.get("NetworkInterfaceId", ""),
+        }
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """release_address."""
@@ -173,16 +186,20 @@ class NatGateway(Ec2Resource):
         """Create it; EC2 finds these faults while the gateway is pending, which then fails."""
         if inputs["connectivityType"] == "public":
             if not inputs.get("allocationId"):
-                raise AwsRefusalError("MissingParameter", "The request must include the AllocationId parameter. Add "
-                                                          "the required parameter and retry the request.")
+                raise AwsRefusalError(
+                    "MissingParameter",
+                    "The request must include the AllocationId parameter. Add "
+                    "the required parameter and retry the request.",
+                )
             subnet = self.client.describe_subnets(SubnetIds=[inputs["subnetId"]])["Subnets"][0]
             attached = self.client.describe_internet_gateways(Filters=[_filter("attachment.vpc-id", subnet["VpcId"])])
             if not attached["InternetGateways"]:
                 raise AwsRefusalError("Gateway.NotAttached", NO_INTERNET_GATEWAY.format(vpc=subnet["VpcId"]))
             address = self.client.describe_addresses(AllocationIds=[inputs["allocationId"]])["Addresses"][0]
             if address.get("AssociationId"):
-                raise AwsRefusalError("Resource.AlreadyAssociated",
-                                      ADDRESS_TAKEN.format(allocation=inputs["allocationId"]))
+                raise AwsRefusalError(
+                    "Resource.AlreadyAssociated", ADDRESS_TAKEN.format(allocation=inputs["allocationId"])
+                )
         return super().make(inputs)
 
     def describe(self, id: str) -> dict[str, Any] | None:
@@ -193,8 +210,9 @@ class NatGateway(Ec2Resource):
     def outputs(self, id: str, described: dict[str, Any]) -> Properties:
         """Its one address."""
         addresses = described.get("NatGatewayAddresses") or [{}]
-        return {**properties(addresses[0], ("allocationId", "associationId", "networkInterfaceId", "privateIp",
-                                            "publicIp"))}
+        return {
+            **properties(addresses[0], ("allocationId", "associationId", "networkInterfaceId", "privateIp", "publicIp"))
+        }
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """delete_nat_gateway, once."""
@@ -240,8 +258,12 @@ class Route(Ec2Resource):
         for route in tables[0]["Routes"]:
             if route.get("DestinationCidrBlock") == state["destinationCidrBlock"]:
                 missing: Properties = dict.fromkeys(self.targets & state.keys())
-                return {**missing, **properties(route, self.targets), "state": route.get("State", "active"),
-                        "origin": route.get("Origin", "CreateRoute")}
+                return {
+                    **missing,
+                    **properties(route, self.targets),
+                    "state": route.get("State", "active"),
+                    "origin": route.get("Origin", "CreateRoute"),
+                }
         return None
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
@@ -275,17 +297,20 @@ class RouteTableAssociation(Ec2Resource):
 
     def make(self, inputs: Properties) -> str:
         """associate_route_table; moto answers a second one for a subnet with the first."""
-        taken = self.client.describe_route_tables(
-            Filters=[_filter("association.subnet-id", inputs["subnetId"])])["RouteTables"]
+        taken = self.client.describe_route_tables(Filters=[_filter("association.subnet-id", inputs["subnetId"])])[
+            "RouteTables"
+        ]
         if taken:
-            raise AwsRefusalError("Resource.AlreadyAssociated",
-                                  ASSOCIATION_CONFLICT.format(table=inputs["routeTableId"]))
+            raise AwsRefusalError(
+                "Resource.AlreadyAssociated", ASSOCIATION_CONFLICT.format(table=inputs["routeTableId"])
+            )
         return str(self.client.associate_route_table(**self.request(inputs))["AssociationId"])
 
     def look(self, id: str, state: Properties) -> Properties | None:
         """Find the table that holds the association."""
-        tables = self.client.describe_route_tables(
-            Filters=[_filter("association.route-table-association-id", id)])["RouteTables"]
+        tables = self.client.describe_route_tables(Filters=[_filter("association.route-table-association-id", id)])[
+            "RouteTables"
+        ]
         for table in tables:
             for association in table["Associations"]:
                 if association["RouteTableAssociationId"] == id:

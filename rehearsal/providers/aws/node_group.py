@@ -19,10 +19,14 @@ from rehearsal.providers.resource import Properties, RefusedError
 #: within seconds of its network plugin.
 JOIN_SECONDS = 90.0
 
-NOT_JOINED = ("unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: {instances}: NodeCreationFailure: "
-              "Instances failed to join the kubernetes cluster. {reason}")
-NOT_READY = ("{nodes} registered and did not become Ready in {seconds:g} s: a node is Ready when a network plugin runs "
-             "on it, so deploy Cilium before the node group")
+NOT_JOINED = (
+    "unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: {instances}: NodeCreationFailure: "
+    "Instances failed to join the kubernetes cluster. {reason}"
+)
+NOT_READY = (
+    "{nodes} registered and did not become Ready in {seconds:g} s: a node is Ready when a network plugin runs "
+    "on it, so deploy Cilium before the node group"
+)
 NO_TYPE = "The following supplied instance types do not exist: [{types}]"
 OTHER_VPC = "Subnet(s) [{subnets}] are not in the VPC {vpc} of the cluster"
 BAD_SIZES = "desired capacity {desired} can't be {how} {which} size {size}"
@@ -37,11 +41,35 @@ class NodeGroup(EksResource):
     token = "aws:eks/nodeGroup:NodeGroup"
     title = "EKS Node Group"
     #: Properties that the API has under the same name, in request and answer.
-    plain = frozenset({"clusterName", "amiType", "capacityType", "diskSize", "instanceTypes", "labels", "scalingConfig",
-                       "taints", "updateConfig", "version"})
+    plain = frozenset(
+        {
+            "clusterName",
+            "amiType",
+            "capacityType",
+            "diskSize",
+            "instanceTypes",
+            "labels",
+            "scalingConfig",
+            "taints",
+            "updateConfig",
+            "version",
+        }
+    )
     accepts = plain | {"nodeGroupName", "nodeRoleArn", "subnetIds", "launchTemplate", "tags"}
-    replace_on = frozenset({"clusterName", "nodeGroupName", "nodeRoleArn", "subnetIds", "amiType", "capacityType",
-                            "diskSize", "instanceTypes", "launchTemplate.id", "launchTemplate.name"})
+    replace_on = frozenset(
+        {
+            "clusterName",
+            "nodeGroupName",
+            "nodeRoleArn",
+            "subnetIds",
+            "amiType",
+            "capacityType",
+            "diskSize",
+            "instanceTypes",
+            "launchTemplate.id",
+            "launchTemplate.name",
+        }
+    )
     required = frozenset({"clusterName", "nodeRoleArn", "subnetIds", "scalingConfig"})
     computed = frozenset({"amiType", "capacityType", "diskSize", "instanceTypes", "updateConfig", "version"})
     name_property, name_limit = "nodeGroupName", 63
@@ -52,9 +80,13 @@ class NodeGroup(EksResource):
         self._check(inputs)
         template = {"launchTemplate": inputs["launchTemplate"]} if inputs.get("launchTemplate") else {}
         self.client.create_nodegroup(
-            **{name: inputs[name] for name in self.plain if inputs.get(name) is not None}, **template,
-            nodegroupName=inputs["nodeGroupName"], nodeRole=inputs["nodeRoleArn"], subnets=inputs["subnetIds"],
-            tags=self.tags(inputs))
+            **{name: inputs[name] for name in self.plain if inputs.get(name) is not None},
+            **template,
+            nodegroupName=inputs["nodeGroupName"],
+            nodeRole=inputs["nodeRoleArn"],
+            subnets=inputs["subnetIds"],
+            tags=self.tags(inputs),
+        )
         return f"{inputs['clusterName']}:{inputs['nodeGroupName']}"
 
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
@@ -65,7 +97,8 @@ class NodeGroup(EksResource):
             raise self._failure(machines, "; ".join(outcasts))
         seconds = min(timeout, JOIN_SECONDS)
         waiting = self.control_plane(inputs["clusterName"]).join(
-            machines, taints=_taints(inputs.get("taints") or []), labels=self._labels(inputs), timeout=seconds)
+            machines, taints=_taints(inputs.get("taints") or []), labels=self._labels(inputs), timeout=seconds
+        )
         if waiting:
             raise self._failure(machines, NOT_READY.format(nodes=", ".join(sorted(waiting)), seconds=seconds))
 
@@ -74,20 +107,28 @@ class NodeGroup(EksResource):
         cluster, _, name = id.partition(":")
         seen = self.client.describe_nodegroup(clusterName=cluster, nodegroupName=name)["nodegroup"]
         template = seen.get("launchTemplate")
-        return {**{key: seen[key] for key in self.plain if key in seen}, "nodeGroupName": name,
-                "arn": seen["nodegroupArn"], "nodeRoleArn": seen["nodeRole"], "subnetIds": seen["subnets"],
-                "status": seen["status"], "tags": seen.get("tags", {}),
-                # The version is the program's: see the module.
-                "launchTemplate": {**template, **(state.get("launchTemplate") or {})} if template else None,
-                "resources": [{"autoscalingGroups": seen.get("resources", {}).get("autoScalingGroups", [])}]}
+        return {
+            **{key: seen[key] for key in self.plain if key in seen},
+            "nodeGroupName": name,
+            "arn": seen["nodegroupArn"],
+            "nodeRoleArn": seen["nodeRole"],
+            "subnetIds": seen["subnets"],
+            "status": seen["status"],
+            "tags": seen.get("tags", {}),
+            # The version is the program's: see the module.
+            "launchTemplate": {**template, **(state.get("launchTemplate") or {})} if template else None,
+            "resources": [{"autoscalingGroups": seen.get("resources", {}).get("autoScalingGroups", [])}],
+        }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """Size and update settings; nodes come and go with the size."""
         beyond = self.differs(old, new) - {"scalingConfig", "updateConfig", "launchTemplate"}
         if beyond:
             names = ", ".join(sorted(beyond))
-            raise AwsRefusalError("InvalidParameterException", f"the rehearsal cannot change {names} of running nodes; "
-                                                               "take the stack down and create it anew")
+            raise AwsRefusalError(
+                "InvalidParameterException",
+                f"the rehearsal cannot change {names} of running nodes; take the stack down and create it anew",
+            )
         self._check_sizes(new["scalingConfig"])
         cluster, _, name = id.partition(":")
         before = {machine.node_name for machine in self._machines(id)}
@@ -122,9 +163,12 @@ class NodeGroup(EksResource):
         """What EKS's bootstrap puts on a node, and the group's own labels."""
         template = inputs.get("launchTemplate") or {}
         source = {"eks.amazonaws.com/sourceLaunchTemplateId": str(template["id"])} if template.get("id") else {}
-        return {"eks.amazonaws.com/nodegroup": inputs["nodeGroupName"],
-                "eks.amazonaws.com/capacityType": inputs.get("capacityType", "ON_DEMAND"), **source,
-                **(inputs.get("labels") or {})}
+        return {
+            "eks.amazonaws.com/nodegroup": inputs["nodeGroupName"],
+            "eks.amazonaws.com/capacityType": inputs.get("capacityType", "ON_DEMAND"),
+            **source,
+            **(inputs.get("labels") or {}),
+        }
 
     def _failure(self, machines: Iterable[Machine], reason: str) -> RefusedError:
         instances = ", ".join(machine.provider_id.rpartition("/")[2] for machine in machines)
@@ -139,8 +183,13 @@ class NodeGroup(EksResource):
         if foreign:
             raise AwsRefusalError("InvalidParameterException", OTHER_VPC.format(subnets=", ".join(foreign), vpc=vpc))
         kinds = set(inputs.get("instanceTypes") or [])
-        offers = ec2.get_paginator("describe_instance_type_offerings").paginate(
-            Filters=[{"Name": "instance-type", "Values": sorted(kinds)}]) if kinds else []
+        offers = (
+            ec2.get_paginator("describe_instance_type_offerings").paginate(
+                Filters=[{"Name": "instance-type", "Values": sorted(kinds)}]
+            )
+            if kinds
+            else []
+        )
         missing = kinds - {offer["InstanceType"] for page in offers for offer in page["InstanceTypeOfferings"]}
         if missing:
             raise AwsRefusalError("InvalidParameterException", NO_TYPE.format(types=", ".join(sorted(missing))))
@@ -152,11 +201,14 @@ class NodeGroup(EksResource):
 
     def _check_sizes(self, sizes: Mapping[str, int]) -> None:
         desired, least, most = sizes["desiredSize"], sizes["minSize"], sizes["maxSize"]
-        for wrong, how, which, size in ((desired < least, "less than", "min", least),
-                                        (desired > most, "greater than", "max", most)):
+        for wrong, how, which, size in (
+            (desired < least, "less than", "min", least),
+            (desired > most, "greater than", "max", most),
+        ):
             if wrong:
-                raise AwsRefusalError("InvalidParameterException",
-                                      BAD_SIZES.format(desired=desired, how=how, which=which, size=size))
+                raise AwsRefusalError(
+                    "InvalidParameterException", BAD_SIZES.format(desired=desired, how=how, which=which, size=size)
+                )
 
 
 def _taints(taints: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:

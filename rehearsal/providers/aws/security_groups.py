@@ -47,9 +47,11 @@ class SecurityGroupRule(Ec2Resource):
     direction: ClassVar[str]
     #: Who is on the other side: property, list in the request, and its key.
     peers: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "cidrIpv4": ("IpRanges", "CidrIp"), "cidrIpv6": ("Ipv6Ranges", "CidrIpv6"),
+        "cidrIpv4": ("IpRanges", "CidrIp"),
+        "cidrIpv6": ("Ipv6Ranges", "CidrIpv6"),
         "prefixListId": ("PrefixListIds", "PrefixListId"),
-        "referencedSecurityGroupId": ("UserIdGroupPairs", "GroupId")}
+        "referencedSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
+    }
     written = frozenset({"ipProtocol", "fromPort", "toPort", "description"})
     accepts = frozenset(peers) | written | {"securityGroupId", "tags"}
     # The provider changes a rule in place; the stand-in makes a new one, whose ID differs.
@@ -61,14 +63,19 @@ class SecurityGroupRule(Ec2Resource):
         """authorize_security_group_X with a single rule."""
         given = [name for name in self.peers if inputs.get(name)]
         if len(given) != 1:
-            raise AwsRefusalError("InvalidParameterCombination", f"exactly one of {', '.join(self.peers)} must be set, "
-                                                                 f"got {', '.join(given) or 'none'}")
+            raise AwsRefusalError(
+                "InvalidParameterCombination",
+                f"exactly one of {', '.join(self.peers)} must be set, got {', '.join(given) or 'none'}",
+            )
         into, key = self.peers[given[0]]
         peer = {key: inputs[given[0]], **({"Description": inputs["description"]} if inputs.get("description") else {})}
         ports = {capital(name): inputs[name] for name in ("fromPort", "toPort") if inputs.get(name) is not None}
         authorize = getattr(self.client, f"authorize_security_group_{self.direction}")
-        answer = authorize(GroupId=inputs["securityGroupId"], **self.tagging(inputs),
-                           IpPermissions=[{"IpProtocol": inputs["ipProtocol"], **ports, into: [peer]}])
+        answer = authorize(
+            GroupId=inputs["securityGroupId"],
+            **self.tagging(inputs),
+            IpPermissions=[{"IpProtocol": inputs["ipProtocol"], **ports, into: [peer]}],
+        )
         return str(answer["SecurityGroupRules"][0]["SecurityGroupRuleId"])
 
     def look(self, id: str, state: Properties) -> Properties | None:
@@ -76,11 +83,16 @@ class SecurityGroupRule(Ec2Resource):
         for rule in self.client.describe_security_group_rules(SecurityGroupRuleIds=[id])["SecurityGroupRules"]:
             if rule["SecurityGroupRuleId"] == id:
                 ports = {} if rule["IpProtocol"] == "-1" else properties(rule, ("fromPort", "toPort"))
-                return {**properties(rule, ("ipProtocol", "cidrIpv4", "cidrIpv6", "prefixListId")), **ports,
-                        "description": rule.get("Description") or None, "securityGroupId": rule["GroupId"],
-                        "referencedSecurityGroupId": rule.get("ReferencedGroupInfo", {}).get("GroupId"),
-                        "securityGroupRuleId": id, "arn": self.arn("ec2", f"security-group-rule/{id}"),
-                        "tags": unpaired(rule.get("Tags", []))}
+                return {
+                    **properties(rule, ("ipProtocol", "cidrIpv4", "cidrIpv6", "prefixListId")),
+                    **ports,
+                    "description": rule.get("Description") or None,
+                    "securityGroupId": rule["GroupId"],
+                    "referencedSecurityGroupId": rule.get("ReferencedGroupInfo", {}).get("GroupId"),
+                    "securityGroupRuleId": id,
+                    "arn": self.arn("ec2", f"security-group-rule/{id}"),
+                    "tags": unpaired(rule.get("Tags", [])),
+                }
         return None
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:

@@ -23,7 +23,8 @@ class Queue(AwsResource):
         "maxMessageSize": ("MaximumMessageSize", 262144, 1024, 1048576),
         "messageRetentionSeconds": ("MessageRetentionPeriod", 345600, 60, 1209600),
         "receiveWaitTimeSeconds": ("ReceiveMessageWaitTimeSeconds", 0, 0, 20),
-        "visibilityTimeoutSeconds": ("VisibilityTimeout", 30, 0, 43200)}
+        "visibilityTimeoutSeconds": ("VisibilityTimeout", 30, 0, 43200),
+    }
     accepts = frozenset(attributes) | {"name", "sqsManagedSseEnabled", "tags"}
     replace_on = frozenset({"name"})
     name_property, name_limit = "name", 80
@@ -41,16 +42,24 @@ class Queue(AwsResource):
         taken = self.client.list_queues(QueueNamePrefix=inputs["name"]).get("QueueUrls", [])
         if any(url.rpartition("/")[2] == inputs["name"] for url in taken):
             raise AwsRefusalError("QueueNameExists", f"A queue already exists with the name {inputs['name']}")
-        return str(self.client.create_queue(QueueName=inputs["name"], Attributes=self._attributes(inputs),
-                                            tags=self.tags(inputs))["QueueUrl"])
+        return str(
+            self.client.create_queue(
+                QueueName=inputs["name"], Attributes=self._attributes(inputs), tags=self.tags(inputs)
+            )["QueueUrl"]
+        )
 
     def look(self, id: str, state: Properties) -> Properties | None:
         """All attributes as numbers and flags."""
         seen = self.client.get_queue_attributes(QueueUrl=id, AttributeNames=["All"])["Attributes"]
         numbers = {name: int(seen[attribute]) for name, (attribute, *_) in self.attributes.items()}
-        return {**numbers, "sqsManagedSseEnabled": seen.get("SqsManagedSseEnabled", "false") == "true",
-                "name": id.rpartition("/")[2], "arn": seen["QueueArn"], "url": id,
-                "tags": self.client.list_queue_tags(QueueUrl=id).get("Tags", {})}
+        return {
+            **numbers,
+            "sqsManagedSseEnabled": seen.get("SqsManagedSseEnabled", "false") == "true",
+            "name": id.rpartition("/")[2],
+            "arn": seen["QueueArn"],
+            "url": id,
+            "tags": self.client.list_queue_tags(QueueUrl=id).get("Tags", {}),
+        }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
         """set_queue_attributes."""

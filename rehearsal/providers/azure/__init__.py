@@ -30,16 +30,27 @@ VERSION: Final = "3.29.0"
 
 #: Every resource type that the stand-in knows.
 TYPES: tuple[type[AzureResource], ...] = (
-    _types.ResourceGroup, _types.VirtualNetwork, _types.Subnet, _types.NetworkSecurityGroup,
-    _types.UserAssignedIdentity, _types.FederatedIdentityCredential, _types.RoleAssignment,
-    _clusters.ManagedCluster, _clusters.AgentPool)
+    _types.ResourceGroup,
+    _types.VirtualNetwork,
+    _types.Subnet,
+    _types.NetworkSecurityGroup,
+    _types.UserAssignedIdentity,
+    _types.FederatedIdentityCredential,
+    _types.RoleAssignment,
+    _clusters.ManagedCluster,
+    _clusters.AgentPool,
+)
 
 _VERSIONED = re.compile(r"(azure-native:\w+)/v(\d{4})(\d\d)(\d\d)(\w*):(\w+)")
 
-_NO_SUBSCRIPTION = ("the Azure provider has no subscription, so no request has a path; run: pulumi config set "
-                    "azure-native:subscriptionId {subscription}")
-_OTHER = ("azure-native:{name} is {given!r}, but the rehearsed subscription has {own!r}, so the stack would lie "
-          "elsewhere; start the rehearsal with this stack's configuration, or set azure-native:{name} to {own}")
+_NO_SUBSCRIPTION = (
+    "the Azure provider has no subscription, so no request has a path; run: pulumi config set "
+    "azure-native:subscriptionId {subscription}"
+)
+_OTHER = (
+    "azure-native:{name} is {given!r}, but the rehearsed subscription has {own!r}, so the stack would lie "
+    "elsewhere; start the rehearsal with this stack's configuration, or set azure-native:{name} to {own}"
+)
 
 
 def resources(session: Session) -> list[Resource]:
@@ -70,16 +81,21 @@ def configuration(subscription: Subscription, clusters: Clusters, definitions: P
     def configure(given: Properties, cancelled: threading.Event) -> Provider:
         if not given.get("subscriptionId"):
             raise RefusedError(_NO_SUBSCRIPTION.format(subscription=subscription.subscription_id))
-        for name, own in (("subscriptionId", subscription.subscription_id), ("tenantId", subscription.tenant_id),
-                          ("location", subscription.region)):
+        for name, own in (
+            ("subscriptionId", subscription.subscription_id),
+            ("tenantId", subscription.tenant_id),
+            ("location", subscription.region),
+        ):
             if given.get(name) and _plain(given[name]) != _plain(own):
                 raise RefusedError(_OTHER.format(name=name, given=given[name], own=own))
         session = Session(subscription, clusters, definitions, str(given.get("location") or ""))
         return Provider(resources(session), invokes(session, TYPES), lambda token: versioned(session, token))
 
-    return Configuration(names=frozenset({"location", "subscriptionId", "tenantId"}), configure=configure,
-                         replaces=lambda old, new: ["subscriptionId"]
-                         if old.get("subscriptionId") != new.get("subscriptionId") else [])
+    return Configuration(
+        names=frozenset({"location", "subscriptionId", "tenantId"}),
+        configure=configure,
+        replaces=lambda old, new: ["subscriptionId"] if old.get("subscriptionId") != new.get("subscriptionId") else [],
+    )
 
 
 def _plain(value: Any) -> str:

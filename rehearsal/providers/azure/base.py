@@ -32,16 +32,33 @@ if TYPE_CHECKING:
     from rehearsal.cluster.control_plane import Clusters
 
 #: Names that stand beside `properties` in a resource of ARM, and not in it.
-ENVELOPE: Final = frozenset({"id", "name", "type", "etag", "location", "tags", "identity", "sku", "kind", "managedBy",
-                             "extendedLocation", "zones", "plan"})
+ENVELOPE: Final = frozenset(
+    {
+        "id",
+        "name",
+        "type",
+        "etag",
+        "location",
+        "tags",
+        "identity",
+        "sku",
+        "kind",
+        "managedBy",
+        "extendedLocation",
+        "zones",
+        "plan",
+    }
+)
 #: What azure-native answers for every type.
 _COMMON: Final = frozenset({"name", "type", "azureApiVersion"})
 _PARAMETER = re.compile(r"\{(\w+)\}")
 _SUBSCRIPTION: Final = "subscriptionId"
 _GONE: Final = frozenset({"ResourceNotFound", "ResourceGroupNotFound", "ParentResourceNotFound"})
 
-_NO_LOCATION = ("missing required property 'location'. Either set it explicitly or configure it with "
-                "'pulumi config set azure-native:location <value>'.")
+_NO_LOCATION = (
+    "missing required property 'location'. Either set it explicitly or configure it with "
+    "'pulumi config set azure-native:location <value>'."
+)
 _MISSING = "missing required property {name!r}: {token} cannot be created without it; set it"
 _EXISTS = "cannot create already existing resource {id!r}; import it, or choose another name"
 
@@ -135,8 +152,10 @@ class AzureResource(Resource):
                 failures.append(Failure("location", _NO_LOCATION))
             # ARM writes "West US 2" as "westus2": left as it is, it would be drift for ever.
             checked["location"] = location if isinstance(location, Unknown) else location.replace(" ", "").lower()
-        failures.extend(Failure(key, _MISSING.format(name=key, token=self.token))
-                        for key in sorted((self.required | set(self.parameters)) - checked.keys()))
+        failures.extend(
+            Failure(key, _MISSING.format(name=key, token=self.token))
+            for key in sorted((self.required | set(self.parameters)) - checked.keys())
+        )
         if not failures:
             failures.extend(self.examine(checked))
         return checked, failures

@@ -34,13 +34,19 @@ JOIN_SECONDS: Final = 90.0
 _CLUSTER: Final = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/{{resourceName}}"
 _POOL_LABEL: Final = "kubernetes.azure.com/agentpool"
 
-_NOT_READY = ("the nodes {nodes} of the agent pool {pool} registered and did not become Ready in {seconds:g} s; see "
-              "their events (kubectl get events)")
-_NO_DATAPLANE = ("the rehearsal plays the nodes of the Cilium dataplane only, not {given!r}: they would never be "
-                 "Ready; set networkDataplane to cilium")
+_NOT_READY = (
+    "the nodes {nodes} of the agent pool {pool} registered and did not become Ready in {seconds:g} s; see "
+    "their events (kubectl get events)"
+)
+_NO_DATAPLANE = (
+    "the rehearsal plays the nodes of the Cilium dataplane only, not {given!r}: they would never be "
+    "Ready; set networkDataplane to cilium"
+)
 _NOT_RUNNING = "the control plane of the cluster {name} does not run, so no node can join; create the cluster"
-_OTHER = ("the control plane of another cluster named {name} runs, and a rehearsal has one at a time, so {id} cannot "
-          "be created; put it into a stack of its own")
+_OTHER = (
+    "the control plane of another cluster named {name} runs, and a rehearsal has one at a time, so {id} cannot "
+    "be created; put it into a stack of its own"
+)
 
 
 class ManagedCluster(AzureResource):
@@ -48,15 +54,49 @@ class ManagedCluster(AzureResource):
 
     token = "azure-native:containerservice:ManagedCluster"
     path, default_version = _CLUSTER, "2025-09-01"
-    body = frozenset({
-        "location", "tags", "identity", "sku", "aadProfile", "agentPoolProfiles", "apiServerAccessProfile",
-        "autoUpgradeProfile", "disableLocalAccounts", "diskEncryptionSetID", "dnsPrefix", "enableRBAC",
-        "httpProxyConfig", "identityProfile", "kubernetesVersion", "linuxProfile", "networkProfile",
-        "nodeProvisioningProfile",
-        "nodeResourceGroup", "nodeResourceGroupProfile", "oidcIssuerProfile", "publicNetworkAccess", "securityProfile",
-        "servicePrincipalProfile", "storageProfile", "supportPlan", "upgradeSettings"})
-    outputs = frozenset({"azurePortalFQDN", "currentKubernetesVersion", "fqdn", "maxAgentPools", "powerState",
-                         "privateFQDN", "provisioningState", "resourceUID"})
+    body = frozenset(
+        {
+            "location",
+            "tags",
+            "identity",
+            "sku",
+            "aadProfile",
+            "agentPoolProfiles",
+            "apiServerAccessProfile",
+            "autoUpgradeProfile",
+            "disableLocalAccounts",
+            "diskEncryptionSetID",
+            "dnsPrefix",
+            "enableRBAC",
+            "httpProxyConfig",
+            "identityProfile",
+            "kubernetesVersion",
+            "linuxProfile",
+            "networkProfile",
+            "nodeProvisioningProfile",
+            "nodeResourceGroup",
+            "nodeResourceGroupProfile",
+            "oidcIssuerProfile",
+            "publicNetworkAccess",
+            "securityProfile",
+            "servicePrincipalProfile",
+            "storageProfile",
+            "supportPlan",
+            "upgradeSettings",
+        }
+    )
+    outputs = frozenset(
+        {
+            "azurePortalFQDN",
+            "currentKubernetesVersion",
+            "fqdn",
+            "maxAgentPools",
+            "powerState",
+            "privateFQDN",
+            "provisioningState",
+            "resourceUID",
+        }
+    )
     # What ARM marks as given at creation only; of the network's settings AKS itself refuses a change.
     fixed = frozenset({"dnsPrefix", "nodeResourceGroup"})
 
@@ -91,8 +131,9 @@ class ManagedCluster(AzureResource):
             return running
         minor = ".".join(properties["currentKubernetesVersion"].split(".")[:2])
         try:
-            started = self.session.clusters.start(name, version=minor, service_cidr=network["serviceCidr"],
-                                                  issuer=cloud.issuer, cloud=cloud)
+            started = self.session.clusters.start(
+                name, version=minor, service_cidr=network["serviceCidr"], issuer=cloud.issuer, cloud=cloud
+            )
         except ValueError as error:
             # Not what AKS would refuse, but what one machine cannot do: another version, a second cluster.
             raise RefusedError(str(error)) from error
@@ -106,21 +147,47 @@ class AgentPool(AzureResource):
 
     token = "azure-native:containerservice:AgentPool"
     path, default_version = f"{_CLUSTER}/agentPools/{{agentPoolName}}", "2025-09-01"
-    body = frozenset({
-        "availabilityZones", "count", "enableAutoScaling", "maxCount", "maxPods", "minCount", "mode", "nodeLabels",
-        "nodeTaints", "orchestratorVersion", "osDiskSizeGB", "osDiskType", "osSKU", "osType", "scaleSetPriority",
-        "spotMaxPrice", "tags", "type", "upgradeSettings", "vmSize", "vnetSubnetID"})
+    body = frozenset(
+        {
+            "availabilityZones",
+            "count",
+            "enableAutoScaling",
+            "maxCount",
+            "maxPods",
+            "minCount",
+            "mode",
+            "nodeLabels",
+            "nodeTaints",
+            "orchestratorVersion",
+            "osDiskSizeGB",
+            "osDiskType",
+            "osSKU",
+            "osType",
+            "scaleSetPriority",
+            "spotMaxPrice",
+            "tags",
+            "type",
+            "upgradeSettings",
+            "vmSize",
+            "vnetSubnetID",
+        }
+    )
     outputs = frozenset({"currentOrchestratorVersion", "powerState", "provisioningState"})
     # A pool's own type and tags are properties.
     envelope = ENVELOPE - {"type", "tags"}
-    fixed = frozenset({"availabilityZones", "osDiskSizeGB", "osDiskType", "osType", "scaleSetPriority", "vmSize",
-                       "vnetSubnetID"})
+    fixed = frozenset(
+        {"availabilityZones", "osDiskSizeGB", "osDiskType", "osType", "scaleSetPriority", "vmSize", "vnetSubnetID"}
+    )
     name_digits: ClassVar[int] = 0
 
     def complete(self, id: str, answer: Mapping[str, Any], timeout: float) -> None:
         """Let its nodes join, or go."""
-        join(self._cluster(id), self.session.subscription.cloud(ResourceId.parse(id).parent),
-             {**answer["properties"], "name": answer["name"]}, timeout)
+        join(
+            self._cluster(id),
+            self.session.subscription.cloud(ResourceId.parse(id).parent),
+            {**answer["properties"], "name": answer["name"]},
+            timeout,
+        )
 
     def remove(self, id: str, timeout: float) -> None:
         """Delete it, and its nodes."""
@@ -148,8 +215,11 @@ def join(cluster: Cluster, cloud: AzureCloud, pool: Mapping[str, Any], timeout: 
     present = _nodes(cluster, pool["name"])
     cluster.remove_nodes(sorted(present - machines.keys()))
     seconds = min(timeout, JOIN_SECONDS)
-    waiting = cluster.join([machine for name, machine in machines.items() if name not in present],
-                           taints=[_taint(text) for text in pool.get("nodeTaints") or []], timeout=seconds)
+    waiting = cluster.join(
+        [machine for name, machine in machines.items() if name not in present],
+        taints=[_taint(text) for text in pool.get("nodeTaints") or []],
+        timeout=seconds,
+    )
     if waiting:
         raise RefusedError(_NOT_READY.format(nodes=", ".join(sorted(waiting)), pool=pool["name"], seconds=seconds))
 

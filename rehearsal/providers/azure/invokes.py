@@ -21,13 +21,21 @@ def invokes(session: Session, types: tuple[type[AzureResource], ...]) -> dict[st
     def client_config(arguments: Properties) -> Properties:
         _takes("getClientConfig", arguments, set())
         subscription = session.subscription
-        return {"clientId": CLIENT_ID, "objectId": OBJECT_ID, "subscriptionId": subscription.subscription_id,
-                "tenantId": subscription.tenant_id}
+        return {
+            "clientId": CLIENT_ID,
+            "objectId": OBJECT_ID,
+            "subscriptionId": subscription.subscription_id,
+            "tenantId": subscription.tenant_id,
+        }
 
     def credentials(function: str, action: str) -> Invoke:
         def answer(arguments: Properties) -> Properties:
-            _takes(function, arguments, {"resourceGroupName", "resourceName", "serverFqdn", "format"},
-                   {"resourceGroupName", "resourceName"})
+            _takes(
+                function,
+                arguments,
+                {"resourceGroupName", "resourceName", "serverFqdn", "format"},
+                {"resourceGroupName", "resourceName"},
+            )
             cluster = ManagedCluster(session)
             with refusals():
                 return session.subscription.arm.post(cluster.resource_id(arguments), action, cluster.version)

@@ -26,8 +26,14 @@ from rehearsal.providers.resource import RefusedError
 NAMESPACE: Final = "kube-system"
 _ALPHABET: Final = string.ascii_lowercase + string.digits
 # What its pod would declare; AKS shows none of it.
-_SETTINGS: Final = {"SYSTEM_NAMESPACE": NAMESPACE, "LOG_LEVEL": "info", "ENABLE_AZURE_SDK_LOGGING": "false",
-                    "DISABLE_WEBHOOK": "true", "CPU_REQUESTS": "1000", "MEMORY_LIMIT": "1073741824"}
+_SETTINGS: Final = {
+    "SYSTEM_NAMESPACE": NAMESPACE,
+    "LOG_LEVEL": "info",
+    "ENABLE_AZURE_SDK_LOGGING": "false",
+    "DISABLE_WEBHOOK": "true",
+    "CPU_REQUESTS": "1000",
+    "MEMORY_LIMIT": "1073741824",
+}
 
 _FAILED = "node auto provisioning of the cluster {name} does not start: {reason}"
 
@@ -67,18 +73,34 @@ def settle(cluster: Cluster, cloud: AzureCloud, properties: Mapping[str, Any], d
 
 
 def _manifests(folder: Path) -> list[dict[str, Any]]:
-    return [manifest for file in sorted(folder.glob("*.yaml"))
-            for manifest in yaml.load_all(file.read_text(), yaml.CSafeLoader) if manifest]
+    return [
+        manifest
+        for file in sorted(folder.glob("*.yaml"))
+        for manifest in yaml.load_all(file.read_text(), yaml.CSafeLoader)
+        if manifest
+    ]
 
 
 def _bootstrap_token(cluster: Cluster) -> str:
     """A token with which the kubelets of provisioned nodes join."""
     id, secret = (_random(length) for length in (6, 16))
-    cluster.apply([{
-        "apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token",
-        "metadata": {"name": f"bootstrap-token-{id}", "namespace": NAMESPACE},
-        "stringData": {"token-id": id, "token-secret": secret, "usage-bootstrap-authentication": "true",
-                       "usage-bootstrap-signing": "true", "auth-extra-groups": "system:bootstrappers:aks"}}])
+    cluster.apply(
+        [
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "type": "bootstrap.kubernetes.io/token",
+                "metadata": {"name": f"bootstrap-token-{id}", "namespace": NAMESPACE},
+                "stringData": {
+                    "token-id": id,
+                    "token-secret": secret,
+                    "usage-bootstrap-authentication": "true",
+                    "usage-bootstrap-signing": "true",
+                    "auth-extra-groups": "system:bootstrappers:aks",
+                },
+            }
+        ]
+    )
     return f"{id}.{secret}"
 
 

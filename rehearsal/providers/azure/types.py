@@ -54,8 +54,17 @@ class Subnet(AzureResource):
 
     token = "azure-native:network:Subnet"
     path, default_version = f"{_NETWORK}/subnets/{{subnetName}}", "2024-05-01"
-    body = frozenset({"addressPrefix", "addressPrefixes", "defaultOutboundAccess", "networkSecurityGroup",
-                      "serviceEndpoints", "privateEndpointNetworkPolicies", "privateLinkServiceNetworkPolicies"})
+    body = frozenset(
+        {
+            "addressPrefix",
+            "addressPrefixes",
+            "defaultOutboundAccess",
+            "networkSecurityGroup",
+            "serviceEndpoints",
+            "privateEndpointNetworkPolicies",
+            "privateLinkServiceNetworkPolicies",
+        }
+    )
     outputs = frozenset({"etag", "provisioningState"})
     name_digits = 0
 

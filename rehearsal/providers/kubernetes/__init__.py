@@ -21,9 +21,20 @@ if TYPE_CHECKING:
 PACKAGE: Final = "kubernetes"
 VERSION: Final = "4.34.2"
 
-_SETTINGS: Final = frozenset({
-    "cluster", "clusterIdentifier", "context", "deleteUnreachable", "enableServerSideApply", "kubeconfig",
-    "kubeClientSettings", "namespace", "suppressDeprecationWarnings", "suppressHelmHookWarnings"})
+_SETTINGS: Final = frozenset(
+    {
+        "cluster",
+        "clusterIdentifier",
+        "context",
+        "deleteUnreachable",
+        "enableServerSideApply",
+        "kubeconfig",
+        "kubeClientSettings",
+        "namespace",
+        "suppressDeprecationWarnings",
+        "suppressHelmHookWarnings",
+    }
+)
 _CLUSTER_SETTINGS: Final = ("kubeconfig", "context", "cluster")
 
 
@@ -34,6 +45,7 @@ def configuration(clusters: Clusters, charts: Charts) -> Configuration:
         clusters: The running control planes.
         charts: The charts that can be rehearsed.
     """
+
     def configure(settings: Properties, cancelled: threading.Event) -> Provider:
         if str(settings.get("enableServerSideApply", "true")).lower() != "true":
             raise RefusedError("the rehearsal knows server-side apply only; remove enableServerSideApply=false")
@@ -42,8 +54,10 @@ def configuration(clusters: Clusters, charts: Charts) -> Configuration:
         def other(token: str) -> KubernetesObject:
             found = kubernetes_object(token, connection)
             if found is None:
-                raise RefusedError(f"the rehearsal has no stand-in for {token}, so this resource cannot be rehearsed; "
-                                   f"it knows {Release.token} and single objects of every kind that the API server has")
+                raise RefusedError(
+                    f"the rehearsal has no stand-in for {token}, so this resource cannot be rehearsed; "
+                    f"it knows {Release.token} and single objects of every kind that the API server has"
+                )
             return found
 
         return Provider([Release(connection, charts)], {}, other)

@@ -100,8 +100,12 @@ class Api:
 
     def apply(self, path: str, body: Mapping[str, Any], manager: str, *, force: bool, dry_run: bool = False) -> Object:
         """Server-side apply with strict field validation; gives the object as it is then."""
-        query = {"fieldManager": manager, "fieldValidation": "Strict", "force": str(force).lower(),
-                 **({"dryRun": "All"} if dry_run else {})}
+        query = {
+            "fieldManager": manager,
+            "fieldValidation": "Strict",
+            "force": str(force).lower(),
+            **({"dryRun": "All"} if dry_run else {}),
+        }
         return self._request("PATCH", path, query, body)
 
     def delete(self, path: str, propagation: str) -> bool:
@@ -152,8 +156,10 @@ class Api:
         # From the version that was seen on, so that what happened between the look and the watch is not missed.
         since = {"resourceVersion": seen["metadata"]["resourceVersion"]} if seen else {}
         try:
-            response = self.client.stream(collection, {
-                "watch": "true", "fieldSelector": f"metadata.name={name}", "timeoutSeconds": str(_WATCH), **since})
+            response = self.client.stream(
+                collection,
+                {"watch": "true", "fieldSelector": f"metadata.name={name}", "timeoutSeconds": str(_WATCH), **since},
+            )
         except objects.ApiError as error:
             if error.status in (404, 410):  # the kind, or the history that the watch needs, is gone: look again
                 return
@@ -172,7 +178,12 @@ class Api:
 
     def _request(self, method: str, path: str, query: Mapping[str, str], body: Any = None) -> Object:
         try:
-            return self.client.request(method, path, body, query=query, content_type="application/apply-patch+yaml"
-                                        if method == "PATCH" else "application/json")
+            return self.client.request(
+                method,
+                path,
+                body,
+                query=query,
+                content_type="application/apply-patch+yaml" if method == "PATCH" else "application/json",
+            )
         except objects.ApiError as error:
             raise ApiError(error.status, str(error)) from error

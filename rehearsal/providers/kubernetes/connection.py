@@ -68,7 +68,8 @@ class Connection:
         if not settings.get("kubeconfig"):
             raise RefusedError(
                 "the provider has no kubeconfig, so it would take the one of whoever runs it, whichever cluster that "
-                "names; pass kubeconfig=... to kubernetes.Provider and the provider to the resource")
+                "names; pass kubeconfig=... to kubernetes.Provider and the provider to the resource"
+            )
         self._settings = settings
         self._clusters = clusters
         self._cancelled = cancelled
@@ -98,8 +99,9 @@ class Connection:
         request = f'unable to load schema information from the API server: Get "{found.server}/openapi/v2?timeout=32s"'
         if cluster is None:
             address = urlsplit(found.server)
-            raise UnreachableError(f"{request}: dial tcp {address.hostname}:{address.port or 443}: connect: connection "
-                                   "refused")
+            raise UnreachableError(
+                f"{request}: dial tcp {address.hostname}:{address.port or 443}: connect: connection refused"
+            )
         if not found.cluster.get("insecure-skip-tls-verify"):
             _verify(found.cluster, cluster.certificate_authority, request)
         _authenticate(found.user, cluster.name, request)
@@ -146,8 +148,10 @@ def _parse(text: str) -> Mapping[str, Any]:
     except (OSError, yaml.YAMLError) as error:
         raise UnreachableError(f"failed to parse kubeconfig data in `kubernetes:config:kubeconfig`- {error}") from error
     if not isinstance(config, dict):
-        raise UnreachableError("failed to parse kubeconfig data in `kubernetes:config:kubeconfig`- "
-                               f"it is a {type(config).__name__}, not a map")
+        raise UnreachableError(
+            "failed to parse kubeconfig data in `kubernetes:config:kubeconfig`- "
+            f"it is a {type(config).__name__}, not a map"
+        )
     return config
 
 
@@ -172,27 +176,34 @@ def _verify(cluster: Mapping[str, Any], authority: bytes, request: str) -> None:
         bundle = ""
     trusted = {ssl.PEM_cert_to_DER_cert(text) for text in _CERTIFICATE.findall(bundle)}
     if not trusted & {ssl.PEM_cert_to_DER_cert(text) for text in _CERTIFICATE.findall(authority.decode())}:
-        raise UnreachableError(f"{request}: tls: failed to verify certificate: x509: certificate signed by unknown "
-                               "authority")
+        raise UnreachableError(
+            f"{request}: tls: failed to verify certificate: x509: certificate signed by unknown authority"
+        )
 
 
 def _authenticate(user: Mapping[str, Any], name: str, request: str) -> None:
     plugin = user.get("exec")
     if plugin is None:
         if not any(user.get(key) for key in ("token", "tokenFile", "client-certificate", "client-certificate-data")):
-            raise UnreachableError(f"{request}: the server has asked for the client to provide credentials (the "
-                                   "kubeconfig's user has none)")
+            raise UnreachableError(
+                f"{request}: the server has asked for the client to provide credentials (the "
+                "kubeconfig's user has none)"
+            )
         return
     version = plugin.get("apiVersion")
     if version not in _EXEC_VERSIONS:
         raise UnreachableError(f"{request}: exec plugin: invalid apiVersion {version!r}")
     if version == _EXEC_VERSIONS[0] and not plugin.get("interactiveMode"):
-        raise UnreachableError(f"{request}: interactiveMode must be specified for {plugin.get('command')} to use exec "
-                               "authentication plugin")
+        raise UnreachableError(
+            f"{request}: interactiveMode must be specified for {plugin.get('command')} to use exec "
+            "authentication plugin"
+        )
     named = _named_cluster([str(argument) for argument in plugin.get("args") or []])
     if named is not None and named != name:
-        raise UnreachableError(f"{request}: the server has asked for the client to provide credentials (the exec "
-                               f"plugin's token is for the cluster {named!r}, this is {name!r})")
+        raise UnreachableError(
+            f"{request}: the server has asked for the client to provide credentials (the exec "
+            f"plugin's token is for the cluster {named!r}, this is {name!r})"
+        )
 
 
 def _named_cluster(arguments: list[str]) -> str | None:

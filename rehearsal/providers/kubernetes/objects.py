@@ -45,8 +45,15 @@ _ROLE_BINDING: Final = frozenset({"roleRef"})
 _REPLACE_ON: Final[Mapping[tuple[str, str], frozenset[str]]] = {
     ("apps/v1", "Deployment"): _LABEL_SELECTED,
     ("apps/v1", "DaemonSet"): _LABEL_SELECTED,
-    ("apps/v1", "StatefulSet"): frozenset({"spec.podManagementPolicy", "spec.revisionHistoryLimit", "spec.selector",
-                                           "spec.serviceName", "spec.volumeClaimTemplates"}),
+    ("apps/v1", "StatefulSet"): frozenset(
+        {
+            "spec.podManagementPolicy",
+            "spec.revisionHistoryLimit",
+            "spec.selector",
+            "spec.serviceName",
+            "spec.volumeClaimTemplates",
+        }
+    ),
     ("batch/v1", "Job"): frozenset({"spec.completions", "spec.parallelism", "spec.selector", "spec.template"}),
     ("rbac.authorization.k8s.io/v1", "RoleBinding"): _ROLE_BINDING,
     ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): _ROLE_BINDING,
@@ -54,14 +61,16 @@ _REPLACE_ON: Final[Mapping[tuple[str, str], frozenset[str]]] = {
     ("v1", "Secret"): frozenset({"type", "stringData", "data"}),
     ("v1", "ConfigMap"): frozenset({"binaryData", "data"}),
     ("v1", "Pod"): frozenset({"spec"}),
-    ("v1", "PersistentVolumeClaim"): frozenset({"spec.accessModes", "spec.selector", "spec.storageClassName",
-                                                "spec.volumeName"}),
+    ("v1", "PersistentVolumeClaim"): frozenset(
+        {"spec.accessModes", "spec.selector", "spec.storageClassName", "spec.volumeName"}
+    ),
     ("v1", "Service"): frozenset({"spec.clusterIP"}),
 }
 _IDENTITY: Final = frozenset({"metadata.name", "metadata.namespace"})
 _WAY_OUT: Final = (
     "If the cluster was deleted, you can remove this resource from Pulumi state by rerunning the operation with the "
-    "PULUMI_K8S_DELETE_UNREACHABLE environment variable set to \"true\"")
+    'PULUMI_K8S_DELETE_UNREACHABLE environment variable set to "true"'
+)
 #: Set by the API server, different in each object, so not part of what a preview shows.
 _FRESH: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
 
@@ -109,17 +118,27 @@ class KubernetesObject(Resource):
     def check(self, inputs: Mapping[str, Any], *, name: str) -> tuple[Properties, list[Failure]]:
         """Complete apiVersion and kind; refuse annotations of Pulumi's that would have no effect here."""
         checked = {"apiVersion": self._api_version, "kind": self._kind, **inputs}
-        failures = [Failure("metadata", f"the rehearsal does not know the annotation {annotation}, so it would have no "
-                                        "effect; remove it")
-                    for annotation in _UNSUPPORTED if _annotation(inputs, annotation)]
+        failures = [
+            Failure(
+                "metadata",
+                f"the rehearsal does not know the annotation {annotation}, so it would have no effect; remove it",
+            )
+            for annotation in _UNSUPPORTED
+            if _annotation(inputs, annotation)
+        ]
         wanted = _annotation(inputs, _WAIT_FOR)
         if wanted and not wanted.startswith(_CONDITION):
-            failures.append(Failure("metadata", f"{_WAIT_FOR}={wanted!r}: the rehearsal waits for conditions only; "
-                                                f"write it as {_CONDITION}<type>"))
+            failures.append(
+                Failure(
+                    "metadata",
+                    f"{_WAIT_FOR}={wanted!r}: the rehearsal waits for conditions only; write it as {_CONDITION}<type>",
+                )
+            )
         metadata = inputs.get("metadata") or {}
         if isinstance(metadata, dict) and not metadata.get("name"):
-            failures.append(Failure("metadata", "autonaming is disabled, resource requires the .metadata.name field "
-                                                "to be set"))
+            failures.append(
+                Failure("metadata", "autonaming is disabled, resource requires the .metadata.name field to be set")
+            )
         return checked, failures
 
     def deletes_first(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
@@ -161,10 +180,12 @@ class KubernetesObject(Resource):
             raise RefusedError(
                 f"creation of resource {name!r} with kind {self._api_version}/{self._kind} failed because the "
                 "Kubernetes API server reported that the apiVersion for this resource does not exist. Verify that any "
-                f"required CRDs have been created: {error}") from error
+                f"required CRDs have been created: {error}"
+            ) from error
         except ApiError as error:
-            raise RefusedError(f"resource {name!r} was not successfully created by the Kubernetes API server: {error}"
-                               ) from error
+            raise RefusedError(
+                f"resource {name!r} was not successfully created by the Kubernetes API server: {error}"
+            ) from error
         id = "/".join(part for part in _place(made) if part)
         return Created(id, self._awaited(api, inputs, made, id, timeout))
 
@@ -175,8 +196,9 @@ class KubernetesObject(Resource):
         except UnreachableError as error:
             if self._connection.deletes_unreachable:
                 return None
-            raise RefusedError(f"failed to read resource state due to unreachable cluster. {_WAY_OUT} ({error})"
-                               ) from error
+            raise RefusedError(
+                f"failed to read resource state due to unreachable cluster. {_WAY_OUT} ({error})"
+            ) from error
         try:
             kind = self._find(api, state)
         except NoKindError:
@@ -198,8 +220,9 @@ class KubernetesObject(Resource):
             kind = self._find(api, new)
             made = self._apply(api, kind, self._path(kind, new, id), new, dry_run=False)
         except RefusedError as error:
-            raise RefusedError(f"update of resource {id!r} failed because the Kubernetes API server reported: {error}"
-                               ) from error
+            raise RefusedError(
+                f"update of resource {id!r} failed because the Kubernetes API server reported: {error}"
+            ) from error
         return self._awaited(api, new, made, id, timeout)
 
     def delete(self, id: str, state: Properties, *, timeout: float) -> None:
@@ -221,8 +244,12 @@ class KubernetesObject(Resource):
         timeout = _timeout(state, timeout)
         uid = state.get("metadata", {}).get("uid")
         try:
-            api.wait(path, lambda seen: seen is None or seen["metadata"]["uid"] != (uid or seen["metadata"]["uid"]),
-                     timeout, f"deletion of {self._kind} {id}")
+            api.wait(
+                path,
+                lambda seen: seen is None or seen["metadata"]["uid"] != (uid or seen["metadata"]["uid"]),
+                timeout,
+                f"deletion of {self._kind} {id}",
+            )
         except TimeoutError as error:
             raise RefusedError(_still_there(self._kind, id, error.args[0], timeout)) from error
 
@@ -249,8 +276,11 @@ class KubernetesObject(Resource):
         if api.get(path) is not None:
             # Applying would take the object over; the real provider posts, and this is the API server's answer.
             group = kind.prefix.split("/")[2:-1]
-            raise ApiError(409, f'{".".join([kind.plural, *group])} "{_place(inputs)[1]}" already exists\n\nThe '
-                                "resource already exists in the cluster. To manage it, import it with `pulumi import`")
+            raise ApiError(
+                409,
+                f'{".".join([kind.plural, *group])} "{_place(inputs)[1]}" already exists\n\nThe '
+                "resource already exists in the cluster. To manage it, import it with `pulumi import`",
+            )
         return self._apply(api, kind, path, inputs, dry_run=False)
 
     def _apply(self, api: Api, kind: Kind, path: str, inputs: Properties, *, dry_run: bool) -> Object:
@@ -260,14 +290,18 @@ class KubernetesObject(Resource):
             metadata["namespace"] = _place(inputs)[0] or self._connection.namespace
         body = {**inputs, "metadata": metadata}
         try:
-            return _outputs(api.apply(path, body, MANAGER, force=_annotation(inputs, _PATCH_FORCE) == "true",
-                                      dry_run=dry_run))
+            return _outputs(
+                api.apply(path, body, MANAGER, force=_annotation(inputs, _PATCH_FORCE) == "true", dry_run=dry_run)
+            )
         except ApiError as error:
             if error.code != 409:
                 raise
-            raise ApiError(409, "server-side apply field conflict detected\nThe resource managed by field manager "
-                                f"{MANAGER!r} had an apply conflict: {error}\nTo take the fields over, set the "
-                                f"annotation {_PATCH_FORCE}: \"true\"") from error
+            raise ApiError(
+                409,
+                "server-side apply field conflict detected\nThe resource managed by field manager "
+                f"{MANAGER!r} had an apply conflict: {error}\nTo take the fields over, set the "
+                f'annotation {_PATCH_FORCE}: "true"',
+            ) from error
 
     def _retried(self, api: Api, what: str, attempt: Callable[[], Object]) -> Object:
         for pause in _RETRIES:
@@ -299,14 +333,18 @@ class KubernetesObject(Resource):
                 raise self._unwell(id, made, str(error)) from error
         elif readiness.KINDS.get(self._kind) == self._api_version:
             namespace, _, name = id.rpartition("/")
-            if reason := readiness.wait_available(api.client, [(self._kind, namespace, name)], timeout,
-                                                  all_replicas=True, problem=api.cancellation):
+            if reason := readiness.wait_available(
+                api.client, [(self._kind, namespace, name)], timeout, all_replicas=True, problem=api.cancellation
+            ):
                 raise self._unwell(id, api.get(path) or made, reason)
         return _outputs(api.get(path) or made)
 
     def _unwell(self, id: str, seen: Object, reason: str) -> IncompleteError:
-        return IncompleteError(f"resource {id!r} was successfully created, but the Kubernetes API server reported that "
-                               f"it failed to fully initialize or become live: {reason}", Created(id, _outputs(seen)))
+        return IncompleteError(
+            f"resource {id!r} was successfully created, but the Kubernetes API server reported that "
+            f"it failed to fully initialize or become live: {reason}",
+            Created(id, _outputs(seen)),
+        )
 
 
 def _outputs(live: Object) -> Object:
@@ -345,6 +383,8 @@ def _told(condition: Mapping[str, Any]) -> str:
 def _still_there(kind: str, id: str, seen: Object | None, timeout: float) -> str:
     metadata = (seen or {}).get("metadata", {})
     finalizers = ", ".join(metadata.get("finalizers", [])) or "none"
-    return (f"{kind} {id} was still there {timeout:g} s after its deletion was asked for; finalizers might be "
-            f"preventing deletion ({finalizers}). See what the controller behind each finalizer says, or give it more "
-            "time with customTimeouts")
+    return (
+        f"{kind} {id} was still there {timeout:g} s after its deletion was asked for; finalizers might be "
+        f"preventing deletion ({finalizers}). See what the controller behind each finalizer says, or give it more "
+        "time with customTimeouts"
+    )

@@ -31,9 +31,23 @@ class Release(Resource):
     """A Helm release. ID: `<namespace>/<name>`."""
 
     token = "kubernetes:helm.sh/v3:Release"
-    accepts = frozenset({
-        "allowNullValues", "atomic", "chart", "compat", "createNamespace", "name", "namespace", "repositoryOpts",
-        "skipAwait", "skipCrds", "timeout", "values", "version"})
+    accepts = frozenset(
+        {
+            "allowNullValues",
+            "atomic",
+            "chart",
+            "compat",
+            "createNamespace",
+            "name",
+            "namespace",
+            "repositoryOpts",
+            "skipAwait",
+            "skipCrds",
+            "timeout",
+            "values",
+            "version",
+        }
+    )
     replace_on = frozenset({"name", "namespace"})
     name_property: ClassVar[str] = "name"
     name_digits: ClassVar[int] = 8
@@ -51,8 +65,12 @@ class Release(Resource):
         options = checked.get("repositoryOpts") or {}
         failures = []
         if isinstance(options, dict) and (unknown := sorted(options.keys() - {"repo"})):
-            failures.append(Failure("repositoryOpts", f"the rehearsal does not know {', '.join(unknown)}, so it would "
-                                                      "have no effect; it knows repo"))
+            failures.append(
+                Failure(
+                    "repositoryOpts",
+                    f"the rehearsal does not know {', '.join(unknown)}, so it would have no effect; it knows repo",
+                )
+            )
         if failures or has_unknowns([checked.get("chart"), checked.get("version"), options]):
             return checked, failures
         try:
@@ -62,8 +80,13 @@ class Release(Resource):
         checked["version"] = chart.version
         values = checked.get("values") or {}
         if isinstance(values, dict) and (unknown := self._charts.unknown_values(chart, _without_unknowns(values))):
-            failures.append(Failure("values", f"the chart {chart.name} {chart.version} has no value "
-                                              f"{', '.join(unknown)}, so it would have no effect; see its values.yaml"))
+            failures.append(
+                Failure(
+                    "values",
+                    f"the chart {chart.name} {chart.version} has no value "
+                    f"{', '.join(unknown)}, so it would have no effect; see its values.yaml",
+                )
+            )
         return checked, failures
 
     def create(self, inputs: Properties, *, timeout: float) -> Created:
@@ -75,15 +98,22 @@ class Release(Resource):
         id = f"{namespace}/{name}"
         try:
             releases.install(
-                name, namespace, self._chart(inputs), inputs.get("values") or {}, **_options(inputs),
-                skip_crds=bool(inputs.get("skipCrds")), create_namespace=bool(inputs.get("createNamespace")))
+                name,
+                namespace,
+                self._chart(inputs),
+                inputs.get("values") or {},
+                **_options(inputs),
+                skip_crds=bool(inputs.get("skipCrds")),
+                create_namespace=bool(inputs.get("createNamespace")),
+            )
         except ReleaseError as error:
             if not releases.status(name, namespace):
                 raise RefusedError(str(error)) from error
             if inputs.get("atomic"):
                 releases.uninstall(name, namespace)
-                raise RefusedError(f"release {name} failed, and has been uninstalled due to atomic being set: {error}"
-                                   ) from error
+                raise RefusedError(
+                    f"release {name} failed, and has been uninstalled due to atomic being set: {error}"
+                ) from error
             raise _failed(id, _outputs(inputs, releases), error) from error
         return Created(id, _outputs(inputs, releases))
 
@@ -142,7 +172,9 @@ def _outputs(inputs: Properties, releases: Releases) -> Properties:
 def _failed(id: str, outputs: Properties, error: Exception) -> IncompleteError:
     return IncompleteError(
         f"Helm release {id!r} was created, but failed to initialize completely. Use Helm CLI to investigate: "
-        f"failed to become available within allocated timeout. Error: Helm Release {id}: {error}", Created(id, outputs))
+        f"failed to become available within allocated timeout. Error: Helm Release {id}: {error}",
+        Created(id, outputs),
+    )
 
 
 def _options(inputs: Mapping[str, Any]) -> dict[str, Any]:

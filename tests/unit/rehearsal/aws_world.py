@@ -19,8 +19,14 @@ from rehearsal.timing import Timing
 
 REGION = "us-east-1"
 CLUSTER = "test"
-PRICES = {"c5.large": 0.085, "m5.large": 0.096, "r5.large": 0.126, "m5.xlarge": 0.192, "m5.metal": 4.608,
-          "m6g.large": 0.077}
+PRICES = {
+    "c5.large": 0.085,
+    "m5.large": 0.096,
+    "r5.large": 0.126,
+    "m5.xlarge": 0.192,
+    "m5.metal": 4.608,
+    "m6g.large": 0.077,
+}
 DISCOVERY = [{"Key": "karpenter.sh/discovery", "Value": CLUSTER}]
 
 
@@ -33,11 +39,18 @@ class InProcessAccount(Account):
         return self._clients[service]
 
 
-def client(service: str, access_key: str = roles.ACCESS_KEY_ID, secret: str = roles.SECRET_ACCESS_KEY,
-           token: str | None = None) -> Any:
+def client(
+    service: str, access_key: str = roles.ACCESS_KEY_ID, secret: str = roles.SECRET_ACCESS_KEY, token: str | None = None
+) -> Any:
     """A boto3 client with chosen credentials."""
-    return _session().client(service, region_name=REGION, aws_access_key_id=access_key, aws_secret_access_key=secret,
-                             aws_session_token=token, config=Config(retries={"total_max_attempts": 1}))
+    return _session().client(
+        service,
+        region_name=REGION,
+        aws_access_key_id=access_key,
+        aws_secret_access_key=secret,
+        aws_session_token=token,
+        config=Config(retries={"total_max_attempts": 1}),
+    )
 
 
 @cache
@@ -61,8 +74,11 @@ def account(folder: Path) -> Iterator[Account]:
 
 def trust(service: str, *actions: str, condition: dict[str, Any] | None = None) -> str:
     """A trust policy for one service."""
-    statement: dict[str, Any] = {"Effect": "Allow", "Principal": {"Service": service},
-                                 "Action": list(actions or ("sts:AssumeRole",))}
+    statement: dict[str, Any] = {
+        "Effect": "Allow",
+        "Principal": {"Service": service},
+        "Action": list(actions or ("sts:AssumeRole",)),
+    }
     if condition:
         statement["Condition"] = condition
     return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
@@ -76,8 +92,11 @@ class Stack:
         ec2, iam = account.client("ec2"), account.client("iam")
         self.vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
         self.subnets = [
-            ec2.create_subnet(VpcId=self.vpc, CidrBlock=f"10.0.{index}.0/24", AvailabilityZone=f"{REGION}{zone}")
-            ["Subnet"]["SubnetId"] for index, zone in enumerate("ab")]
+            ec2.create_subnet(VpcId=self.vpc, CidrBlock=f"10.0.{index}.0/24", AvailabilityZone=f"{REGION}{zone}")[
+                "Subnet"
+            ]["SubnetId"]
+            for index, zone in enumerate("ab")
+        ]
         self.group = ec2.create_security_group(GroupName="nodes", Description="nodes", VpcId=self.vpc)["GroupId"]
         self.cluster_role = self.role("cluster", trust("eks.amazonaws.com"))
         self.node_role = self.role("node", trust("ec2.amazonaws.com"), "AmazonEKSWorkerNodePolicy")
@@ -95,16 +114,27 @@ class Stack:
         return arn
 
     def add_cluster(self, **options: Any) -> dict[str, Any]:
-        request = {"roleArn": self.cluster_role, "version": "1.36", "resourcesVpcConfig": {"subnetIds": self.subnets},
-                   "accessConfig": {"authenticationMode": "API"}, **options}
+        request = {
+            "roleArn": self.cluster_role,
+            "version": "1.36",
+            "resourcesVpcConfig": {"subnetIds": self.subnets},
+            "accessConfig": {"authenticationMode": "API"},
+            **options,
+        }
         made: dict[str, Any] = self.account.client("eks").create_cluster(name=CLUSTER, **request)["cluster"]
         return made
 
     def add_node_group(self, size: int = 2, **options: Any) -> dict[str, Any]:
-        request = {"nodeRole": self.system_role, "subnets": self.subnets, "instanceTypes": ["m5.large"],
-                   "scalingConfig": {"minSize": 0, "desiredSize": size, "maxSize": 5}, **options}
+        request = {
+            "nodeRole": self.system_role,
+            "subnets": self.subnets,
+            "instanceTypes": ["m5.large"],
+            "scalingConfig": {"minSize": 0, "desiredSize": size, "maxSize": 5},
+            **options,
+        }
         made: dict[str, Any] = self.account.client("eks").create_nodegroup(
-            clusterName=CLUSTER, nodegroupName="system", **request)["nodegroup"]
+            clusterName=CLUSTER, nodegroupName="system", **request
+        )["nodegroup"]
         return made
 
     def add_way_out(self) -> str:
@@ -125,30 +155,57 @@ class Stack:
 
     def add_template(self, **data: Any) -> None:
         """The launch template `template`, shaped as Karpenter shapes its own."""
-        self.account.client("ec2").create_launch_template(LaunchTemplateName="template", LaunchTemplateData={
-            "ImageId": self.image(), "IamInstanceProfile": {"Name": "nodes"},
-            "NetworkInterfaces": [{"DeviceIndex": 0, "Groups": [self.group]}],
-            "BlockDeviceMappings": [{"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": 20, "VolumeType": "gp3"}}],
-            "TagSpecifications": [
-                {"ResourceType": "network-interface", "Tags": [{"Key": "kind", "Value": "interface"}]}],
-            **data})
+        self.account.client("ec2").create_launch_template(
+            LaunchTemplateName="template",
+            LaunchTemplateData={
+                "ImageId": self.image(),
+                "IamInstanceProfile": {"Name": "nodes"},
+                "NetworkInterfaces": [{"DeviceIndex": 0, "Groups": [self.group]}],
+                "BlockDeviceMappings": [{"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": 20, "VolumeType": "gp3"}}],
+                "TagSpecifications": [
+                    {"ResourceType": "network-interface", "Tags": [{"Key": "kind", "Value": "interface"}]}
+                ],
+                **data,
+            },
+        )
 
-    def fleet(self, *types: str, capacity: str = "on-demand", count: int = 1, zones: str = "ab",
-              **options: Any) -> dict[str, Any]:
+    def fleet(
+        self, *types: str, capacity: str = "on-demand", count: int = 1, zones: str = "ab", **options: Any
+    ) -> dict[str, Any]:
         """CreateFleet as Karpenter calls it, over every type in every zone."""
-        overrides = [{"InstanceType": instance_type, "SubnetId": self.subnets["ab".index(zone)],
-                      "AvailabilityZone": f"{REGION}{zone}", "ImageId": self.image()}
-                     for instance_type in types for zone in zones]
-        strategy = ({"SpotOptions": {"AllocationStrategy": "price-capacity-optimized"}} if capacity == "spot"
-                    else {"OnDemandOptions": {"AllocationStrategy": "lowest-price"}})
-        answer: dict[str, Any] = self.account.client("ec2").create_fleet(**{
-            "Type": "instant",
-            "LaunchTemplateConfigs": [{"Overrides": overrides, "LaunchTemplateSpecification": {
-                "LaunchTemplateName": "template", "Version": "$Latest"}}],
-            "TargetCapacitySpecification": {"TotalTargetCapacity": count, "DefaultTargetCapacityType": capacity},
-            "TagSpecifications": [{"ResourceType": kind, "Tags": [{"Key": "karpenter.sh/nodepool", "Value": "default"}]}
-                                  for kind in ("instance", "volume")],
-            **strategy, **options})
+        overrides = [
+            {
+                "InstanceType": instance_type,
+                "SubnetId": self.subnets["ab".index(zone)],
+                "AvailabilityZone": f"{REGION}{zone}",
+                "ImageId": self.image(),
+            }
+            for instance_type in types
+            for zone in zones
+        ]
+        strategy = (
+            {"SpotOptions": {"AllocationStrategy": "price-capacity-optimized"}}
+            if capacity == "spot"
+            else {"OnDemandOptions": {"AllocationStrategy": "lowest-price"}}
+        )
+        answer: dict[str, Any] = self.account.client("ec2").create_fleet(
+            **{
+                "Type": "instant",
+                "LaunchTemplateConfigs": [
+                    {
+                        "Overrides": overrides,
+                        "LaunchTemplateSpecification": {"LaunchTemplateName": "template", "Version": "$Latest"},
+                    }
+                ],
+                "TargetCapacitySpecification": {"TotalTargetCapacity": count, "DefaultTargetCapacityType": capacity},
+                "TagSpecifications": [
+                    {"ResourceType": kind, "Tags": [{"Key": "karpenter.sh/nodepool", "Value": "default"}]}
+                    for kind in ("instance", "volume")
+                ],
+                **strategy,
+                **options,
+            }
+        )
         return answer
 
     def instance(self, instance_id: str) -> dict[str, Any]:

@@ -50,8 +50,10 @@ class World:
 
     def patch(self, path: str, body: Any, content_type: str = "") -> Object:
         self.patched.put((path, body))
-        return {"metadata": {"name": path.rsplit("/", 1)[-1], "resourceVersion": "9", **body.get("metadata", {})},
-                "spec": body.get("spec", {})}
+        return {
+            "metadata": {"name": path.rsplit("/", 1)[-1], "resourceVersion": "9", **body.get("metadata", {})},
+            "spec": body.get("spec", {}),
+        }
 
     def delete(self, path: str, *, grace: int | None = None) -> bool:
         self.deleted.put(path)

@@ -42,8 +42,14 @@ class FakeCluster:
         assert namespace == "kube-system"
         return "there is no such workload" if (kind, name) not in self.objects else self.unavailable
 
-    def join(self, machines: Iterable[Any], *, taints: Iterable[Mapping[str, str]] = (),
-             labels: Mapping[str, str] | None = None, timeout: float) -> list[str]:
+    def join(
+        self,
+        machines: Iterable[Any],
+        *,
+        taints: Iterable[Mapping[str, str]] = (),
+        labels: Mapping[str, str] | None = None,
+        timeout: float,
+    ) -> list[str]:
         names = []
         for machine in machines:
             self.nodes[machine.node_name] = {"taints": list(taints), "labels": dict(labels or {})}
@@ -149,8 +155,9 @@ class World:
         vpc = self.vpc()
         gateway = self.gateway(vpc.id)
         table = self.table(vpc.id)
-        self.create("aws:ec2/route:Route", routeTableId=table.id, destinationCidrBlock="0.0.0.0/0",
-                    gatewayId=gateway.id)
+        self.create(
+            "aws:ec2/route:Route", routeTableId=table.id, destinationCidrBlock="0.0.0.0/0", gatewayId=gateway.id
+        )
         subnets = [self.subnet(vpc.id, number, zone).id for number, zone in ((1, "us-east-1a"), (2, "us-east-1b"))]
         for subnet in subnets:
             self.create("aws:ec2/routeTableAssociation:RouteTableAssociation", subnetId=subnet, routeTableId=table.id)
@@ -159,10 +166,15 @@ class World:
     def cluster_inputs(self, subnets: list[str], **inputs: Any) -> Properties:
         role = self.account.roles.by_name("cluster")
         arn = role.arn if role else self.role("eks.amazonaws.com", "cluster").outputs["arn"]
-        return {"name": "rehearsed", "version": "1.36", "roleArn": arn, "bootstrapSelfManagedAddons": False,
-                "vpcConfig": {"subnetIds": subnets, "publicAccessCidrs": ["192.0.2.0/24"]},
-                "accessConfig": {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": True},
-                **inputs}
+        return {
+            "name": "rehearsed",
+            "version": "1.36",
+            "roleArn": arn,
+            "bootstrapSelfManagedAddons": False,
+            "vpcConfig": {"subnetIds": subnets, "publicAccessCidrs": ["192.0.2.0/24"]},
+            "accessConfig": {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": True},
+            **inputs,
+        }
 
     def cluster(self, **inputs: Any) -> Created:
         _, subnets = self.network()
@@ -171,30 +183,44 @@ class World:
     def node_role(self, name: str = "nodes") -> str:
         role = self.role("ec2.amazonaws.com", name)
         for policy in ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly"):
-            self.create("aws:iam/rolePolicyAttachment:RolePolicyAttachment", role=role.id,
-                        policyArn=f"arn:aws:iam::aws:policy/{policy}")
+            self.create(
+                "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
+                role=role.id,
+                policyArn=f"arn:aws:iam::aws:policy/{policy}",
+            )
         return str(role.outputs["arn"])
 
     def node_group_inputs(self, cluster: Created, **inputs: Any) -> Properties:
-        return {"clusterName": cluster.id, "nodeGroupName": "system", "nodeRoleArn": self.node_role(),
-                "subnetIds": cluster.outputs["vpcConfig"]["subnetIds"], "instanceTypes": ["m5.large"],
-                "amiType": "AL2023_x86_64_STANDARD", "scalingConfig": {"minSize": 2, "desiredSize": 2, "maxSize": 10},
-                "taints": [{"key": "CriticalAddonsOnly", "value": "true", "effect": "NO_SCHEDULE"}], **inputs}
+        return {
+            "clusterName": cluster.id,
+            "nodeGroupName": "system",
+            "nodeRoleArn": self.node_role(),
+            "subnetIds": cluster.outputs["vpcConfig"]["subnetIds"],
+            "instanceTypes": ["m5.large"],
+            "amiType": "AL2023_x86_64_STANDARD",
+            "scalingConfig": {"minSize": 2, "desiredSize": 2, "maxSize": 10},
+            "taints": [{"key": "CriticalAddonsOnly", "value": "true", "effect": "NO_SCHEDULE"}],
+            **inputs,
+        }
 
 
 @cache
 def _policies() -> str:
     """AWS's managed policies that tests use: to parse all 1,500 of them takes longer than most tests."""
     known = json.loads(aws_managed_policies_data)
-    return json.dumps({name: policy for name, policy in known.items()
-                       if name.startswith(("AmazonEKS", "AmazonEC2ContainerRegistry", "AmazonSSM"))})
+    return json.dumps(
+        {
+            name: policy
+            for name, policy in known.items()
+            if name.startswith(("AmazonEKS", "AmazonEC2ContainerRegistry", "AmazonSSM"))
+        }
+    )
 
 
 @contextmanager
 def open_world(folder: Path) -> Iterator[World]:
     """An empty account; its price table is written into `folder`."""
-    with (mock.patch("moto.iam.aws_managed_policies.aws_managed_policies_data", _policies()),
-          account(folder) as opened):
+    with mock.patch("moto.iam.aws_managed_policies.aws_managed_policies_data", _policies()), account(folder) as opened:
         yield World(opened, FakeClusters())
 
 

@@ -16,10 +16,19 @@ from rehearsal.providers.resource import AUTOMATIC, Created, Properties
 from tests.unit.rehearsal.azure_world import REGION, World
 
 TYPE = "azure-native:{}"
-OVERLAY = {"networkPlugin": "azure", "networkPluginMode": "overlay", "networkDataplane": "cilium",
-           "networkPolicy": "cilium"}
-POOL = {"name": "system", "mode": "System", "count": 2, "vmSize": "Standard_D2s_v5",
-        "nodeTaints": ["CriticalAddonsOnly=true:NoSchedule"]}
+OVERLAY = {
+    "networkPlugin": "azure",
+    "networkPluginMode": "overlay",
+    "networkDataplane": "cilium",
+    "networkPolicy": "cilium",
+}
+POOL = {
+    "name": "system",
+    "mode": "System",
+    "count": 2,
+    "vmSize": "Standard_D2s_v5",
+    "nodeTaints": ["CriticalAddonsOnly=true:NoSchedule"],
+}
 
 
 class FakeController:
@@ -68,8 +77,14 @@ class FakeCluster:
     def define(self, definitions: Iterable[Mapping[str, Any]]) -> None:
         self.apply(definitions)
 
-    def join(self, machines: Iterable[Any], *, taints: Iterable[Mapping[str, str]] = (),
-             labels: Mapping[str, str] | None = None, timeout: float) -> list[str]:
+    def join(
+        self,
+        machines: Iterable[Any],
+        *,
+        taints: Iterable[Mapping[str, str]] = (),
+        labels: Mapping[str, str] | None = None,
+        timeout: float,
+    ) -> list[str]:
         names = []
         for machine in machines:
             self.nodes[machine.node_name] = {"taints": [*taints], "labels": {**machine.labels, **(labels or {})}}
@@ -157,17 +172,32 @@ class Provider:
     # Things that many others need.
 
     def network(self, **inputs: Any) -> Created:
-        return self.create("VirtualNetwork", **{"resourceGroupName": "demo", "virtualNetworkName": "net",
-                                                "addressSpace": {"addressPrefixes": ["10.1.0.0/16"]}, **inputs})
+        return self.create(
+            "VirtualNetwork",
+            **{
+                "resourceGroupName": "demo",
+                "virtualNetworkName": "net",
+                "addressSpace": {"addressPrefixes": ["10.1.0.0/16"]},
+                **inputs,
+            },
+        )
 
     def identity(self, name: str = "controller") -> Created:
         return self.create("UserAssignedIdentity", resourceGroupName="demo", resourceName=name)
 
     def cluster_inputs(self, **inputs: Any) -> Properties:
-        return {"resourceGroupName": "demo", "resourceName": "rehearsed", "dnsPrefix": "rehearsed",
-                "kubernetesVersion": "1.36", "identity": {"type": "SystemAssigned"}, "agentPoolProfiles": [POOL],
-                "networkProfile": OVERLAY, "oidcIssuerProfile": {"enabled": True},
-                "securityProfile": {"workloadIdentity": {"enabled": True}}, **inputs}
+        return {
+            "resourceGroupName": "demo",
+            "resourceName": "rehearsed",
+            "dnsPrefix": "rehearsed",
+            "kubernetesVersion": "1.36",
+            "identity": {"type": "SystemAssigned"},
+            "agentPoolProfiles": [POOL],
+            "networkProfile": OVERLAY,
+            "oidcIssuerProfile": {"enabled": True},
+            "securityProfile": {"workloadIdentity": {"enabled": True}},
+            **inputs,
+        }
 
     def cluster(self, **inputs: Any) -> Created:
         return self.create("ManagedCluster", **self.cluster_inputs(**inputs))

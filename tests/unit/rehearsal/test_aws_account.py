@@ -47,6 +47,7 @@ def test_patches_are_applied_once_and_undone() -> None:
 def test_stopping_leaves_moto_as_it_was(tmp_path: Path) -> None:
     from moto.core.responses import BaseResponse
     from moto.eks.responses import EKSResponse
+
     before = BaseResponse.call_action
     with account(tmp_path):
         assert BaseResponse.call_action is not before
@@ -61,8 +62,11 @@ def test_a_second_account_is_refused(aws: Account, tmp_path: Path) -> None:
 
 
 def test_strangers_are_refused(aws: Account) -> None:
-    for service, call, code in (("ec2", "describe_vpcs", "AuthFailure"), ("iam", "list_roles", "InvalidClientTokenId"),
-                                ("eks", "list_clusters", "UnrecognizedClientException")):
+    for service, call, code in (
+        ("ec2", "describe_vpcs", "AuthFailure"),
+        ("iam", "list_roles", "InvalidClientTokenId"),
+        ("eks", "list_clusters", "UnrecognizedClientException"),
+    ):
         with pytest.raises(ClientError, match=code):
             getattr(client(service, "AKIASTRANGER0000000", "x"), call)()
     assert aws.client("sts").get_caller_identity()["Arn"] == "arn:aws:iam::123456789012:user/administrator"
@@ -70,8 +74,10 @@ def test_strangers_are_refused(aws: Account) -> None:
 
 def test_a_role_may_do_what_its_policies_name(aws: Account) -> None:
     stack = Stack(aws)
-    document = {"Version": "2012-10-17", "Statement": [
-        {"Effect": "Allow", "Action": "ec2:DescribeSubnets", "Resource": "*"}]}
+    document = {
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Action": "ec2:DescribeSubnets", "Resource": "*"}],
+    }
     aws.client("iam").put_role_policy(RoleName="controller", PolicyName="p", PolicyDocument=json.dumps(document))
     issued = aws.roles.assume(aws.roles.by_arn(stack.pod_role), "session", "us-east-1")
     keys = (issued.access_key_id, issued.secret_access_key, issued.session_token)
@@ -119,7 +125,8 @@ def test_the_catalogue_says_what_moto_knows(aws: Account) -> None:
     nitro = ec2.describe_instance_types(Filters=[{"Name": "hypervisor", "Values": ["nitro"]}])["InstanceTypes"]
     assert {item["Hypervisor"] for item in nitro} == {"nitro"}
     offered = ec2.describe_instance_type_offerings(
-        LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": ["m5.large"]}])
+        LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": ["m5.large"]}]
+    )
     assert {item["Location"] for item in offered["InstanceTypeOfferings"]} == {f"us-east-1{zone}" for zone in "abcdf"}
     with pytest.raises(ClientError, match="DryRunOperation"):
         ec2.describe_instance_types(DryRun=True)
@@ -130,8 +137,12 @@ class Response:
 
     def __init__(self, server: Server, path: str, body: bytes = b"", **environ: str) -> None:
         self.status = ""
-        self.body = b"".join(server({"PATH_INFO": path, "CONTENT_LENGTH": str(len(body)),
-                                     "wsgi.input": io.BytesIO(body), **environ}, self._start))
+        self.body = b"".join(
+            server(
+                {"PATH_INFO": path, "CONTENT_LENGTH": str(len(body)), "wsgi.input": io.BytesIO(body), **environ},
+                self._start,
+            )
+        )
 
     def _start(self, status: str, headers: list[tuple[str, str]]) -> None:
         self.status = status

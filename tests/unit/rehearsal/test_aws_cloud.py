@@ -69,9 +69,14 @@ def test_a_machine_describes_itself_as_its_kubelet_would(stack: Stack, cloud: Aw
     assert machine.kubelet_version == "v1.36.3"
     assert machine.node_name == stack.instance(instance)["PrivateDnsName"]
     assert machine.labels == {
-        "kubernetes.io/hostname": machine.node_name, "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux",
-        "node.kubernetes.io/instance-type": "m5.large", "topology.kubernetes.io/zone": "us-east-1b",
-        "topology.kubernetes.io/region": "us-east-1", "topology.k8s.aws/zone-id": "use1-az1"}
+        "kubernetes.io/hostname": machine.node_name,
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/os": "linux",
+        "node.kubernetes.io/instance-type": "m5.large",
+        "topology.kubernetes.io/zone": "us-east-1b",
+        "topology.kubernetes.io/region": "us-east-1",
+        "topology.k8s.aws/zone-id": "use1-az1",
+    }
     stack.account.client("ec2").terminate_instances(InstanceIds=[instance])
     assert cloud.machine(provider_id) is None
     assert cloud.machine("aws:///us-east-1b/i-0123456789abcdef0") is None
@@ -86,7 +91,8 @@ def test_without_an_access_entry_nodes_stay_out(stack: Stack, cloud: AwsCloud) -
 
 def test_without_the_worker_policy_nodes_stay_out(stack: Stack, cloud: AwsCloud) -> None:
     stack.account.client("iam").detach_role_policy(
-        RoleName="node", PolicyArn="arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy")
+        RoleName="node", PolicyArn="arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"
+    )
     assert "AmazonEKSWorkerNodePolicy" in refusal(stack, cloud)
 
 
@@ -117,7 +123,8 @@ def environment(cloud: AwsCloud, folder: Path, **annotations: str) -> dict[str, 
 
 def associate(stack: Stack) -> None:
     stack.account.client("eks").create_pod_identity_association(
-        clusterName=CLUSTER, namespace="kube-system", serviceAccount="karpenter", roleArn=stack.pod_role)
+        clusterName=CLUSTER, namespace="kube-system", serviceAccount="karpenter", roleArn=stack.pod_role
+    )
 
 
 def test_no_identity_is_an_error_with_its_fix(stack: Stack, cloud: AwsCloud, tmp_path: Path) -> None:

@@ -65,13 +65,25 @@ def test_the_cluster_has_a_real_group_and_real_interfaces(stack: Stack) -> None:
 
 def test_what_a_cluster_needs(aws: Account) -> None:
     stack = Stack(aws)
-    refused(stack.add_cluster, "InvalidParameterException", "could not be assumed",
-            roleArn="arn:aws:iam::123456789012:role/absent")
+    refused(
+        stack.add_cluster,
+        "InvalidParameterException",
+        "could not be assumed",
+        roleArn="arn:aws:iam::123456789012:role/absent",
+    )
     refused(stack.add_cluster, "InvalidParameterException", "could not be assumed", roleArn=stack.node_role)
-    refused(stack.add_cluster, "InvalidParameterException", "does not exist",
-            resourcesVpcConfig={"subnetIds": [stack.subnets[0], "subnet-0123456789abcdef0"]})
-    refused(stack.add_cluster, "InvalidParameterException", "at least two different AZs",
-            resourcesVpcConfig={"subnetIds": stack.subnets[:1]})
+    refused(
+        stack.add_cluster,
+        "InvalidParameterException",
+        "does not exist",
+        resourcesVpcConfig={"subnetIds": [stack.subnets[0], "subnet-0123456789abcdef0"]},
+    )
+    refused(
+        stack.add_cluster,
+        "InvalidParameterException",
+        "at least two different AZs",
+        resourcesVpcConfig={"subnetIds": stack.subnets[:1]},
+    )
 
 
 def test_the_creator_is_administrator_unless_told_otherwise(stack: Stack) -> None:
@@ -89,8 +101,13 @@ def test_access_entries_need_the_api_mode(stack: Stack) -> None:
     eks = stack.account.client("eks")
     eks.delete_cluster(name=CLUSTER)
     stack.add_cluster(accessConfig={})
-    refused(eks.create_access_entry, "InvalidRequestException", "authentication mode", clusterName=CLUSTER,
-            principalArn=stack.node_role)
+    refused(
+        eks.create_access_entry,
+        "InvalidRequestException",
+        "authentication mode",
+        clusterName=CLUSTER,
+        principalArn=stack.node_role,
+    )
 
 
 def test_access_entries(stack: Stack) -> None:
@@ -101,33 +118,53 @@ def test_access_entries(stack: Stack) -> None:
     refused(eks.create_access_entry, "ResourceInUseException", "already in use on this cluster", **request)
     seen = eks.describe_access_entry(**request)["accessEntry"]
     assert (seen["type"], seen["accessEntryArn"]) == ("EC2_LINUX", made["accessEntryArn"])
-    refused(eks.associate_access_policy, "InvalidRequestException", "EC2_LINUX", **request, policyArn=ADMIN_POLICY,
-            accessScope={"type": "cluster"})
+    refused(
+        eks.associate_access_policy,
+        "InvalidRequestException",
+        "EC2_LINUX",
+        **request,
+        policyArn=ADMIN_POLICY,
+        accessScope={"type": "cluster"},
+    )
     eks.delete_access_entry(**request)
     refused(eks.delete_access_entry, "ResourceNotFoundException", "list-access-entries", **request)
 
 
-@pytest.mark.parametrize(("change", "said"), [
-    ({"principalArn": "arn:aws:iam::123456789012:role/absent"}, "invalid principal"),
-    ({"type": "EC2_SOLARIS"}, "EC2_SOLARIS"),
-    ({"type": "EC2_LINUX", "kubernetesGroups": ["nodes"]}, "EC2_LINUX"),
-    ({"kubernetesGroups": ["system:masters"]}, "system:"),
-])
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"principalArn": "arn:aws:iam::123456789012:role/absent"}, "invalid principal"),
+        ({"type": "EC2_SOLARIS"}, "EC2_SOLARIS"),
+        ({"type": "EC2_LINUX", "kubernetesGroups": ["nodes"]}, "EC2_LINUX"),
+        ({"kubernetesGroups": ["system:masters"]}, "system:"),
+    ],
+)
 def test_bad_access_entries(stack: Stack, change: dict[str, Any], said: str) -> None:
-    refused(stack.account.client("eks").create_access_entry, "InvalidParameterException", said,
-            **{"clusterName": CLUSTER, "principalArn": stack.node_role, **change})
+    refused(
+        stack.account.client("eks").create_access_entry,
+        "InvalidParameterException",
+        said,
+        **{"clusterName": CLUSTER, "principalArn": stack.node_role, **change},
+    )
 
 
 def test_access_policies(stack: Stack) -> None:
     eks = stack.account.client("eks")
     request = {"clusterName": CLUSTER, "principalArn": stack.node_role}
     eks.create_access_entry(**request)
-    refused(eks.associate_access_policy, "InvalidParameterException", "policyArn", **request,
-            policyArn="arn:aws:iam::aws:policy/AdministratorAccess", accessScope={"type": "cluster"})
+    refused(
+        eks.associate_access_policy,
+        "InvalidParameterException",
+        "policyArn",
+        **request,
+        policyArn="arn:aws:iam::aws:policy/AdministratorAccess",
+        accessScope={"type": "cluster"},
+    )
     eks.associate_access_policy(**request, policyArn=ADMIN_POLICY, accessScope={"type": "cluster"})
     eks.disassociate_access_policy(**request, policyArn=ADMIN_POLICY)
-    refused(eks.disassociate_access_policy, "ResourceNotFoundException", "not associated", **request,
-            policyArn=ADMIN_POLICY)
+    refused(
+        eks.disassociate_access_policy, "ResourceNotFoundException", "not associated", **request, policyArn=ADMIN_POLICY
+    )
 
 
 def test_addons(stack: Stack) -> None:
@@ -155,13 +192,28 @@ def test_addons(stack: Stack) -> None:
 def test_pod_identity_associations(stack: Stack) -> None:
     eks = stack.account.client("eks")
     request = {"clusterName": CLUSTER, "namespace": "kube-system", "serviceAccount": "karpenter"}
-    refused(eks.create_pod_identity_association, "InvalidParameterException", "does not exist", **request,
-            roleArn="arn:aws:iam::123456789012:role/absent")
-    refused(eks.create_pod_identity_association, "InvalidParameterException", "Trust policy", **request,
-            roleArn=stack.node_role)
+    refused(
+        eks.create_pod_identity_association,
+        "InvalidParameterException",
+        "does not exist",
+        **request,
+        roleArn="arn:aws:iam::123456789012:role/absent",
+    )
+    refused(
+        eks.create_pod_identity_association,
+        "InvalidParameterException",
+        "Trust policy",
+        **request,
+        roleArn=stack.node_role,
+    )
     made = eks.create_pod_identity_association(**request, roleArn=stack.pod_role)["association"]
-    refused(eks.create_pod_identity_association, "ResourceInUseException", made["associationId"], **request,
-            roleArn=stack.pod_role)
+    refused(
+        eks.create_pod_identity_association,
+        "ResourceInUseException",
+        made["associationId"],
+        **request,
+        roleArn=stack.pod_role,
+    )
     named = {"clusterName": CLUSTER, "associationId": made["associationId"]}
     assert eks.describe_pod_identity_association(**named)["association"]["roleArn"] == stack.pod_role
     assert len(eks.list_pod_identity_associations(clusterName=CLUSTER, namespace="kube-system")["associations"]) == 1
@@ -192,8 +244,14 @@ def test_a_node_group_launches_its_nodes_and_enters_its_role(stack: Stack) -> No
     assert {item["GroupId"] for instance in instances for item in instance["SecurityGroups"]} == {group}
     entry = eks.describe_access_entry(clusterName=CLUSTER, principalArn=stack.system_role)["accessEntry"]
     assert entry["type"] == "EC2_LINUX"
-    refused(eks.create_access_entry, "ResourceInUseException", "already in use", clusterName=CLUSTER,
-            principalArn=stack.system_role, type="EC2_LINUX")
+    refused(
+        eks.create_access_entry,
+        "ResourceInUseException",
+        "already in use",
+        clusterName=CLUSTER,
+        principalArn=stack.system_role,
+        type="EC2_LINUX",
+    )
     refused(eks.delete_cluster, "ResourceInUseException", "nodegroups attached", name=CLUSTER)
     eks.update_nodegroup_config(clusterName=CLUSTER, nodegroupName="system", scalingConfig={"desiredSize": 3})
     assert len(stack.account.eks.node_instances(CLUSTER, "system")) == 3
@@ -201,8 +259,10 @@ def test_a_node_group_launches_its_nodes_and_enters_its_role(stack: Stack) -> No
     assert len(stack.account.eks.node_instances(CLUSTER, "system")) == 1
     eks.delete_nodegroup(clusterName=CLUSTER, nodegroupName="system")
     assert {stack.instance(instance)["State"]["Name"] for instance in ids} == {"terminated"}
-    assert [profile["InstanceProfileName"] for profile in
-            stack.account.client("iam").list_instance_profiles()["InstanceProfiles"]] == ["nodes"]
+    assert [
+        profile["InstanceProfileName"]
+        for profile in stack.account.client("iam").list_instance_profiles()["InstanceProfiles"]
+    ] == ["nodes"]
     eks.delete_cluster(name=CLUSTER)
     assert ec2.describe_network_interfaces()["NetworkInterfaces"] == []
 
@@ -210,8 +270,12 @@ def test_a_node_group_launches_its_nodes_and_enters_its_role(stack: Stack) -> No
 def test_what_a_node_group_needs(stack: Stack) -> None:
     refused(stack.add_node_group, "InvalidParameterException", stack.cluster_role, nodeRole=stack.cluster_role)
     refused(stack.add_node_group, "InvalidParameterException", "does not exist", subnets=["subnet-0123456789abcdef0"])
-    refused(stack.add_node_group, "InvalidParameterException", "WINDOWS_CORE_2022_x86_64",
-            amiType="WINDOWS_CORE_2022_x86_64")
+    refused(
+        stack.add_node_group,
+        "InvalidParameterException",
+        "WINDOWS_CORE_2022_x86_64",
+        amiType="WINDOWS_CORE_2022_x86_64",
+    )
 
 
 def test_nodes_join_with_a_fitting_entry_only(stack: Stack) -> None:

@@ -29,10 +29,16 @@ class Queue:
         self.url = self.sqs.create_queue(QueueName="queue")["QueueUrl"]
         self.arn = "arn:aws:sqs:us-east-1:123456789012:queue"
         if policy:
-            statement = {"Effect": "Allow", "Principal": {"Service": ["events.amazonaws.com"]},
-                         "Action": "sqs:SendMessage", "Resource": self.arn}
-            self.sqs.set_queue_attributes(QueueUrl=self.url, Attributes={
-                "Policy": json.dumps({"Version": "2012-10-17", "Statement": [statement]})})
+            statement = {
+                "Effect": "Allow",
+                "Principal": {"Service": ["events.amazonaws.com"]},
+                "Action": "sqs:SendMessage",
+                "Resource": self.arn,
+            }
+            self.sqs.set_queue_attributes(
+                QueueUrl=self.url,
+                Attributes={"Policy": json.dumps({"Version": "2012-10-17", "Statement": [statement]})},
+            )
         pattern = {"source": ["aws.ec2"], "detail-type": [INTERRUPTION]}
         self.events.put_rule(Name="rule", EventPattern=json.dumps(pattern))
         self.events.put_targets(Rule="rule", Targets=[{"Id": "queue", "Arn": self.arn}])
@@ -50,9 +56,14 @@ def test_an_interruption_arrives_as_aws_sends_it(aws: Account) -> None:
     assert message.pop("id")
     assert message.pop("time").endswith("Z")
     assert message == {
-        "version": "0", "account": "123456789012", "region": "us-east-1", "source": "aws.ec2",
-        "detail-type": INTERRUPTION, "resources": ["arn:aws:ec2:us-east-1:123456789012:instance/i-0123456789abcdef0"],
-        "detail": {"instance-id": "i-0123456789abcdef0", "instance-action": "terminate"}}
+        "version": "0",
+        "account": "123456789012",
+        "region": "us-east-1",
+        "source": "aws.ec2",
+        "detail-type": INTERRUPTION,
+        "resources": ["arn:aws:ec2:us-east-1:123456789012:instance/i-0123456789abcdef0"],
+        "detail": {"instance-id": "i-0123456789abcdef0", "instance-action": "terminate"},
+    }
 
 
 def test_without_a_rule_nothing_arrives(aws: Account) -> None:
@@ -86,4 +97,5 @@ def test_ec2_tells_of_state_changes(aws: Account) -> None:
     instance = stack.fleet("m5.large")["Instances"][0]["InstanceIds"][0]
     aws.client("ec2").terminate_instances(InstanceIds=[instance])
     assert [message["detail"] for message in queue.messages()] == [
-        {"instance-id": instance, "state": state} for state in ("running", "shutting-down", "terminated")]
+        {"instance-id": instance, "state": state} for state in ("running", "shutting-down", "terminated")
+    ]

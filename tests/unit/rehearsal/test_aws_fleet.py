@@ -84,7 +84,7 @@ def test_spot_prefers_capacity_then_price() -> None:
     scarce = [is_scarce(item.instance_type, item.zone) for item in ordered]
     assert 0 < sum(scarce) < len(scarce)
     assert scarce == sorted(scarce)
-    plenty = [fleets.price(item) for item in ordered[:scarce.count(False)]]
+    plenty = [fleets.price(item) for item in ordered[: scarce.count(False)]]
     assert plenty == sorted(plenty)
     assert fleets.order(list(reversed(pools)), "spot", request) == ordered
     cheapest = fleets.order(pools, "spot", {"SpotOptions": {"AllocationStrategy": "lowest-price"}})
@@ -122,7 +122,9 @@ def test_a_shortage_moves_on_to_the_next(stack: Stack) -> None:
     assert answer["Instances"][0]["InstanceType"] == "m5.large"
     assert codes(answer) == {"InsufficientInstanceCapacity"}
     assert {error["LaunchTemplateAndOverrides"]["Overrides"]["AvailabilityZone"] for error in answer["Errors"]} == {
-        "us-east-1a", "us-east-1b"}
+        "us-east-1a",
+        "us-east-1b",
+    }
 
 
 def test_a_shortage_can_be_narrow_late_and_of_any_kind(stack: Stack) -> None:
@@ -178,12 +180,15 @@ def test_refusals_of_a_launch(aws: Account) -> None:
     other = ec2.create_vpc(CidrBlock="10.1.0.0/16")["Vpc"]["VpcId"]
     foreign = ec2.create_security_group(GroupName="foreign", Description="foreign", VpcId=other)["GroupId"]
     for data, code, said in (
-            ({"IamInstanceProfile": {"Name": "absent"}}, "InvalidParameterValue", "Invalid IAM Instance Profile name"),
-            ({"IamInstanceProfile": {"Name": "empty"}}, "InvalidParameterValue", "has no associated IAM Roles"),
-            ({"NetworkInterfaces": [{"DeviceIndex": 0, "Groups": [foreign]}]}, "InvalidParameter",
-             "different networks"),
-            ({"NetworkInterfaces": [{"DeviceIndex": 0, "Groups": ["sg-0123456789abcdef0"]}]}, "InvalidGroup.NotFound",
-             "does not exist")):
+        ({"IamInstanceProfile": {"Name": "absent"}}, "InvalidParameterValue", "Invalid IAM Instance Profile name"),
+        ({"IamInstanceProfile": {"Name": "empty"}}, "InvalidParameterValue", "has no associated IAM Roles"),
+        ({"NetworkInterfaces": [{"DeviceIndex": 0, "Groups": [foreign]}]}, "InvalidParameter", "different networks"),
+        (
+            {"NetworkInterfaces": [{"DeviceIndex": 0, "Groups": ["sg-0123456789abcdef0"]}]},
+            "InvalidGroup.NotFound",
+            "does not exist",
+        ),
+    ):
         stack.add_template(**data)
         answer = stack.fleet("m5.large")
         assert codes(answer) == {code}
@@ -192,18 +197,32 @@ def test_refusals_of_a_launch(aws: Account) -> None:
         ec2.delete_launch_template(LaunchTemplateName="template")
 
 
-@pytest.mark.parametrize(("override", "code"), [
-    ({"SubnetId": "subnet-0123456789abcdef0"}, "InvalidSubnetID.NotFound"),
-    ({"AvailabilityZone": "us-east-1c"}, "InvalidParameterValue"),
-    ({"ImageId": "ami-0123456789abcdef0"}, "InvalidAMIID.NotFound"),
-    ({"InstanceType": "m6g.large"}, "InvalidParameterValue"),  # arm64, and the image is x86_64
-    ({"InstanceType": "p6-b200.48xlarge", "AvailabilityZone": "us-east-1a"}, "Unsupported"),
-])
+@pytest.mark.parametrize(
+    ("override", "code"),
+    [
+        ({"SubnetId": "subnet-0123456789abcdef0"}, "InvalidSubnetID.NotFound"),
+        ({"AvailabilityZone": "us-east-1c"}, "InvalidParameterValue"),
+        ({"ImageId": "ami-0123456789abcdef0"}, "InvalidAMIID.NotFound"),
+        ({"InstanceType": "m6g.large"}, "InvalidParameterValue"),  # arm64, and the image is x86_64
+        ({"InstanceType": "p6-b200.48xlarge", "AvailabilityZone": "us-east-1a"}, "Unsupported"),
+    ],
+)
 def test_refusals_of_an_override(stack: Stack, override: dict[str, str], code: str) -> None:
-    whole = {"InstanceType": "m5.large", "SubnetId": stack.subnets[0], "AvailabilityZone": "us-east-1a",
-             "ImageId": stack.image(), **override}
-    answer = stack.fleet(LaunchTemplateConfigs=[{
-        "LaunchTemplateSpecification": {"LaunchTemplateName": "template", "Version": "$Latest"}, "Overrides": [whole]}])
+    whole = {
+        "InstanceType": "m5.large",
+        "SubnetId": stack.subnets[0],
+        "AvailabilityZone": "us-east-1a",
+        "ImageId": stack.image(),
+        **override,
+    }
+    answer = stack.fleet(
+        LaunchTemplateConfigs=[
+            {
+                "LaunchTemplateSpecification": {"LaunchTemplateName": "template", "Version": "$Latest"},
+                "Overrides": [whole],
+            }
+        ]
+    )
     assert codes(answer) == {code}
     assert launched(answer) == []
 
@@ -211,8 +230,9 @@ def test_refusals_of_an_override(stack: Stack, override: dict[str, str], code: s
 def test_a_full_subnet_takes_no_more(stack: Stack) -> None:
     ec2 = stack.account.client("ec2")
     ec2.create_subnet(VpcId=stack.vpc, CidrBlock="10.0.9.0/28", AvailabilityZone="us-east-1a")
-    stack.subnets[0] = ec2.describe_subnets(Filters=[{"Name": "cidr-block", "Values": ["10.0.9.0/28"]}])[
-        "Subnets"][0]["SubnetId"]
+    stack.subnets[0] = ec2.describe_subnets(Filters=[{"Name": "cidr-block", "Values": ["10.0.9.0/28"]}])["Subnets"][0][
+        "SubnetId"
+    ]
     answer = stack.fleet("m5.large", zones="a", count=12)  # 16 addresses, five of them AWS's own
     assert len(launched(answer)) == 11
     assert codes(answer) == {"InsufficientFreeAddressesInSubnet"}

@@ -58,7 +58,8 @@ def identity(stack: Stack, reviewer: Reviewer) -> PodIdentity:
 
 def associate(stack: Stack, role: str | None = None) -> str:
     made = stack.account.client("eks").create_pod_identity_association(
-        clusterName=CLUSTER, namespace="kube-system", serviceAccount="karpenter", roleArn=role or stack.pod_role)
+        clusterName=CLUSTER, namespace="kube-system", serviceAccount="karpenter", roleArn=role or stack.pod_role
+    )
     name: str = made["association"]["associationId"]
     return name
 
@@ -104,8 +105,10 @@ def test_pod_identity_needs_the_trust(identity: PodIdentity, stack: Stack) -> No
     assert "EKS does not have permissions to assume the associated role" in text
     assert "sts:TagSession" in text
     elsewhere = {"StringEquals": {"aws:RequestTag/kubernetes-namespace": "elsewhere"}}
-    iam.update_assume_role_policy(RoleName="controller", PolicyDocument=trust(
-        "pods.eks.amazonaws.com", "sts:AssumeRole", "sts:TagSession", condition=elsewhere))
+    iam.update_assume_role_policy(
+        RoleName="controller",
+        PolicyDocument=trust("pods.eks.amazonaws.com", "sts:AssumeRole", "sts:TagSession", condition=elsewhere),
+    )
     assert "elsewhere" in refusal(identity, "good")[1]
     iam.delete_role(RoleName="controller")
     assert "does not exist" in refusal(identity, "good")[1]
@@ -125,14 +128,25 @@ class WebIdentity:
         reviewer.tokens[self.token, "sts.amazonaws.com"] = SUBJECT
         self.iam = stack.account.client("iam")
         self.provider = self.iam.create_open_id_connect_provider(
-            Url=self.issuer, ClientIDList=["sts.amazonaws.com"], ThumbprintList=["a" * 40])["OpenIDConnectProviderArn"]
+            Url=self.issuer, ClientIDList=["sts.amazonaws.com"], ThumbprintList=["a" * 40]
+        )["OpenIDConnectProviderArn"]
         self.role = stack.role("web", self.trust(SUBJECT))
 
     def trust(self, subject: str, audience: str = "sts.amazonaws.com") -> str:
         name = self.issuer.removeprefix("https://")
-        return json.dumps({"Version": "2012-10-17", "Statement": [{
-            "Effect": "Allow", "Principal": {"Federated": self.provider}, "Action": "sts:AssumeRoleWithWebIdentity",
-            "Condition": {"StringEquals": {f"{name}:sub": subject, f"{name}:aud": audience}}}]})
+        return json.dumps(
+            {
+                "Version": "2012-10-17",
+                "Statement": [
+                    {
+                        "Effect": "Allow",
+                        "Principal": {"Federated": self.provider},
+                        "Action": "sts:AssumeRoleWithWebIdentity",
+                        "Condition": {"StringEquals": {f"{name}:sub": subject, f"{name}:aud": audience}},
+                    }
+                ],
+            }
+        )
 
 
 @pytest.fixture
@@ -160,7 +174,8 @@ def test_web_identity_refuses_a_trust_for_another_audience(identity: PodIdentity
 
 
 def test_web_identity_needs_provider_audience_token_and_role(
-        identity: PodIdentity, web: WebIdentity, reviewer: Reviewer) -> None:
+    identity: PodIdentity, web: WebIdentity, reviewer: Reviewer
+) -> None:
     def code(token: str, role: str = web.role) -> tuple[str, str]:
         refused = identity.web_identity_refusal(token, role)
         assert refused is not None

@@ -13,11 +13,17 @@ from tests.unit.rehearsal.aws_world import account
 
 #: The paths that Karpenter builds, from pkg/providers/amifamily of karpenter-provider-aws 1.14.
 LATEST = [
-    *(f"/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/{arch}/{variant}/recommended/image_id"
-      for arch, variants in (("x86_64", ("standard", "nvidia", "neuron")), ("arm64", ("standard", "nvidia")))
-      for variant in variants),
-    *(f"/aws/service/bottlerocket/aws-k8s-1.36{variant}/{arch}/latest/image_id"
-      for arch in ("x86_64", "arm64") for variant in ("", "-nvidia"))]
+    *(
+        f"/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/{arch}/{variant}/recommended/image_id"
+        for arch, variants in (("x86_64", ("standard", "nvidia", "neuron")), ("arm64", ("standard", "nvidia")))
+        for variant in variants
+    ),
+    *(
+        f"/aws/service/bottlerocket/aws-k8s-1.36{variant}/{arch}/latest/image_id"
+        for arch in ("x86_64", "arm64")
+        for variant in ("", "-nvidia")
+    ),
+]
 
 
 @pytest.fixture

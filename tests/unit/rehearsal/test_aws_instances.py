@@ -26,8 +26,12 @@ def stack(aws: Account) -> Stack:
 
 def run(stack: Stack, **options: Any) -> str:
     answer = stack.account.client("ec2").run_instances(
-        ImageId=stack.image(), InstanceType="m5.large", MinCount=1, MaxCount=1,
-        **(options or {"SubnetId": stack.subnets[0], "SecurityGroupIds": [stack.group]}))
+        ImageId=stack.image(),
+        InstanceType="m5.large",
+        MinCount=1,
+        MaxCount=1,
+        **(options or {"SubnetId": stack.subnets[0], "SecurityGroupIds": [stack.group]}),
+    )
     instance: str = answer["Instances"][0]["InstanceId"]
     return instance
 
@@ -111,9 +115,11 @@ def test_describe_instances_as_karpenter_calls_it(stack: Stack) -> None:
     ec2 = stack.account.client("ec2")
     stack.add_template()
     instance = stack.fleet("m5.large")["Instances"][0]["InstanceIds"][0]
-    filters = [{"Name": "tag-key", "Values": ["karpenter.sh/nodepool"]},
-               {"Name": "tag:karpenter.sh/nodepool", "Values": ["default"]},
-               {"Name": "instance-state-name", "Values": ["pending", "running", "shutting-down"]}]
+    filters = [
+        {"Name": "tag-key", "Values": ["karpenter.sh/nodepool"]},
+        {"Name": "tag:karpenter.sh/nodepool", "Values": ["default"]},
+        {"Name": "instance-state-name", "Values": ["pending", "running", "shutting-down"]},
+    ]
     found = ec2.describe_instances(Filters=filters, MaxResults=1000)["Reservations"]
     assert [instance["InstanceId"] for reservation in found for instance in reservation["Instances"]] == [instance]
     ec2.terminate_instances(InstanceIds=[instance])

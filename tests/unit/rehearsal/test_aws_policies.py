@@ -20,27 +20,39 @@ def test_trust_lets_the_service_in() -> None:
     assert policies.trust_refusal(trust(), "Service", POD, BOTH, {}) == ""
 
 
-@pytest.mark.parametrize(("change", "said"), [
-    ({"Action": "sts:AssumeRole"}, "does not allow sts:TagSession"),
-    ({"Principal": {"Service": "ec2.amazonaws.com"}}, "does not allow sts:AssumeRole"),
-    ({"Principal": {"AWS": POD}}, "does not allow sts:AssumeRole"),
-    ({"Effect": "Deny"}, "denies sts:AssumeRole"),
-    ({"Condition": {"StringEquals": {"aws:SourceAccount": "1"}}}, "here it is '2'"),
-    ({"Condition": {"StringLike": {"missing": "*"}}}, "here it is absent"),
-])
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"Action": "sts:AssumeRole"}, "does not allow sts:TagSession"),
+        ({"Principal": {"Service": "ec2.amazonaws.com"}}, "does not allow sts:AssumeRole"),
+        ({"Principal": {"AWS": POD}}, "does not allow sts:AssumeRole"),
+        ({"Effect": "Deny"}, "denies sts:AssumeRole"),
+        ({"Condition": {"StringEquals": {"aws:SourceAccount": "1"}}}, "here it is '2'"),
+        ({"Condition": {"StringLike": {"missing": "*"}}}, "here it is absent"),
+    ],
+)
 def test_trust_says_what_is_wrong(change: dict[str, Any], said: str) -> None:
     assert said in policies.trust_refusal(trust(**change), "Service", POD, BOTH, {"aws:SourceAccount": "2"})
 
 
-@pytest.mark.parametrize(("operator", "pattern", "value", "holds"), [
-    ("StringEquals", "a", "a", True), ("StringEquals", "a*", "ab", False), ("StringLike", "a*", "ab", True),
-    ("ArnEquals", "arn:aws:eks:*:1:cluster/x", "arn:aws:eks:us-east-1:1:cluster/x", True),
-    ("ArnLike", "arn:aws:eks:*:2:*", "arn:aws:eks:us-east-1:1:cluster/x", False),
-    ("StringNotEquals", "a", "a", False), ("StringNotEquals", "a", "b", True),
-    ("StringEqualsIfExists", "a", None, True), ("StringEquals", "a", None, False),
-    ("Bool", "true", "true", True), ("Null", "true", None, True), ("Null", "false", None, False),
-    ("ForAnyValue:StringEquals", ["x", "a"], "a", True),
-])
+@pytest.mark.parametrize(
+    ("operator", "pattern", "value", "holds"),
+    [
+        ("StringEquals", "a", "a", True),
+        ("StringEquals", "a*", "ab", False),
+        ("StringLike", "a*", "ab", True),
+        ("ArnEquals", "arn:aws:eks:*:1:cluster/x", "arn:aws:eks:us-east-1:1:cluster/x", True),
+        ("ArnLike", "arn:aws:eks:*:2:*", "arn:aws:eks:us-east-1:1:cluster/x", False),
+        ("StringNotEquals", "a", "a", False),
+        ("StringNotEquals", "a", "b", True),
+        ("StringEqualsIfExists", "a", None, True),
+        ("StringEquals", "a", None, False),
+        ("Bool", "true", "true", True),
+        ("Null", "true", None, True),
+        ("Null", "false", None, False),
+        ("ForAnyValue:StringEquals", ["x", "a"], "a", True),
+    ],
+)
 def test_conditions(operator: str, pattern: Any, value: str | None, holds: bool) -> None:
     statement = {"Condition": {operator: {"Key": pattern}}}
     assert (policies.failed_condition(statement, {} if value is None else {"key": value}) == "") is holds
@@ -62,14 +74,28 @@ def test_identity_policies_name_actions() -> None:
 
 def test_queue_policy_of_the_stack() -> None:
     queue = "arn:aws:sqs:us-east-1:1:q"
-    allow = {"Effect": "Allow", "Principal": {"Service": ["events.amazonaws.com"]}, "Action": "sqs:SendMessage",
-             "Resource": queue}
-    insecure = {"Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": queue,
-                "Condition": {"Bool": {"aws:SecureTransport": "false"}}}
+    allow = {
+        "Effect": "Allow",
+        "Principal": {"Service": ["events.amazonaws.com"]},
+        "Action": "sqs:SendMessage",
+        "Resource": queue,
+    }
+    insecure = {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "sqs:*",
+        "Resource": queue,
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
 
     def allowed(*statements: dict[str, Any]) -> bool:
-        return policies.allows_service({"Statement": list(statements)}, "events.amazonaws.com", "sqs:SendMessage",
-                                       queue, {"aws:SourceArn": "arn:rule"})
+        return policies.allows_service(
+            {"Statement": list(statements)},
+            "events.amazonaws.com",
+            "sqs:SendMessage",
+            queue,
+            {"aws:SourceArn": "arn:rule"},
+        )
 
     assert allowed(allow, insecure)
     assert not allowed(insecure)

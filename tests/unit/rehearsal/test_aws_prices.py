@@ -38,8 +38,9 @@ def test_a_type_without_a_price_has_no_spot_price_either() -> None:
 
 
 def names(region: str, tenancy: str) -> set[str]:
-    answer = get_products(TABLE, {"Filters": [{"Field": "regionCode", "Value": region},
-                                              {"Field": "tenancy", "Value": tenancy}]})
+    answer = get_products(
+        TABLE, {"Filters": [{"Field": "regionCode", "Value": region}, {"Field": "tenancy", "Value": tenancy}]}
+    )
     return {json.loads(item)["product"]["attributes"]["instanceType"] for item in answer["PriceList"]}
 
 
@@ -56,4 +57,5 @@ def test_spot_price_history_comes_from_the_table(aws: Account) -> None:
     history = aws.client("ec2").describe_spot_price_history(InstanceTypes=["m5.large", "r9g.large"])["SpotPriceHistory"]
     assert {item["InstanceType"] for item in history} == {"m5.large"}
     assert {item["AvailabilityZone"]: float(item["SpotPrice"]) for item in history} == {
-        f"us-east-1{zone}": aws.prices.spot("m5.large", f"us-east-1{zone}") for zone in "abcdf"}
+        f"us-east-1{zone}": aws.prices.spot("m5.large", f"us-east-1{zone}") for zone in "abcdf"
+    }

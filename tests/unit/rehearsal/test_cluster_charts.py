@@ -25,15 +25,18 @@ settings:
 
 @pytest.fixture
 def charts(tmp_path: Path) -> Charts:
-    for folder, name, version, values in (("karpenter-aws", "karpenter", "1.14.1", VALUES),
-                                          ("karpenter-crd-aws", "karpenter-crd", "1.14.1", ""),
-                                          ("cilium", "cilium", "1.20.2", "ipam: {mode: x}")):
+    for folder, name, version, values in (
+        ("karpenter-aws", "karpenter", "1.14.1", VALUES),
+        ("karpenter-crd-aws", "karpenter-crd", "1.14.1", ""),
+        ("cilium", "cilium", "1.20.2", "ipam: {mode: x}"),
+    ):
         chart = tmp_path / "charts" / folder
         chart.mkdir(parents=True)
         (chart / "Chart.yaml").write_text(f"name: {name}\nversion: {version}\nappVersion: {version}\n")
         (chart / "values.yaml").write_text(values)
     (tmp_path / "charts" / "cilium" / "values.schema.json").write_text(
-        '{"properties": {"ipam": {"properties": {"extra": {}}}, "hidden": {}}}')
+        '{"properties": {"ipam": {"properties": {"extra": {}}}, "hidden": {}}}'
+    )
     return Charts(EngineSet(tmp_path))
 
 
@@ -41,36 +44,51 @@ def karpenter(charts: Charts) -> Chart:
     return charts.find(KARPENTER, "1.14.1", None)
 
 
-@pytest.mark.parametrize(("chart", "version", "repository", "name"), [
-    (KARPENTER, "1.14.1", None, "karpenter"),
-    (f"{KARPENTER}-crd", "1.14.1", None, "karpenter-crd"),
-    ("cilium", "1.20.2", "https://helm.cilium.io", "cilium"),
-    ("cilium", "v1.20.2", "https://helm.cilium.io/", "cilium"),
-])
-def test_charts_are_found_as_releases_name_them(charts: Charts, chart: str, version: str, repository: str | None,
-                                                name: str) -> None:
+@pytest.mark.parametrize(
+    ("chart", "version", "repository", "name"),
+    [
+        (KARPENTER, "1.14.1", None, "karpenter"),
+        (f"{KARPENTER}-crd", "1.14.1", None, "karpenter-crd"),
+        ("cilium", "1.20.2", "https://helm.cilium.io", "cilium"),
+        ("cilium", "v1.20.2", "https://helm.cilium.io/", "cilium"),
+    ],
+)
+def test_charts_are_found_as_releases_name_them(
+    charts: Charts, chart: str, version: str, repository: str | None, name: str
+) -> None:
     found = charts.find(chart, version, repository)
     assert (found.name, found.version) == (name, version.removeprefix("v"))
 
 
-@pytest.mark.parametrize(("chart", "version", "repository", "text"), [
-    ("nginx", "1.0.0", "https://charts.example.com", "no chart nginx of https://charts.example.com"),
-    ("karpenter", "1.14.1", None, "no chart karpenter,"),
-    ("cilium", "1.20.2", "https://helm.example.com", "no chart cilium of"),
-    (KARPENTER, "1.14.0", None, "no version 1.14.0 of the chart karpenter"),
-    (KARPENTER, None, None, "set version to 1.14.1"),
-])
-def test_another_chart_or_version_is_refused_by_name(charts: Charts, chart: str, version: str | None,
-                                                     repository: str | None, text: str) -> None:
+@pytest.mark.parametrize(
+    ("chart", "version", "repository", "text"),
+    [
+        ("nginx", "1.0.0", "https://charts.example.com", "no chart nginx of https://charts.example.com"),
+        ("karpenter", "1.14.1", None, "no chart karpenter,"),
+        ("cilium", "1.20.2", "https://helm.example.com", "no chart cilium of"),
+        (KARPENTER, "1.14.0", None, "no version 1.14.0 of the chart karpenter"),
+        (KARPENTER, None, None, "set version to 1.14.1"),
+    ],
+)
+def test_another_chart_or_version_is_refused_by_name(
+    charts: Charts, chart: str, version: str | None, repository: str | None, text: str
+) -> None:
     with pytest.raises(ChartNotFoundError, match=text):
         charts.find(chart, version, repository)
 
 
-@pytest.mark.parametrize("values", [
-    {"replicas": 1, "settings": {"clusterName": "x", "featureGates": {"spotToSpotConsolidation": True}}},
-    {"nodeSelector": {"a": "b"}, "additionalLabels": {"a": "b"}, "tolerations": [{"key": "x"}],
-     "priorityClassName": "x"},
-])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"replicas": 1, "settings": {"clusterName": "x", "featureGates": {"spotToSpotConsolidation": True}}},
+        {
+            "nodeSelector": {"a": "b"},
+            "additionalLabels": {"a": "b"},
+            "tolerations": [{"key": "x"}],
+            "priorityClassName": "x",
+        },
+    ],
+)
 def test_known_values_and_what_is_free_below_them(charts: Charts, values: dict[str, Any]) -> None:
     assert charts.unknown_values(karpenter(charts), values) == []
 
@@ -78,7 +96,10 @@ def test_known_values_and_what_is_free_below_them(charts: Charts, values: dict[s
 def test_unknown_values_are_named_with_their_path(charts: Charts) -> None:
     values = {"replica": 1, "settings": {"clusterNam": "x", "featureGates": {"spot": True}}}
     assert charts.unknown_values(karpenter(charts), values) == [
-        "replica", "settings.clusterNam", "settings.featureGates.spot"]
+        "replica",
+        "settings.clusterNam",
+        "settings.featureGates.spot",
+    ]
 
 
 def test_the_schema_of_a_chart_counts_too(charts: Charts) -> None:

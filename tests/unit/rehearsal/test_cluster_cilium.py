@@ -21,8 +21,12 @@ STARTUP = {"key": TAINT, "value": "true", "effect": "NoExecute"}
 def agent(host: str | None, port: str | None) -> dict[str, Any]:
     pairs = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
     variables = [{"name": name, "value": value} for name, value in pairs.items() if value is not None]
-    return {"spec": {"initContainers": [{"name": "config", "env": variables}, {"name": "mount-cgroup"}],
-                     "containers": [{"name": "cilium-agent", "env": variables}]}}
+    return {
+        "spec": {
+            "initContainers": [{"name": "config", "env": variables}, {"name": "mount-cgroup"}],
+            "containers": [{"name": "cilium-agent", "env": variables}],
+        }
+    }
 
 
 def test_an_agent_with_the_endpoint_reaches_the_api_server() -> None:
@@ -51,28 +55,43 @@ def test_the_taint_is_lifted_when_the_agent_is_up_whatever_its_effect() -> None:
 
 def test_a_node_that_registered_without_the_taint_gets_it_without_eviction() -> None:
     assert changed_taints([OTHER], TAINT, up=False, set_taint=True, remove_taint=True) == [
-        OTHER, {"key": TAINT, "effect": "NoSchedule"}]
+        OTHER,
+        {"key": TAINT, "effect": "NoSchedule"},
+    ]
 
 
-@pytest.mark.parametrize(("taints", "up", "set_taint", "remove_taint"), [
-    ([OTHER], True, True, True),
-    ([STARTUP], False, True, True),
-    ([OTHER], False, False, True),
-    ([STARTUP], True, True, False),
-])
-def test_taints_are_left_alone_otherwise(taints: list[dict[str, str]], up: bool, set_taint: bool, remove_taint: bool
-                                         ) -> None:
+@pytest.mark.parametrize(
+    ("taints", "up", "set_taint", "remove_taint"),
+    [
+        ([OTHER], True, True, True),
+        ([STARTUP], False, True, True),
+        ([OTHER], False, False, True),
+        ([STARTUP], True, True, False),
+    ],
+)
+def test_taints_are_left_alone_otherwise(
+    taints: list[dict[str, str]], up: bool, set_taint: bool, remove_taint: bool
+) -> None:
     assert changed_taints(taints, TAINT, up=up, set_taint=set_taint, remove_taint=remove_taint) is None
 
 
 NODES, AGENTS, OPERATORS = "/api/v1/nodes", "/api/v1/pods?k8s-app=cilium", "/api/v1/pods?io.cilium/app=operator"
-NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "resourceVersion": "1"},
-        "spec": {"taints": [OTHER]}}
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n", "resourceVersion": "1"},
+    "spec": {"taints": [OTHER]},
+}
 
 
 def pod(name: str, spec: dict[str, Any], phase: str = "Pending") -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "kube-system", "uid": name},
-            "spec": {"nodeName": "n", **spec}, "status": {"phase": phase}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "kube-system", "uid": name},
+        "spec": {"nodeName": "n", **spec},
+        "status": {"phase": phase},
+    }
 
 
 def operator() -> dict[str, Any]:
@@ -83,9 +102,14 @@ def operator() -> dict[str, Any]:
 @pytest.fixture
 def world() -> Iterator[World]:
     world = World()
-    world.present["/api/v1/namespaces/kube-system/configmaps/cilium-config"] = {"data": {
-        "set-cilium-node-taints": "true", "remove-cilium-node-taints": "true", "set-cilium-is-up-condition": "true",
-        "agent-not-ready-taint-key": TAINT}}
+    world.present["/api/v1/namespaces/kube-system/configmaps/cilium-config"] = {
+        "data": {
+            "set-cilium-node-taints": "true",
+            "remove-cilium-node-taints": "true",
+            "set-cilium-is-up-condition": "true",
+            "agent-not-ready-taint-key": TAINT,
+        }
+    }
     cilium = Cilium(world.objects(), ENDPOINT, Timing(agent_start=0.05))
     cilium.start()
     yield world
@@ -101,7 +125,9 @@ def test_a_node_is_marked_when_its_agent_has_started(world: World) -> None:
     sent = [world.patched.get(timeout=5) for _ in range(4)]
     assert sent[0][1]["spec"]["taints"] == [OTHER, {"key": TAINT, "effect": "NoSchedule"}]
     assert (sent[1][0], sent[1][1]["metadata"]["annotations"]) == (
-        "/api/v1/namespaces/kube-system/pods/agent", {"rehearsal.karpstack/ready": "true"})
+        "/api/v1/namespaces/kube-system/pods/agent",
+        {"rehearsal.karpstack/ready": "true"},
+    )
     assert sent[2][1]["spec"]["taints"] == [OTHER]
     assert sent[2][1]["metadata"]["annotations"] == {CNI_ANNOTATION: "cilium"}
     assert sent[3][1]["status"]["conditions"][0]["reason"] == "CiliumIsUp"

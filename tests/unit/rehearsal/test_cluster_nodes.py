@@ -9,25 +9,39 @@ import pytest
 from rehearsal.cluster.cloud import Machine
 from rehearsal.cluster.nodes import PLAYED, claim_node, group_node, is_ready
 
-MACHINE = Machine("aws:///us-east-1a/i-1", "ip-10-0-0-1.ec2.internal",
-                  {"kubernetes.io/arch": "arm64", "node.kubernetes.io/instance-type": "m6g.large"}, "v1.36.3",
-                  internal_ip="10.0.0.1")
+MACHINE = Machine(
+    "aws:///us-east-1a/i-1",
+    "ip-10-0-0-1.ec2.internal",
+    {"kubernetes.io/arch": "arm64", "node.kubernetes.io/instance-type": "m6g.large"},
+    "v1.36.3",
+    internal_ip="10.0.0.1",
+)
 CILIUM = {"key": "node.cilium.io/agent-not-ready", "value": "true", "effect": "NoExecute"}
 
 
 def claim(**spec: Any) -> dict[str, Any]:
-    return {"metadata": {"name": "default-1", "labels": {"karpenter.sh/nodepool": "default",
-                                                         "node.kubernetes.io/instance-type": "m5.large"}},
-            "spec": spec,
-            "status": {"providerID": MACHINE.provider_id, "capacity": {"cpu": "2"}, "allocatable": {"cpu": "1930m"}}}
+    return {
+        "metadata": {
+            "name": "default-1",
+            "labels": {"karpenter.sh/nodepool": "default", "node.kubernetes.io/instance-type": "m5.large"},
+        },
+        "spec": spec,
+        "status": {"providerID": MACHINE.provider_id, "capacity": {"cpu": "2"}, "allocatable": {"cpu": "1930m"}},
+    }
 
 
 def test_a_node_registers_with_the_claims_taints_and_is_not_ready() -> None:
-    node = claim_node(MACHINE, claim(taints=[{"key": "dedicated", "value": "x", "effect": "NoSchedule"}],
-                                     startupTaints=[CILIUM]))
-    assert node["spec"] == {"providerID": MACHINE.provider_id, "taints": [
-        {"key": "karpenter.sh/unregistered", "effect": "NoExecute"},
-        {"key": "dedicated", "value": "x", "effect": "NoSchedule"}, CILIUM]}
+    node = claim_node(
+        MACHINE, claim(taints=[{"key": "dedicated", "value": "x", "effect": "NoSchedule"}], startupTaints=[CILIUM])
+    )
+    assert node["spec"] == {
+        "providerID": MACHINE.provider_id,
+        "taints": [
+            {"key": "karpenter.sh/unregistered", "effect": "NoExecute"},
+            {"key": "dedicated", "value": "x", "effect": "NoSchedule"},
+            CILIUM,
+        ],
+    }
     assert not is_ready(node)
     ready = next(each for each in node["status"]["conditions"] if each["type"] == "Ready")
     assert ready["reason"] == "KubeletNotReady"

@@ -50,7 +50,9 @@ def test_the_files_are_their_owners_alone(tmp_path: Path) -> None:
 
 
 def test_a_machine_that_forbids_it_is_told_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "unshare").write_text("#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2\nexit 1\n")
+    (tmp_path / "unshare").write_text(
+        "#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2\nexit 1\n"
+    )
     (tmp_path / "unshare").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(pod_files.PrivateMountError, match=r"Operation not permitted.*run as root.*user namespaces"):

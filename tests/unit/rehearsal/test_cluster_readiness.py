@@ -10,20 +10,27 @@ from rehearsal.cluster.readiness import pod_problem, shortfall
 
 
 def deployment(strategy: dict[str, Any] | None = None, **status: Any) -> dict[str, Any]:
-    return {"kind": "Deployment", "metadata": {"generation": 2}, "spec": {"replicas": 2, "strategy": strategy or {}},
-            "status": {"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2, **status}}
+    return {
+        "kind": "Deployment",
+        "metadata": {"generation": 2},
+        "spec": {"replicas": 2, "strategy": strategy or {}},
+        "status": {"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2, **status},
+    }
 
 
 def test_a_deployment_with_all_its_pods_lacks_nothing() -> None:
     assert shortfall(deployment(), all_replicas=True) == ""
 
 
-@pytest.mark.parametrize(("status", "text"), [
-    ({"observedGeneration": 1}, "its controller has not seen the last change"),
-    ({"updatedReplicas": 1}, "1 of 2 pods are up to date"),
-    ({"replicas": 3}, "1 old pods are still there"),
-    ({"availableReplicas": 1}, "1 of 2 pods are ready"),
-])
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        ({"observedGeneration": 1}, "its controller has not seen the last change"),
+        ({"updatedReplicas": 1}, "1 of 2 pods are up to date"),
+        ({"replicas": 3}, "1 old pods are still there"),
+        ({"availableReplicas": 1}, "1 of 2 pods are ready"),
+    ],
+)
 def test_what_a_deployment_lacks(status: dict[str, Any], text: str) -> None:
     assert shortfall(deployment(**status), all_replicas=True) == text
 
@@ -48,17 +55,41 @@ def test_a_definition_without_conditions_is_not_established() -> None:
     assert shortfall(definition, all_replicas=True) == "it is not established"
 
 
-@pytest.mark.parametrize(("pod", "text"), [
-    ({"spec": {}, "status": {"phase": "Pending", "conditions": [
-        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes are available"}]}},
-     "Unschedulable: 0/2 nodes are available"),
-    ({"spec": {}, "status": {"phase": "Pending"}}, "the scheduler has not looked at it yet"),
-    ({"spec": {"nodeName": "n"}, "status": {"phase": "Pending"}}, "it is Pending on node n"),
-    ({"spec": {"nodeName": "n"}, "status": {"phase": "Running", "containerStatuses": [
-        {"name": "c", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]}},
-     "container c is waiting: CrashLoopBackOff"),
-    ({"spec": {}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}, ""),
-    ({"spec": {}, "status": {"phase": "Succeeded"}}, ""),
-])
+@pytest.mark.parametrize(
+    ("pod", "text"),
+    [
+        (
+            {
+                "spec": {},
+                "status": {
+                    "phase": "Pending",
+                    "conditions": [
+                        {
+                            "type": "PodScheduled",
+                            "status": "False",
+                            "reason": "Unschedulable",
+                            "message": "0/2 nodes are available",
+                        }
+                    ],
+                },
+            },
+            "Unschedulable: 0/2 nodes are available",
+        ),
+        ({"spec": {}, "status": {"phase": "Pending"}}, "the scheduler has not looked at it yet"),
+        ({"spec": {"nodeName": "n"}, "status": {"phase": "Pending"}}, "it is Pending on node n"),
+        (
+            {
+                "spec": {"nodeName": "n"},
+                "status": {
+                    "phase": "Running",
+                    "containerStatuses": [{"name": "c", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}],
+                },
+            },
+            "container c is waiting: CrashLoopBackOff",
+        ),
+        ({"spec": {}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}, ""),
+        ({"spec": {}, "status": {"phase": "Succeeded"}}, ""),
+    ],
+)
 def test_why_a_pod_is_not_ready(pod: dict[str, Any], text: str) -> None:
     assert pod_problem(pod) == text

@@ -16,10 +16,12 @@ from rehearsal.timing import Timing
 from tests.unit.rehearsal.cluster_world import World
 
 CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
-DEFINITIONS = ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions?metadata.name=nodeclaims.karpenter.sh")
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?metadata.name=nodeclaims.karpenter.sh"
 NODES = "/api/v1/nodes"
-DEFINITION = {"metadata": {"name": "nodeclaims.karpenter.sh"},
-              "status": {"conditions": [{"type": "Established", "status": "True"}]}}
+DEFINITION = {
+    "metadata": {"name": "nodeclaims.karpenter.sh"},
+    "status": {"conditions": [{"type": "Established", "status": "True"}]},
+}
 MACHINE = Machine("aws:///us-east-1a/i-1", "ip-1", {}, "v1.36.3", capacity={"cpu": "2"})
 REFUSED = Machine("aws:///us-east-1a/i-1", "ip-1", {}, "v1.36.3", refusal="no access entry")
 
@@ -37,14 +39,25 @@ class TheCloud:
         self.asked.set()
         return self.machines.get(provider_id)
 
-    def controller_environment(self, namespace: str, service_account: str, annotations: Mapping[str, str],
-                               token_folder: Path, labels: Mapping[str, str]) -> dict[str, str]:
+    def controller_environment(
+        self,
+        namespace: str,
+        service_account: str,
+        annotations: Mapping[str, str],
+        token_folder: Path,
+        labels: Mapping[str, str],
+    ) -> dict[str, str]:
         raise NotImplementedError
 
 
 def claim(provider_id: str = MACHINE.provider_id) -> dict[str, Any]:
-    return {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "default-1", "uid": "u"},
-            "spec": {}, "status": {"providerID": provider_id} if provider_id else {}}
+    return {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodeClaim",
+        "metadata": {"name": "default-1", "uid": "u"},
+        "spec": {},
+        "status": {"providerID": provider_id} if provider_id else {},
+    }
 
 
 @pytest.fixture
@@ -91,8 +104,9 @@ def test_claims_are_found_although_their_kind_is_served_late(world: World, cloud
 
 
 @pytest.mark.usefixtures("registrar")
-def test_a_refused_machine_says_why_and_joins_when_it_may(world: World, cloud: TheCloud,
-                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_machine_says_why_and_joins_when_it_may(
+    world: World, cloud: TheCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("rehearsal.cluster.registrar._SECONDS_BETWEEN_TRIES", 0.1)
     cloud.machines[MACHINE.provider_id] = REFUSED
     world.happen(DEFINITIONS, "ADDED", DEFINITION)
@@ -116,8 +130,9 @@ def test_a_machine_that_ends_while_it_boots_is_forgotten(world: World, cloud: Th
         world.created.get(timeout=0.2)
 
 
-def test_a_node_whose_machine_is_gone_is_removed(world: World, cloud: TheCloud, monkeypatch: pytest.MonkeyPatch
-                                                 ) -> None:
+def test_a_node_whose_machine_is_gone_is_removed(
+    world: World, cloud: TheCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("rehearsal.cluster.registrar._SECONDS_BETWEEN_LOOKS", 0.05)
     cloud.machines[MACHINE.provider_id] = MACHINE
     registrar = Registrar(world.objects(), cloud, Timing())

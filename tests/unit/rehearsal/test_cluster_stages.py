@@ -15,7 +15,8 @@ from rehearsal.cluster.nodes import CNI_ANNOTATION
 
 FOLDER = Path(servers.__file__).parent / "stages"
 STAGES: dict[str, dict[str, Any]] = {
-    path.stem: yaml.safe_load(path.read_text()) for path in sorted(FOLDER.glob("*.yaml"))}
+    path.stem: yaml.safe_load(path.read_text()) for path in sorted(FOLDER.glob("*.yaml"))
+}
 
 
 def expressions(stage: str) -> dict[str, Any]:
@@ -44,7 +45,7 @@ def test_a_stage_leaves_the_kubelets_version_alone(name: str) -> None:
 
 
 def test_the_pods_that_the_rehearsal_plays_wait_for_it() -> None:
-    key, = (key for key in expressions("pod-ready") if READY_ANNOTATION in key)
+    (key,) = (key for key in expressions("pod-ready") if READY_ANNOTATION in key)
     label, value = LABEL.split("=")
     assert f'.metadata.labels["{label}"] == "{value}"' in key
     assert '.metadata.labels["k8s-app"] == "cilium"' in key

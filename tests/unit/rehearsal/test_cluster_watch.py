@@ -29,7 +29,7 @@ class Response:
 
     def stream(self, decode_content: bool) -> Iterator[bytes]:
         # Chunks end where they like, not at the ends of lines.
-        yield from (self._text[start:start + 7] for start in range(0, len(self._text), 7))
+        yield from (self._text[start : start + 7] for start in range(0, len(self._text), 7))
 
     def close(self) -> None:
         pass
@@ -45,8 +45,12 @@ class Server:
         self.listings, self.streams, self.versions = listings, streams, list[str]()
 
     def request(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None) -> Object:
-        return {"apiVersion": "v1", "kind": "PodList", "metadata": {"resourceVersion": "10"},
-                "items": self.listings.pop(0)}
+        return {
+            "apiVersion": "v1",
+            "kind": "PodList",
+            "metadata": {"resourceVersion": "10"},
+            "items": self.listings.pop(0),
+        }
 
     def stream(self, path: str, query: Mapping[str, str]) -> Any:
         self.versions.append(query["resourceVersion"])
@@ -83,8 +87,13 @@ def test_a_watch_that_ends_goes_on_from_the_last_version_it_saw() -> None:
 
 def test_an_expired_watch_tells_what_was_missed() -> None:
     expired = {"type": "ERROR", "object": {"code": 410, "message": "too old resource version"}}
-    server = Server([[item("same", "1"), item("changed", "2"), item("gone", "3")],
-                     [item("same", "1"), item("changed", "7"), item("new", "8")]], [[expired]])
+    server = Server(
+        [
+            [item("same", "1"), item("changed", "2"), item("gone", "3")],
+            [item("same", "1"), item("changed", "7"), item("new", "8")],
+        ],
+        [[expired]],
+    )
     found = follow(server, 6)
     assert [kind for kind, _ in found[:3]] == ["ADDED"] * 3
     assert sorted(found[3:]) == [("ADDED", "new"), ("DELETED", "gone"), ("MODIFIED", "changed")]

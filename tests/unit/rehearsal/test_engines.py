@@ -57,10 +57,17 @@ def test_key_changes_with_every_pin(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(keys) == 1 + len(pins)
 
 
-@pytest.mark.parametrize(("version", "host", "used"), [
-    ("v3.246.0", True, True), ("v3.300.1", True, True), ("v4.0.0", True, True),
-    ("v3.245.9", True, False), ("v3.246.0", False, False), ("nonsense", True, False),
-])
+@pytest.mark.parametrize(
+    ("version", "host", "used"),
+    [
+        ("v3.246.0", True, True),
+        ("v3.300.1", True, True),
+        ("v4.0.0", True, True),
+        ("v3.245.9", True, False),
+        ("v3.246.0", False, False),
+        ("nonsense", True, False),
+    ],
+)
 def test_pulumi_on_path_is_used_when_it_suits(only_path: Path, version: str, host: bool, used: bool) -> None:
     own = program(only_path, "pulumi", f"echo {version}")
     if host:

@@ -15,8 +15,11 @@ from rehearsal.folder import StackFolder
 from rehearsal.processes import EngineCrashError, Engines, stop_recorded, wait_until
 
 SLEEP = [sys.executable, "-c", "import time; print('ready', flush=True); time.sleep(60)"]
-STUBBORN = [sys.executable, "-c",
-            "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"]
+STUBBORN = [
+    sys.executable,
+    "-c",
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)",
+]
 
 
 @pytest.fixture

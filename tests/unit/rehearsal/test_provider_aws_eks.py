@@ -38,7 +38,8 @@ def _plane(world: World) -> FakeCluster:
 
 def _instances(world: World) -> list[dict[str, Any]]:
     found = world.client("ec2").describe_instances(
-        Filters=[{"Name": "instance-state-name", "Values": ["pending", "running"]}])
+        Filters=[{"Name": "instance-state-name", "Values": ["pending", "running"]}]
+    )
     return [instance for reservation in found["Reservations"] for instance in reservation["Instances"]]
 
 
@@ -48,7 +49,8 @@ def _instances(world: World) -> list[dict[str, Any]]:
 def test_cluster_starts_the_control_plane(world: World, cluster: Created) -> None:
     started = world.clusters.started
     assert [(one["name"], one["version"], one["service_cidr"]) for one in started] == [
-        ("rehearsed", "1.36", "172.20.0.0/16")]
+        ("rehearsed", "1.36", "172.20.0.0/16")
+    ]
     assert started[0]["issuer"] == cluster.outputs["identities"][0]["oidcs"][0]["issuer"]
     assert cluster.outputs["endpoint"] == "https://127.0.0.1:6443"
     assert cluster.outputs["vpcConfig"]["clusterSecurityGroupId"].startswith("sg-")
@@ -72,8 +74,10 @@ def test_a_control_plane_that_fails_leaves_no_cluster(world: World) -> None:
 def test_cluster_needs_two_zones(world: World) -> None:
     vpc = world.vpc()
     subnets = [world.subnet(vpc.id, number).id for number in (1, 2)]
-    _refuses(lambda: world.create(CLUSTER, **world.cluster_inputs(subnets)),
-             r"creating EKS Cluster \(rehearsed\): .*Subnets specified must be in at least two different AZs")
+    _refuses(
+        lambda: world.create(CLUSTER, **world.cluster_inputs(subnets)),
+        r"creating EKS Cluster \(rehearsed\): .*Subnets specified must be in at least two different AZs",
+    )
     assert world.clusters.started == []
 
 
@@ -81,14 +85,18 @@ def test_cluster_needs_a_role_that_trusts_eks(world: World) -> None:
     _, subnets = world.network()
     wrong = world.role("ec2.amazonaws.com", "wrong").outputs["arn"]
     for arn in (wrong, "arn:aws:iam::123456789012:role/none"):
-        _refuses(lambda arn=arn: world.create(CLUSTER, **world.cluster_inputs(subnets, roleArn=arn)),  # type: ignore[misc]
-                 "InvalidParameterException: .*role.*(trust|assume)")
+        _refuses(
+            lambda arn=arn: world.create(CLUSTER, **world.cluster_inputs(subnets, roleArn=arn)),  # type: ignore[misc]
+            "InvalidParameterException: .*role.*(trust|assume)",
+        )
 
 
 def test_cluster_needs_a_known_version(world: World) -> None:
     _, subnets = world.network()
-    _refuses(lambda: world.create(CLUSTER, **world.cluster_inputs(subnets, version="1.20")),
-             "unsupported Kubernetes version 1.20")
+    _refuses(
+        lambda: world.create(CLUSTER, **world.cluster_inputs(subnets, version="1.20")),
+        "unsupported Kubernetes version 1.20",
+    )
 
 
 def test_service_cidr_is_apart_from_the_vpc(world: World) -> None:
@@ -157,10 +165,12 @@ def test_node_group_makes_instances_and_nodes(world: World, cluster: Created) ->
 
 def test_nodes_that_are_not_ready_fail_the_group(world: World, cluster: Created) -> None:
     _plane(world).never_ready = True
-    _refuses(lambda: world.create(NODES, **world.node_group_inputs(cluster)),
-             r"creating EKS Node Group \(rehearsed:system\): unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. "
-             r"last error: i-.*: NodeCreationFailure: "
-             r"Instances failed to join the kubernetes cluster.*deploy Cilium before")
+    _refuses(
+        lambda: world.create(NODES, **world.node_group_inputs(cluster)),
+        r"creating EKS Node Group \(rehearsed:system\): unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. "
+        r"last error: i-.*: NodeCreationFailure: "
+        r"Instances failed to join the kubernetes cluster.*deploy Cilium before",
+    )
     assert _instances(world) == []
     assert _plane(world).nodes == {}
     assert world.client("eks").list_nodegroups(clusterName="rehearsed")["nodegroups"] == []
@@ -172,8 +182,10 @@ def test_nodes_without_a_route_fail_the_group(world: World, cluster: Created) ->
         for route in table["Routes"]:
             if route["DestinationCidrBlock"] == "0.0.0.0/0":
                 world.client("ec2").delete_route(RouteTableId=table["RouteTableId"], DestinationCidrBlock="0.0.0.0/0")
-    _refuses(lambda: world.create(NODES, **world.node_group_inputs(cluster)),
-             "NodeCreationFailure: .*no route to the internet")
+    _refuses(
+        lambda: world.create(NODES, **world.node_group_inputs(cluster)),
+        "NodeCreationFailure: .*no route to the internet",
+    )
 
 
 def test_node_group_checks_its_inputs(world: World, cluster: Created) -> None:
@@ -182,16 +194,17 @@ def test_node_group_checks_its_inputs(world: World, cluster: Created) -> None:
     template = world.create("aws:ec2/launchTemplate:LaunchTemplate", name="system")
     wrong = world.role("eks.amazonaws.com", "wrong").outputs["arn"]
     for inputs, text in (
-            ({"subnetIds": [foreign]}, "are not in the VPC"),
-            ({"subnetIds": ["subnet-00000000000000000"]}, "InvalidSubnetID.NotFound"),
-            ({"instanceTypes": ["m5.gigantic"]}, r"do not exist: \[m5.gigantic\]"),
-            ({"scalingConfig": {"minSize": 2, "desiredSize": 1, "maxSize": 3}}, "can't be less than min size 2"),
-            ({"scalingConfig": {"minSize": 2, "desiredSize": 4, "maxSize": 3}}, "can't be greater than max size 3"),
-            ({"launchTemplate": {"id": "lt-00000000000000000", "version": "1"}}, "LaunchTemplate"),
-            ({"launchTemplate": {"id": template.id, "version": "7"}}, "VersionNotFound"),
-            ({"nodeRoleArn": "arn:aws:iam::123456789012:role/none"}, "InvalidParameterException"),
-            ({"nodeRoleArn": wrong}, "InvalidParameterException"),
-            ({"clusterName": "none"}, "No cluster found for name: none")):
+        ({"subnetIds": [foreign]}, "are not in the VPC"),
+        ({"subnetIds": ["subnet-00000000000000000"]}, "InvalidSubnetID.NotFound"),
+        ({"instanceTypes": ["m5.gigantic"]}, r"do not exist: \[m5.gigantic\]"),
+        ({"scalingConfig": {"minSize": 2, "desiredSize": 1, "maxSize": 3}}, "can't be less than min size 2"),
+        ({"scalingConfig": {"minSize": 2, "desiredSize": 4, "maxSize": 3}}, "can't be greater than max size 3"),
+        ({"launchTemplate": {"id": "lt-00000000000000000", "version": "1"}}, "LaunchTemplate"),
+        ({"launchTemplate": {"id": template.id, "version": "7"}}, "VersionNotFound"),
+        ({"nodeRoleArn": "arn:aws:iam::123456789012:role/none"}, "InvalidParameterException"),
+        ({"nodeRoleArn": wrong}, "InvalidParameterException"),
+        ({"clusterName": "none"}, "No cluster found for name: none"),
+    ):
         _refuses(lambda inputs=inputs: world.create(NODES, **{**good, **inputs}), text)  # type: ignore[misc]
     assert _instances(world) == []
 
@@ -255,9 +268,11 @@ def test_pod_identity_agent_runs_everywhere(world: World, cluster: Created) -> N
 @pytest.mark.parametrize("addon", ["coredns", "eks-pod-identity-agent"])
 def test_addon_without_its_replicas_fails(world: World, cluster: Created, addon: str) -> None:
     _plane(world).unavailable = "0 of 2 pods are available"
-    _refuses(lambda: world.create(ADDON, clusterName=cluster.id, addonName=addon),
-             r"creating EKS Add-On \(rehearsed:.*\): unexpected state 'CREATE_FAILED'.*InsufficientNumberOfReplicas: "
-             ".*0 of 2 pods are available")
+    _refuses(
+        lambda: world.create(ADDON, clusterName=cluster.id, addonName=addon),
+        r"creating EKS Add-On \(rehearsed:.*\): unexpected state 'CREATE_FAILED'.*InsufficientNumberOfReplicas: "
+        ".*0 of 2 pods are available",
+    )
     assert world.client("eks").list_addons(clusterName="rehearsed")["addons"] == []
     assert _plane(world).objects == {}
     _plane(world).unavailable = ""
@@ -283,28 +298,37 @@ def test_access_entry_is_made_once(world: World, cluster: Created) -> None:
     entry = {"clusterName": cluster.id, "principalArn": arn, "type": "EC2_LINUX"}
     created = world.create(ENTRY, **entry)
     assert created.outputs["kubernetesGroups"] == ["system:nodes"]
-    _refuses(lambda: world.create(ENTRY, **entry),
-             "ResourceInUseException: The specified access entry resource is already")
+    _refuses(
+        lambda: world.create(ENTRY, **entry), "ResourceInUseException: The specified access entry resource is already"
+    )
     assert world.update(ENTRY, created, **entry)["kubernetesGroups"] == ["system:nodes"]
 
 
 def test_the_role_of_a_node_group_has_its_entry_already(world: World, cluster: Created) -> None:
     inputs = world.node_group_inputs(cluster)
     world.create(NODES, **inputs)
-    _refuses(lambda: world.create(ENTRY, clusterName=cluster.id, principalArn=inputs["nodeRoleArn"], type="EC2_LINUX"),
-             "ResourceInUseException")
+    _refuses(
+        lambda: world.create(ENTRY, clusterName=cluster.id, principalArn=inputs["nodeRoleArn"], type="EC2_LINUX"),
+        "ResourceInUseException",
+    )
 
 
 def test_access_needs_the_api_mode(world: World) -> None:
     created = world.cluster(accessConfig={"authenticationMode": "CONFIG_MAP"})
-    _refuses(lambda: world.create(ENTRY, clusterName=created.id, principalArn=world.node_role("karpenter-nodes")),
-             "authentication mode must be set to one of")
+    _refuses(
+        lambda: world.create(ENTRY, clusterName=created.id, principalArn=world.node_role("karpenter-nodes")),
+        "authentication mode must be set to one of",
+    )
 
 
 def test_access_policy_needs_entry_and_policy(world: World, cluster: Created) -> None:
     token, arn = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation", world.node_role("operators")
-    inputs = {"clusterName": cluster.id, "principalArn": arn, "accessScope": {"type": "cluster"},
-              "policyArn": "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"}
+    inputs = {
+        "clusterName": cluster.id,
+        "principalArn": arn,
+        "accessScope": {"type": "cluster"},
+        "policyArn": "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy",
+    }
     _refuses(lambda: world.create(token, **inputs), "principalArn could not be found")
     world.create(ENTRY, clusterName=cluster.id, principalArn=arn)
     wrong = {**inputs, "policyArn": "arn:aws:iam::aws:policy/ReadOnlyAccess"}

@@ -52,21 +52,46 @@ CHECKS: list[tuple[str, Properties, str, str]] = [
     ("aws:iam/serviceLinkedRole:ServiceLinkedRole", {"awsServiceName": "spot"}, "awsServiceName", "valid AWS service"),
     ("aws:eks/addon:Addon", {"clusterName": "x", "addonName": "vpc-cni"}, "addonName", "no workload"),
     ("aws:eks/cluster:Cluster", {"roleArn": "x", "vpcConfig": {}}, "bootstrapSelfManagedAddons", "set it to false"),
-    ("aws:eks/cluster:Cluster", {"roleArn": "x", "vpcConfig": {}, "bootstrapSelfManagedAddons": False,
-                                 "kubernetesNetworkConfig": {"serviceIpv4Cidr": "172.20.0.0/25"}},
-     "kubernetesNetworkConfig", "between 12 and 24"),
-    ("aws:eks/cluster:Cluster", {"roleArn": "x", "vpcConfig": {}, "bootstrapSelfManagedAddons": False,
-                                 "kubernetesNetworkConfig": {"serviceIpv4Cidr": "100.64.0.0/16"}},
-     "kubernetesNetworkConfig", "must be within"),
-    ("aws:eks/cluster:Cluster", {"roleArn": "x", "vpcConfig": {}, "bootstrapSelfManagedAddons": False,
-                                 "kubernetesNetworkConfig": {"serviceIpv4Cidr": "172.20.0.1/16"}},
-     "kubernetesNetworkConfig", "no network"),
+    (
+        "aws:eks/cluster:Cluster",
+        {
+            "roleArn": "x",
+            "vpcConfig": {},
+            "bootstrapSelfManagedAddons": False,
+            "kubernetesNetworkConfig": {"serviceIpv4Cidr": "172.20.0.0/25"},
+        },
+        "kubernetesNetworkConfig",
+        "between 12 and 24",
+    ),
+    (
+        "aws:eks/cluster:Cluster",
+        {
+            "roleArn": "x",
+            "vpcConfig": {},
+            "bootstrapSelfManagedAddons": False,
+            "kubernetesNetworkConfig": {"serviceIpv4Cidr": "100.64.0.0/16"},
+        },
+        "kubernetesNetworkConfig",
+        "must be within",
+    ),
+    (
+        "aws:eks/cluster:Cluster",
+        {
+            "roleArn": "x",
+            "vpcConfig": {},
+            "bootstrapSelfManagedAddons": False,
+            "kubernetesNetworkConfig": {"serviceIpv4Cidr": "172.20.0.1/16"},
+        },
+        "kubernetesNetworkConfig",
+        "no network",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("token", "inputs", "name", "reason"), CHECKS)
-def test_inputs_are_refused_without_a_call(checks: World, token: str, inputs: Properties, name: str, reason: str
-                                           ) -> None:
+def test_inputs_are_refused_without_a_call(
+    checks: World, token: str, inputs: Properties, name: str, reason: str
+) -> None:
     import re
 
     failures = checks.failures(token, **inputs)
@@ -100,8 +125,10 @@ def _refuses(call: Callable[[], object], text: str) -> None:
 
 def test_subnet_outside_its_vpc(world: World) -> None:
     vpc = world.vpc()
-    _refuses(lambda: world.create("aws:ec2/subnet:Subnet", vpcId=vpc.id, cidrBlock="10.9.0.0/24"),
-             r"creating EC2 Subnet: operation error EC2: CreateSubnet, api error InvalidSubnet.Range")
+    _refuses(
+        lambda: world.create("aws:ec2/subnet:Subnet", vpcId=vpc.id, cidrBlock="10.9.0.0/24"),
+        r"creating EC2 Subnet: operation error EC2: CreateSubnet, api error InvalidSubnet.Range",
+    )
 
 
 def test_two_subnets_with_one_cidr(world: World) -> None:
@@ -145,8 +172,10 @@ def test_nat_gateway_needs_a_free_address(world: World) -> None:
     world.gateway(vpc.id)
     subnet = world.subnet(vpc.id)
     taken = world.nat(subnet.id).outputs["allocationId"]
-    _refuses(lambda: world.create("aws:ec2/natGateway:NatGateway", subnetId=subnet.id, allocationId=taken),
-             r"Elastic IP address \[eipalloc-.*\] is already associated")
+    _refuses(
+        lambda: world.create("aws:ec2/natGateway:NatGateway", subnetId=subnet.id, allocationId=taken),
+        r"Elastic IP address \[eipalloc-.*\] is already associated",
+    )
     _refuses(lambda: world.create("aws:ec2/natGateway:NatGateway", subnetId=subnet.id), "AllocationId")
 
 
@@ -167,22 +196,27 @@ def test_subnet_has_one_route_table(world: World) -> None:
     subnet = world.subnet(vpc.id).id
     token = "aws:ec2/routeTableAssociation:RouteTableAssociation"
     world.create(token, subnetId=subnet, routeTableId=world.table(vpc.id).id)
-    _refuses(lambda: world.create(token, subnetId=subnet, routeTableId=world.table(vpc.id).id),
-             "Resource.AlreadyAssociated")
+    _refuses(
+        lambda: world.create(token, subnetId=subnet, routeTableId=world.table(vpc.id).id), "Resource.AlreadyAssociated"
+    )
 
 
 @pytest.mark.parametrize("resource", ["sg-00000000000000000", "subnet-00000000000000000", "thing-1"])
 def test_tag_needs_its_resource(world: World, resource: str) -> None:
-    _refuses(lambda: world.create("aws:ec2/tag:Tag", resourceId=resource, key="a", value="b"),
-             "creating EC2 Tag: .*(NotFound|InvalidID)")
+    _refuses(
+        lambda: world.create("aws:ec2/tag:Tag", resourceId=resource, key="a", value="b"),
+        "creating EC2 Tag: .*(NotFound|InvalidID)",
+    )
 
 
 def test_group_rule_needs_one_peer(world: World) -> None:
     token, group = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule", world.group(world.vpc().id).id
     _refuses(lambda: world.create(token, securityGroupId=group, ipProtocol="-1"), "got none")
     world.create(token, securityGroupId=group, ipProtocol="-1", cidrIpv4="10.0.0.0/8")
-    _refuses(lambda: world.create(token, securityGroupId=group, ipProtocol="-1", cidrIpv4="10.0.0.0/8"),
-             "InvalidPermission.Duplicate")
+    _refuses(
+        lambda: world.create(token, securityGroupId=group, ipProtocol="-1", cidrIpv4="10.0.0.0/8"),
+        "InvalidPermission.Duplicate",
+    )
 
 
 def test_new_group_lets_nothing_out(world: World) -> None:
@@ -191,16 +225,25 @@ def test_new_group_lets_nothing_out(world: World) -> None:
     assert seen["IpPermissionsEgress"] == []
 
 
-@pytest.mark.parametrize(("policy", "text"), [
-    ("{", "MalformedPolicyDocument: This policy contains invalid Json"),
-    (json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole"}]}),
-     "MalformedPolicyDocument: Missing required field Principal"),
-    (document(Principal={"Service": "ec2.amazonaws.com"}, Action="sts:AssumeRole", Resource="*"),
-     "MalformedPolicyDocument: Has prohibited field Resource"),
-    (document(Principal={"Service": "ec2.amazonaws.com"}, Action="ec2:RunInstances"), "MalformedPolicyDocument"),
-    (document(Principal={"Service": ["ec2.amazonaws.com"] * 120}, Action="sts:AssumeRole"),
-     "LimitExceeded: Cannot exceed quota for ACLSizePerRole: 2048"),
-])
+@pytest.mark.parametrize(
+    ("policy", "text"),
+    [
+        ("{", "MalformedPolicyDocument: This policy contains invalid Json"),
+        (
+            json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole"}]}),
+            "MalformedPolicyDocument: Missing required field Principal",
+        ),
+        (
+            document(Principal={"Service": "ec2.amazonaws.com"}, Action="sts:AssumeRole", Resource="*"),
+            "MalformedPolicyDocument: Has prohibited field Resource",
+        ),
+        (document(Principal={"Service": "ec2.amazonaws.com"}, Action="ec2:RunInstances"), "MalformedPolicyDocument"),
+        (
+            document(Principal={"Service": ["ec2.amazonaws.com"] * 120}, Action="sts:AssumeRole"),
+            "LimitExceeded: Cannot exceed quota for ACLSizePerRole: 2048",
+        ),
+    ],
+)
 def test_trust_policy_that_iam_refuses(world: World, policy: str, text: str) -> None:
     _refuses(lambda: world.create("aws:iam/role:Role", name="bad", assumeRolePolicy=policy), text)
     assert all(role["RoleName"] != "bad" for role in world.client("iam").list_roles()["Roles"])
@@ -224,11 +267,15 @@ def test_white_space_does_not_count(world: World) -> None:
 def test_role_with_policies_stays_unless_forced(world: World) -> None:
     token = "aws:iam/role:Role"
     role = world.role("ec2.amazonaws.com", "nodes")
-    world.create("aws:iam/rolePolicyAttachment:RolePolicyAttachment", role=role.id,
-                 policyArn="arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy")
+    world.create(
+        "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
+        role=role.id,
+        policyArn="arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy",
+    )
     _refuses(lambda: world.delete(token, role), "DeleteConflict: Cannot delete entity, must detach all policies first")
-    forced = world.update(token, role, name="nodes", assumeRolePolicy=role.outputs["assumeRolePolicy"],
-                          forceDetachPolicies=True)
+    forced = world.update(
+        token, role, name="nodes", assumeRolePolicy=role.outputs["assumeRolePolicy"], forceDetachPolicies=True
+    )
     world.type(token).delete(role.id, forced, timeout=5.0)
     assert world.read(token, role) is None
 
@@ -244,8 +291,12 @@ def test_role_leaves_its_instance_profiles(world: World) -> None:
 def test_role_takes_ten_policies(world: World) -> None:
     role = world.role("ec2.amazonaws.com", "nodes")
     token = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
-    arns = [world.create("aws:iam/policy:Policy", name=f"policy-{number}",
-                         policy=document(Action="ec2:RunInstances", Resource="*")).id for number in range(11)]
+    arns = [
+        world.create(
+            "aws:iam/policy:Policy", name=f"policy-{number}", policy=document(Action="ec2:RunInstances", Resource="*")
+        ).id
+        for number in range(11)
+    ]
     for arn in arns[:10]:
         world.create(token, role=role.id, policyArn=arn)
     _refuses(lambda: world.create(token, role=role.id, policyArn=arns[10]), "quota for PoliciesPerRole: 10")
@@ -254,8 +305,10 @@ def test_role_takes_ten_policies(world: World) -> None:
 def test_attached_policy_must_exist_and_stays(world: World) -> None:
     role = world.role("ec2.amazonaws.com", "nodes")
     token = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
-    _refuses(lambda: world.create(token, role=role.id, policyArn="arn:aws:iam::aws:policy/AmazonEKSNoSuchPolicy"),
-             "NoSuchEntity: Policy .* does not exist or is not attachable")
+    _refuses(
+        lambda: world.create(token, role=role.id, policyArn="arn:aws:iam::aws:policy/AmazonEKSNoSuchPolicy"),
+        "NoSuchEntity: Policy .* does not exist or is not attachable",
+    )
     policy = world.create("aws:iam/policy:Policy", name="own", policy=document(Action="ec2:RunInstances", Resource="*"))
     world.create(token, role=role.id, policyArn=policy.id)
     _refuses(lambda: world.delete("aws:iam/policy:Policy", policy), "DeleteConflict")
@@ -268,9 +321,11 @@ def test_names_are_taken_once(world: World) -> None:
     _refuses(lambda: world.create("aws:sqs/queue:Queue", name="queue"), "A queue already exists with the name queue")
     spot = {"awsServiceName": "spot.amazonaws.com"}
     world.create("aws:iam/serviceLinkedRole:ServiceLinkedRole", **spot)
-    _refuses(lambda: world.create("aws:iam/serviceLinkedRole:ServiceLinkedRole", **spot),
-             "InvalidInput: Service role name AWSServiceRoleForEC2Spot has been taken in this account, please try a "
-             "different suffix.")
+    _refuses(
+        lambda: world.create("aws:iam/serviceLinkedRole:ServiceLinkedRole", **spot),
+        "InvalidInput: Service role name AWSServiceRoleForEC2Spot has been taken in this account, please try a "
+        "different suffix.",
+    )
 
 
 def test_a_policy_has_five_versions_at_most(world: World) -> None:
@@ -279,23 +334,32 @@ def test_a_policy_has_five_versions_at_most(world: World) -> None:
     created = world.create(token, name="own", policy=policy)
     outputs = created.outputs
     for number in range(7):
-        new = world.check(token, name="own", policy=document(Action=["ec2:RunInstances", f"ec2:Describe{number}"],
-                                                             Resource="*"))
+        new = world.check(
+            token, name="own", policy=document(Action=["ec2:RunInstances", f"ec2:Describe{number}"], Resource="*")
+        )
         outputs = world.type(token).update(created.id, outputs, new, timeout=5.0)
     assert "ec2:Describe6" in outputs["policy"]
     assert len(world.client("iam").list_policy_versions(PolicyArn=created.id)["Versions"]) == 5
 
 
 def test_provider_of_plain_http_is_refused(world: World) -> None:
-    _refuses(lambda: world.create("aws:iam/openIdConnectProvider:OpenIdConnectProvider", url="http://issuer",
-                                  clientIdLists=["sts.amazonaws.com"]), "Invalid Open ID Connect Provider URL")
+    _refuses(
+        lambda: world.create(
+            "aws:iam/openIdConnectProvider:OpenIdConnectProvider",
+            url="http://issuer",
+            clientIdLists=["sts.amazonaws.com"],
+        ),
+        "Invalid Open ID Connect Provider URL",
+    )
 
 
 @pytest.mark.parametrize("policy", ["{", "[]", json.dumps({"Statement": [{"Effect": "Allow"}]})])
 def test_queue_policy_that_sqs_refuses(world: World, policy: str) -> None:
     queue = world.create("aws:sqs/queue:Queue", name="queue")
-    _refuses(lambda: world.create("aws:sqs/queuePolicy:QueuePolicy", queueUrl=queue.id, policy=policy),
-             "Invalid value for the parameter Policy")
+    _refuses(
+        lambda: world.create("aws:sqs/queuePolicy:QueuePolicy", queueUrl=queue.id, policy=policy),
+        "Invalid value for the parameter Policy",
+    )
 
 
 def test_rule_needs_a_pattern_and_keeps_its_targets(world: World) -> None:
@@ -303,11 +367,17 @@ def test_rule_needs_a_pattern_and_keeps_its_targets(world: World) -> None:
     _refuses(lambda: world.create(token, name="rule"), "EventPattern or ScheduleExpression must be specified")
     _refuses(lambda: world.create(token, name="rule", eventPattern="no pattern"), "InvalidEventPatternException")
     rule = world.create(token, name="rule", eventPattern='{"source": ["aws.ec2"]}')
-    world.create("aws:cloudwatch/eventTarget:EventTarget", rule=rule.id, targetId="queue",
-                 arn="arn:aws:sqs:us-east-1:123456789012:queue")
+    world.create(
+        "aws:cloudwatch/eventTarget:EventTarget",
+        rule=rule.id,
+        targetId="queue",
+        arn="arn:aws:sqs:us-east-1:123456789012:queue",
+    )
     _refuses(lambda: world.delete(token, rule), "Rule can't be deleted since it has targets.")
-    _refuses(lambda: world.create("aws:cloudwatch/eventTarget:EventTarget", rule="none", arn="arn:x", targetId="a"),
-             "ResourceNotFoundException")
+    _refuses(
+        lambda: world.create("aws:cloudwatch/eventTarget:EventTarget", rule="none", arn="arn:x", targetId="a"),
+        "ResourceNotFoundException",
+    )
 
 
 def test_alias_needs_its_key(world: World) -> None:
@@ -327,8 +397,10 @@ def test_what_went_by_hand_is_found_on_update(world: World) -> None:
 def test_region_is_required_and_must_be_the_accounts(world: World) -> None:
     settings = configuration(world.account, world.clusters)
     _refuses(lambda: settings.configure({}, threading.Event()), "pulumi config set aws:region us-east-1")
-    _refuses(lambda: settings.configure({"region": "eu-west-1"}, threading.Event()),
-             "'eu-west-1', but the rehearsed account is in us-east-1")
+    _refuses(
+        lambda: settings.configure({"region": "eu-west-1"}, threading.Event()),
+        "'eu-west-1', but the rehearsed account is in us-east-1",
+    )
     assert settings.replaces({"region": "eu-west-1"}, {"region": "us-east-1"}) == ["region"]
     assert settings.replaces({"region": "us-east-1"}, {"region": "us-east-1"}) == []
 
@@ -349,9 +421,13 @@ def test_functions(world: World) -> None:
     assert known["getCallerIdentity"]({"id": None})["accountId"] == "123456789012"
     assert known["getPartition"]({})["partition"] == "aws"
     assert known["getRegion"]({})["name"] == "us-east-1"
-    zones = known["getAvailabilityZones"]({
-        "state": "available", "excludeZoneIds": ["use1-az3"],
-        "filters": [{"name": "opt-in-status", "values": ["opt-in-not-required"]}]})
+    zones = known["getAvailabilityZones"](
+        {
+            "state": "available",
+            "excludeZoneIds": ["use1-az3"],
+            "filters": [{"name": "opt-in-status", "values": ["opt-in-not-required"]}],
+        }
+    )
     assert zones["names"] == sorted(zones["names"])
     assert len(zones["names"]) >= 3
     assert "use1-az3" not in zones["zoneIds"]

@@ -47,14 +47,20 @@ def _subnet(world: World) -> str:
 def _nat(world: World) -> Properties:
     vpc = world.vpc()
     world.gateway(vpc.id)
-    return {"subnetId": world.subnet(vpc.id).id, "allocationId": world.create("aws:ec2/eip:Eip", domain="vpc").id,
-            "tags": _TAGS}
+    return {
+        "subnetId": world.subnet(vpc.id).id,
+        "allocationId": world.create("aws:ec2/eip:Eip", domain="vpc").id,
+        "tags": _TAGS,
+    }
 
 
 def _route(world: World) -> Properties:
     vpc = world.vpc()
-    return {"routeTableId": world.table(vpc.id).id, "destinationCidrBlock": "0.0.0.0/0",
-            "gatewayId": world.gateway(vpc.id).id}
+    return {
+        "routeTableId": world.table(vpc.id).id,
+        "destinationCidrBlock": "0.0.0.0/0",
+        "gatewayId": world.gateway(vpc.id).id,
+    }
 
 
 def _nat_route(world: World) -> Properties:
@@ -85,22 +91,34 @@ def _target(world: World) -> Properties:
 def _cluster(world: World) -> Properties:
     _, subnets = world.network()
     key = world.create("aws:kms/key:Key")
-    return world.cluster_inputs(subnets, tags=_TAGS, enabledClusterLogTypes=["audit", "api"],
-                                kubernetesNetworkConfig={"serviceIpv4Cidr": "172.20.0.0/16"},
-                                encryptionConfig={"provider": {"keyArn": key.outputs["arn"]}, "resources": ["secrets"]})
+    return world.cluster_inputs(
+        subnets,
+        tags=_TAGS,
+        enabledClusterLogTypes=["audit", "api"],
+        kubernetesNetworkConfig={"serviceIpv4Cidr": "172.20.0.0/16"},
+        encryptionConfig={"provider": {"keyArn": key.outputs["arn"]}, "resources": ["secrets"]},
+    )
 
 
 def _access_entry(world: World) -> Properties:
-    return {"clusterName": world.cluster().id, "principalArn": world.node_role("karpenter-nodes"), "type": "STANDARD",
-            "kubernetesGroups": ["developers"], "tags": _TAGS}
+    return {
+        "clusterName": world.cluster().id,
+        "principalArn": world.node_role("karpenter-nodes"),
+        "type": "STANDARD",
+        "kubernetesGroups": ["developers"],
+        "tags": _TAGS,
+    }
 
 
 def _access_policy(world: World) -> Properties:
     inputs = _access_entry(world)
     world.create("aws:eks/accessEntry:AccessEntry", **inputs)
-    return {"clusterName": inputs["clusterName"], "principalArn": inputs["principalArn"],
-            "policyArn": "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy",
-            "accessScope": {"type": "cluster"}}
+    return {
+        "clusterName": inputs["clusterName"],
+        "principalArn": inputs["principalArn"],
+        "policyArn": "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy",
+        "accessScope": {"type": "cluster"},
+    }
 
 
 def _pod_role(world: World, name: str) -> str:
@@ -110,102 +128,202 @@ def _pod_role(world: World, name: str) -> str:
 CASES: dict[str, Case] = {
     "aws:ec2/vpc:Vpc": Case(
         lambda world: {"cidrBlock": "10.0.0.0/16", "enableDnsHostnames": True, "enableDnsSupport": True, "tags": _TAGS},
-        "{last}", lambda world: {"enableDnsHostnames": False}, ("defaultSecurityGroupId", "mainRouteTableId")),
+        "{last}",
+        lambda world: {"enableDnsHostnames": False},
+        ("defaultSecurityGroupId", "mainRouteTableId"),
+    ),
     "aws:ec2/subnet:Subnet": Case(
-        lambda world: {"vpcId": world.vpc().id, "cidrBlock": "10.0.1.0/24", "availabilityZone": "us-east-1a",
-                       "tags": _TAGS},
-        "{last}", lambda world: {"mapPublicIpOnLaunch": True}, ("availabilityZoneId",)),
+        lambda world: {
+            "vpcId": world.vpc().id,
+            "cidrBlock": "10.0.1.0/24",
+            "availabilityZone": "us-east-1a",
+            "tags": _TAGS,
+        },
+        "{last}",
+        lambda world: {"mapPublicIpOnLaunch": True},
+        ("availabilityZoneId",),
+    ),
     "aws:ec2/internetGateway:InternetGateway": Case(
-        lambda world: {"vpcId": world.vpc().id, "tags": _TAGS}, "{last}",
-        lambda world: {"vpcId": world.vpc(cidrBlock="10.1.0.0/16").id}),
+        lambda world: {"vpcId": world.vpc().id, "tags": _TAGS},
+        "{last}",
+        lambda world: {"vpcId": world.vpc(cidrBlock="10.1.0.0/16").id},
+    ),
     "aws:ec2/eip:Eip": Case(lambda world: {"domain": "vpc", "tags": _TAGS}, "{last}", None, ("publicIp",)),
     "aws:ec2/natGateway:NatGateway": Case(_nat, "nat-", None, ("publicIp", "privateIp", "networkInterfaceId")),
     "aws:ec2/routeTable:RouteTable": Case(lambda world: {"vpcId": world.vpc().id, "tags": _TAGS}, "{last}"),
     "aws:ec2/route:Route": Case(_route, "r-{routeTableId}1080289494", _nat_route, ("state",)),
     "aws:ec2/routeTableAssociation:RouteTableAssociation": Case(_association, "rtbassoc-"),
     "aws:ec2/securityGroup:SecurityGroup": Case(
-        lambda world: {"vpcId": world.vpc().id, "name": "nodes", "tags": _TAGS}, "{last}", None, ("ownerId",)),
+        lambda world: {"vpcId": world.vpc().id, "name": "nodes", "tags": _TAGS}, "{last}", None, ("ownerId",)
+    ),
     "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": Case(
-        lambda world: {"securityGroupId": world.group(world.vpc().id).id, "ipProtocol": "tcp", "fromPort": 443,
-                       "toPort": 443, "cidrIpv4": "10.0.0.0/16", "description": "API", "tags": _TAGS}, "{last}"),
+        lambda world: {
+            "securityGroupId": world.group(world.vpc().id).id,
+            "ipProtocol": "tcp",
+            "fromPort": 443,
+            "toPort": 443,
+            "cidrIpv4": "10.0.0.0/16",
+            "description": "API",
+            "tags": _TAGS,
+        },
+        "{last}",
+    ),
     "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": Case(
-        lambda world: {"securityGroupId": world.group(world.vpc().id).id, "ipProtocol": "-1", "cidrIpv4": "0.0.0.0/0",
-                       "tags": _TAGS}, "{last}"),
+        lambda world: {
+            "securityGroupId": world.group(world.vpc().id).id,
+            "ipProtocol": "-1",
+            "cidrIpv4": "0.0.0.0/0",
+            "tags": _TAGS,
+        },
+        "{last}",
+    ),
     "aws:ec2/tag:Tag": Case(
         lambda world: {"resourceId": _subnet(world), "key": "karpenter.sh/discovery", "value": "one"},
-        "{resourceId},{key}", lambda world: {"value": "two"}),
+        "{resourceId},{key}",
+        lambda world: {"value": "two"},
+    ),
     "aws:ec2/launchTemplate:LaunchTemplate": Case(
         lambda world: {
-            "name": "system", "updateDefaultVersion": True, "tags": _TAGS,
+            "name": "system",
+            "updateDefaultVersion": True,
+            "tags": _TAGS,
             "metadataOptions": {"httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": 1},
-            "blockDeviceMappings": [{"deviceName": "/dev/xvda", "ebs": {
-                "volumeSize": 20, "volumeType": "gp3", "encrypted": "true", "deleteOnTermination": "true"}}],
-            "tagSpecifications": [{"resourceType": "instance", "tags": {"Name": "system"}}]},
+            "blockDeviceMappings": [
+                {
+                    "deviceName": "/dev/xvda",
+                    "ebs": {"volumeSize": 20, "volumeType": "gp3", "encrypted": "true", "deleteOnTermination": "true"},
+                }
+            ],
+            "tagSpecifications": [{"resourceType": "instance", "tags": {"Name": "system"}}],
+        },
         "{last}",
-        lambda world: {"metadataOptions": {"httpEndpoint": "enabled", "httpTokens": "required",
-                                           "httpPutResponseHopLimit": 2}}, ("latestVersion", "defaultVersion")),
+        lambda world: {
+            "metadataOptions": {"httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": 2}
+        },
+        ("latestVersion", "defaultVersion"),
+    ),
     "aws:eks/cluster:Cluster": Case(
-        _cluster, "{name}", lambda world: {"enabledClusterLogTypes": ["audit"]},
-        ("endpoint", "certificateAuthority", "identities", "status")),
+        _cluster,
+        "{name}",
+        lambda world: {"enabledClusterLogTypes": ["audit"]},
+        ("endpoint", "certificateAuthority", "identities", "status"),
+    ),
     "aws:eks/nodeGroup:NodeGroup": Case(
         lambda world: world.node_group_inputs(world.cluster(), tags=_TAGS, updateConfig={"maxUnavailable": 1}),
         "{clusterName}:{nodeGroupName}",
-        lambda world: {"scalingConfig": {"minSize": 2, "desiredSize": 3, "maxSize": 10}}, ("arn", "status")),
+        lambda world: {"scalingConfig": {"minSize": 2, "desiredSize": 3, "maxSize": 10}},
+        ("arn", "status"),
+    ),
     "aws:eks/addon:Addon": Case(
         lambda world: {"clusterName": world.cluster().id, "addonName": "coredns", "tags": _TAGS},
-        "{clusterName}:{addonName}", lambda world: {"addonVersion": "v1.13.9-eksbuild.1"}, ("arn",)),
+        "{clusterName}:{addonName}",
+        lambda world: {"addonVersion": "v1.13.9-eksbuild.1"},
+        ("arn",),
+    ),
     "aws:eks/accessEntry:AccessEntry": Case(
-        _access_entry, "{clusterName}:{principalArn}", lambda world: {"kubernetesGroups": ["operators"]},
-        ("accessEntryArn", "userName")),
+        _access_entry,
+        "{clusterName}:{principalArn}",
+        lambda world: {"kubernetesGroups": ["operators"]},
+        ("accessEntryArn", "userName"),
+    ),
     "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": Case(
-        _access_policy, "{clusterName}#{principalArn}#{policyArn}", None, ("associatedAt",)),
+        _access_policy, "{clusterName}#{principalArn}#{policyArn}", None, ("associatedAt",)
+    ),
     "aws:eks/podIdentityAssociation:PodIdentityAssociation": Case(
-        lambda world: {"clusterName": world.cluster().id, "namespace": "kube-system", "serviceAccount": "karpenter",
-                       "roleArn": _pod_role(world, "controller"), "tags": _TAGS},
-        "a-", lambda world: {"roleArn": _pod_role(world, "other")}, ("associationArn", "associationId")),
+        lambda world: {
+            "clusterName": world.cluster().id,
+            "namespace": "kube-system",
+            "serviceAccount": "karpenter",
+            "roleArn": _pod_role(world, "controller"),
+            "tags": _TAGS,
+        },
+        "a-",
+        lambda world: {"roleArn": _pod_role(world, "other")},
+        ("associationArn", "associationId"),
+    ),
     "aws:iam/role:Role": Case(
-        lambda world: {"name": "nodes", "assumeRolePolicy": trust("ec2.amazonaws.com"), "description": "a",
-                       "tags": _TAGS},
-        "{name}", lambda world: {"assumeRolePolicy": trust("eks.amazonaws.com"), "description": "b"},
-        ("arn", "uniqueId", "createDate")),
+        lambda world: {
+            "name": "nodes",
+            "assumeRolePolicy": trust("ec2.amazonaws.com"),
+            "description": "a",
+            "tags": _TAGS,
+        },
+        "{name}",
+        lambda world: {"assumeRolePolicy": trust("eks.amazonaws.com"), "description": "b"},
+        ("arn", "uniqueId", "createDate"),
+    ),
     "aws:iam/policy:Policy": Case(
         lambda world: {"name": "node-lifecycle", "policy": _ALLOW, "description": "a", "tags": _TAGS},
         "arn:aws:iam::123456789012:policy/{name}",
-        lambda world: {"policy": document(Action="ec2:CreateFleet", Resource="*")}, ("arn", "policyId")),
+        lambda world: {"policy": document(Action="ec2:CreateFleet", Resource="*")},
+        ("arn", "policyId"),
+    ),
     "aws:iam/rolePolicyAttachment:RolePolicyAttachment": Case(
-        lambda world: {"role": world.role("ec2.amazonaws.com", "nodes").id,
-                       "policyArn": "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"}, "{role}/{policyArn}"),
+        lambda world: {
+            "role": world.role("ec2.amazonaws.com", "nodes").id,
+            "policyArn": "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy",
+        },
+        "{role}/{policyArn}",
+    ),
     "aws:iam/openIdConnectProvider:OpenIdConnectProvider": Case(
-        lambda world: {"url": "https://oidc.eks.us-east-1.amazonaws.com/id/ABCDEF", "tags": _TAGS,
-                       "clientIdLists": ["sts.amazonaws.com"]},
+        lambda world: {
+            "url": "https://oidc.eks.us-east-1.amazonaws.com/id/ABCDEF",
+            "tags": _TAGS,
+            "clientIdLists": ["sts.amazonaws.com"],
+        },
         "arn:aws:iam::123456789012:oidc-provider/oidc.eks.us-east-1.amazonaws.com/id/ABCDEF",
-        lambda world: {"thumbprintLists": ["9e99a48a9960b14926bb7f3b02e22da2b0ab7280"]}, ("arn",)),
+        lambda world: {"thumbprintLists": ["9e99a48a9960b14926bb7f3b02e22da2b0ab7280"]},
+        ("arn",),
+    ),
     "aws:iam/serviceLinkedRole:ServiceLinkedRole": Case(
         lambda world: {"awsServiceName": "spot.amazonaws.com", "description": "a"},
         "arn:aws:iam::123456789012:role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot",
-        lambda world: {"description": "b"}, ("name", "path")),
+        lambda world: {"description": "b"},
+        ("name", "path"),
+    ),
     "aws:sqs/queue:Queue": Case(
-        lambda world: {"name": "interruption", "messageRetentionSeconds": 300, "sqsManagedSseEnabled": True,
-                       "tags": _TAGS},
-        "https://sqs.us-east-1.amazonaws.com/123456789012/{name}", lambda world: {"messageRetentionSeconds": 600},
-        ("arn", "url")),
+        lambda world: {
+            "name": "interruption",
+            "messageRetentionSeconds": 300,
+            "sqsManagedSseEnabled": True,
+            "tags": _TAGS,
+        },
+        "https://sqs.us-east-1.amazonaws.com/123456789012/{name}",
+        lambda world: {"messageRetentionSeconds": 600},
+        ("arn", "url"),
+    ),
     "aws:sqs/queuePolicy:QueuePolicy": Case(
-        lambda world: {"queueUrl": _queue(world), "policy": _SEND}, "{queueUrl}",
-        lambda world: {"policy": _SEND.replace("events", "sqs")}),
+        lambda world: {"queueUrl": _queue(world), "policy": _SEND},
+        "{queueUrl}",
+        lambda world: {"policy": _SEND.replace("events", "sqs")},
+    ),
     "aws:cloudwatch/eventRule:EventRule": Case(
-        lambda world: {"name": "spot", "eventPattern": _PATTERN, "description": "a", "tags": _TAGS}, "{name}",
-        lambda world: {"description": "b"}, ("arn",)),
+        lambda world: {"name": "spot", "eventPattern": _PATTERN, "description": "a", "tags": _TAGS},
+        "{name}",
+        lambda world: {"description": "b"},
+        ("arn",),
+    ),
     "aws:cloudwatch/eventTarget:EventTarget": Case(
-        _target, "{rule}-{targetId}", lambda world: {"arn": "arn:aws:sqs:us-east-1:123456789012:other"}),
+        _target, "{rule}-{targetId}", lambda world: {"arn": "arn:aws:sqs:us-east-1:123456789012:other"}
+    ),
     "aws:cloudwatch/logGroup:LogGroup": Case(
-        lambda world: {"name": "/aws/eks/rehearsed/cluster", "retentionInDays": 7, "tags": _TAGS}, "{name}",
-        lambda world: {"retentionInDays": 30}, ("arn",)),
+        lambda world: {"name": "/aws/eks/rehearsed/cluster", "retentionInDays": 7, "tags": _TAGS},
+        "{name}",
+        lambda world: {"retentionInDays": 30},
+        ("arn",),
+    ),
     "aws:kms/key:Key": Case(
         lambda world: {"description": "a", "enableKeyRotation": True, "deletionWindowInDays": 7, "tags": _TAGS},
-        "{last}", lambda world: {"description": "b", "enableKeyRotation": False}, ("arn", "keyId")),
+        "{last}",
+        lambda world: {"description": "b", "enableKeyRotation": False},
+        ("arn", "keyId"),
+    ),
     "aws:kms/alias:Alias": Case(
-        lambda world: {"name": "alias/rehearsed", "targetKeyId": world.create("aws:kms/key:Key").id}, "{name}",
-        lambda world: {"targetKeyId": world.create("aws:kms/key:Key").id}, ("targetKeyArn",)),
+        lambda world: {"name": "alias/rehearsed", "targetKeyId": world.create("aws:kms/key:Key").id},
+        "{name}",
+        lambda world: {"targetKeyId": world.create("aws:kms/key:Key").id},
+        ("targetKeyArn",),
+    ),
 }
 _TAGGED = [kind.token for kind in TYPES if "tags" in kind.accepts]
 

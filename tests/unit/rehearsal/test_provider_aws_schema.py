@@ -17,11 +17,15 @@ from tests.unit.rehearsal.provider_aws_world import World, open_world
 from tests.unit.rehearsal.test_provider_aws_round_trip import CASES
 
 #: Required by the stand-in although the provider can do without: it knows only one way of making them.
-_STRICTER = {"aws:ec2/vpc:Vpc": {"cidrBlock"}, "aws:ec2/subnet:Subnet": {"cidrBlock"},
-             "aws:ec2/natGateway:NatGateway": {"subnetId"}, "aws:ec2/securityGroup:SecurityGroup": {"vpcId"},
-             "aws:ec2/routeTableAssociation:RouteTableAssociation": {"subnetId"},
-             "aws:ec2/route:Route": {"destinationCidrBlock"},
-             "aws:cloudwatch/eventTarget:EventTarget": {"targetId"}}
+_STRICTER = {
+    "aws:ec2/vpc:Vpc": {"cidrBlock"},
+    "aws:ec2/subnet:Subnet": {"cidrBlock"},
+    "aws:ec2/natGateway:NatGateway": {"subnetId"},
+    "aws:ec2/securityGroup:SecurityGroup": {"vpcId"},
+    "aws:ec2/routeTableAssociation:RouteTableAssociation": {"subnetId"},
+    "aws:ec2/route:Route": {"destinationCidrBlock"},
+    "aws:cloudwatch/eventTarget:EventTarget": {"targetId"},
+}
 
 
 @pytest.fixture
@@ -41,7 +45,8 @@ def _names(token: str, kind: str) -> dict[str, str]:
     cls = _sdk(token)
     module = importlib.import_module(cls.__module__)
     names: dict[str, str] = input_type_py_to_pulumi_names(
-        getattr(module, f"{cls.__name__}Args" if kind == "Args" else f"_{cls.__name__}State"))
+        getattr(module, f"{cls.__name__}Args" if kind == "Args" else f"_{cls.__name__}State")
+    )
     return names
 
 
@@ -62,8 +67,11 @@ def test_what_the_sdk_requires_is_required(kind: type[AwsResource]) -> None:
     cls = _sdk(kind.token)
     arguments = getattr(importlib.import_module(cls.__module__), f"{cls.__name__}Args")
     names = _names(kind.token, "Args")
-    needed = {names[name] for name, parameter in inspect.signature(arguments.__init__).parameters.items()
-              if name in names and parameter.default is inspect.Parameter.empty}
+    needed = {
+        names[name]
+        for name, parameter in inspect.signature(arguments.__init__).parameters.items()
+        if name in names and parameter.default is inspect.Parameter.empty
+    }
     assert needed | _STRICTER.get(kind.token, set()) == kind.required
 
 

@@ -33,15 +33,19 @@ def test_a_cluster_starts_its_control_plane_with_aks_own_issuer(provider: Provid
     assert started["cloud"].bound is provider.running
     assert provider.running.present["Service", "kube-dns"]["spec"]["clusterIP"] == "10.96.0.10"
     assert {("DaemonSet", "cilium"), ("Deployment", "cilium-operator"), ("Deployment", "coredns")} <= (
-        provider.running.present.keys())
+        provider.running.present.keys()
+    )
 
 
 def test_ciliums_pods_reach_the_api_server_where_it_is() -> None:
     from rehearsal.cluster.cilium import unreachable
 
     endpoint = "https://127.0.0.1:4711"
-    workloads = {item["metadata"]["name"]: item for item in system_workloads(endpoint, "10.0.0.10")
-                 if item["kind"] in ("DaemonSet", "Deployment")}
+    workloads = {
+        item["metadata"]["name"]: item
+        for item in system_workloads(endpoint, "10.0.0.10")
+        if item["kind"] in ("DaemonSet", "Deployment")
+    }
     for name in ("cilium", "cilium-operator"):
         assert unreachable(workloads[name]["spec"]["template"], endpoint, kube_proxy=False) == ""
         assert unreachable(workloads[name]["spec"]["template"], "https://127.0.0.1:1", kube_proxy=False)
@@ -106,8 +110,10 @@ def test_a_deletion_that_arm_refuses_leaves_the_control_plane(provider: Provider
 @pytest.mark.parametrize("dataplane", ["azure", None])
 def test_nodes_without_cilium_are_refused_before_creation(provider: Provider, dataplane: str | None) -> None:
     profile = {**OVERLAY, "networkDataplane": dataplane}
-    assert "never be Ready" in provider.failures("ManagedCluster", **provider.cluster_inputs(networkProfile=profile))[
-        "networkProfile"]
+    assert (
+        "never be Ready"
+        in provider.failures("ManagedCluster", **provider.cluster_inputs(networkProfile=profile))["networkProfile"]
+    )
 
 
 def test_a_dataplane_that_is_not_known_yet_passes_the_check(provider: Provider) -> None:
@@ -117,13 +123,21 @@ def test_a_dataplane_that_is_not_known_yet_passes_the_check(provider: Provider) 
 
 def test_an_agent_pool_of_its_own(provider: Provider) -> None:
     provider.cluster()
-    inputs: dict[str, Any] = {"resourceGroupName": "demo", "resourceName": "rehearsed", "agentPoolName": "more",
-                              "vmSize": "Standard_D2s_v5", "count": 2, "nodeTaints": ["a=b:NoExecute", "c:NoSchedule"]}
+    inputs: dict[str, Any] = {
+        "resourceGroupName": "demo",
+        "resourceName": "rehearsed",
+        "agentPoolName": "more",
+        "vmSize": "Standard_D2s_v5",
+        "count": 2,
+        "nodeTaints": ["a=b:NoExecute", "c:NoSchedule"],
+    }
     created = provider.create("AgentPool", **inputs)
-    nodes = [node for node in provider.running.nodes.values()
-             if node["labels"]["kubernetes.azure.com/agentpool"] == "more"]
-    assert [node["taints"] for node in nodes] == 2 * [[{"key": "a", "value": "b", "effect": "NoExecute"},
-                                                       {"key": "c", "value": "", "effect": "NoSchedule"}]]
+    nodes = [
+        node for node in provider.running.nodes.values() if node["labels"]["kubernetes.azure.com/agentpool"] == "more"
+    ]
+    assert [node["taints"] for node in nodes] == 2 * [
+        [{"key": "a", "value": "b", "effect": "NoExecute"}, {"key": "c", "value": "", "effect": "NoSchedule"}]
+    ]
     provider.update("AgentPool", created, **{**inputs, "count": 1})
     assert len(provider.running.nodes) == 3
     provider.delete("AgentPool", created)
@@ -134,7 +148,8 @@ def test_credentials(provider: Provider) -> None:
     provider.cluster(aadProfile={"managed": True}, disableLocalAccounts=True)
     arguments = {"resourceGroupName": "demo", "resourceName": "rehearsed"}
     answer = provider.invokes["azure-native:containerservice:listManagedClusterUserCredentials"](
-        {**arguments, "format": "exec", "serverFqdn": None})
+        {**arguments, "format": "exec", "serverFqdn": None}
+    )
     assert answer["kubeconfigs"][0]["name"] == "clusterUser"
     assert yaml.safe_load(base64.b64decode(answer["kubeconfigs"][0]["value"])) == {"kind": "Config"}
     with pytest.raises(RefusedError, match="disable local accounts"):
@@ -168,8 +183,11 @@ def test_without_default_pools_the_program_brings_its_own(provider: Provider) ->
 
 def test_switching_the_default_pools_off_deletes_them(provider: Provider) -> None:
     created = provider.cluster(**AUTO)
-    provider.update("ManagedCluster", created, **provider.cluster_inputs(
-        nodeProvisioningProfile={"mode": "Auto", "defaultNodePools": "None"}))
+    provider.update(
+        "ManagedCluster",
+        created,
+        **provider.cluster_inputs(nodeProvisioningProfile={"mode": "Auto", "defaultNodePools": "None"}),
+    )
     assert not any(kind == "NodePool" for kind, _ in provider.running.present)
     assert provider.running.controller.starts == 1
 

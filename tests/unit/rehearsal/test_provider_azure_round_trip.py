@@ -30,15 +30,24 @@ class Case:
 
 def _subnet(provider: Provider) -> Properties:
     provider.network()
-    return {"resourceGroupName": "demo", "virtualNetworkName": "net", "subnetName": "nodes",
-            "addressPrefix": "10.1.0.0/24"}
+    return {
+        "resourceGroupName": "demo",
+        "virtualNetworkName": "net",
+        "subnetName": "nodes",
+        "addressPrefix": "10.1.0.0/24",
+    }
 
 
 def _credential(provider: Provider) -> Properties:
     provider.identity()
-    return {"resourceGroupName": "demo", "resourceName": "controller",
-            "federatedIdentityCredentialResourceName": "karpenter", "issuer": "https://issuer.example/",
-            "subject": "system:serviceaccount:kube-system:karpenter-sa", "audiences": ["api://AzureADTokenExchange"]}
+    return {
+        "resourceGroupName": "demo",
+        "resourceName": "controller",
+        "federatedIdentityCredentialResourceName": "karpenter",
+        "issuer": "https://issuer.example/",
+        "subject": "system:serviceaccount:kube-system:karpenter-sa",
+        "audiences": ["api://AzureADTokenExchange"],
+    }
 
 
 _ROLE = f"{SCOPE}/providers/Microsoft.Authorization/roleDefinitions/4d97b98b-1d4f-4787-a291-c67834d212e7"
@@ -46,41 +55,78 @@ _NAME = "00000000-1111-2222-3333-444444444444"
 
 
 def _assignment(provider: Provider) -> Properties:
-    return {"scope": GROUP, "roleAssignmentName": _NAME, "roleDefinitionId": _ROLE,
-            "principalId": provider.identity().outputs["principalId"], "principalType": "ServicePrincipal"}
+    return {
+        "scope": GROUP,
+        "roleAssignmentName": _NAME,
+        "roleDefinitionId": _ROLE,
+        "principalId": provider.identity().outputs["principalId"],
+        "principalType": "ServicePrincipal",
+    }
 
 
 def _pool(provider: Provider) -> Properties:
     provider.cluster()
-    return {"resourceGroupName": "demo", "resourceName": "rehearsed", "agentPoolName": "more", "count": 1,
-            "vmSize": "Standard_D2s_v5", "mode": "User", "type": "VirtualMachineScaleSets", "tags": {"a": "b"}}
+    return {
+        "resourceGroupName": "demo",
+        "resourceName": "rehearsed",
+        "agentPoolName": "more",
+        "count": 1,
+        "vmSize": "Standard_D2s_v5",
+        "mode": "User",
+        "type": "VirtualMachineScaleSets",
+        "tags": {"a": "b"},
+    }
 
 
 NETWORK = f"{GROUP}/providers/Microsoft.Network"
 IDENTITY = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/controller"
 CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/rehearsed"
-RULE = {"name": "ssh", "priority": 100, "direction": "Inbound", "access": "Deny", "protocol": "Tcp",
-        "sourcePortRange": "*", "destinationPortRange": "22", "sourceAddressPrefix": "*",
-        "destinationAddressPrefix": "*"}
+RULE = {
+    "name": "ssh",
+    "priority": 100,
+    "direction": "Inbound",
+    "access": "Deny",
+    "protocol": "Tcp",
+    "sourcePortRange": "*",
+    "destinationPortRange": "22",
+    "sourceAddressPrefix": "*",
+    "destinationAddressPrefix": "*",
+}
 CASES: dict[str, Case] = {
-    "ResourceGroup": Case(lambda _: {"resourceGroupName": "other", "tags": {"owner": "platform"}},
-                          ("tags", {"owner": "others"}), f"{SCOPE}/resourceGroups/other"),
-    "VirtualNetwork": Case(lambda _: {"resourceGroupName": "demo", "virtualNetworkName": "net",
-                                      "addressSpace": {"addressPrefixes": ["10.1.0.0/16"]},
-                                      "subnets": [{"name": "nodes", "addressPrefix": "10.1.0.0/24"}]},
-                           ("addressSpace", {"addressPrefixes": ["10.1.0.0/16", "10.2.0.0/16"]}),
-                           f"{NETWORK}/virtualNetworks/net"),
+    "ResourceGroup": Case(
+        lambda _: {"resourceGroupName": "other", "tags": {"owner": "platform"}},
+        ("tags", {"owner": "others"}),
+        f"{SCOPE}/resourceGroups/other",
+    ),
+    "VirtualNetwork": Case(
+        lambda _: {
+            "resourceGroupName": "demo",
+            "virtualNetworkName": "net",
+            "addressSpace": {"addressPrefixes": ["10.1.0.0/16"]},
+            "subnets": [{"name": "nodes", "addressPrefix": "10.1.0.0/24"}],
+        },
+        ("addressSpace", {"addressPrefixes": ["10.1.0.0/16", "10.2.0.0/16"]}),
+        f"{NETWORK}/virtualNetworks/net",
+    ),
     "Subnet": Case(_subnet, ("addressPrefix", "10.1.0.0/23"), f"{NETWORK}/virtualNetworks/net/subnets/nodes"),
-    "NetworkSecurityGroup": Case(lambda _: {"resourceGroupName": "demo", "networkSecurityGroupName": "group",
-                                            "securityRules": [RULE]},
-                                 ("securityRules", [{**RULE, "priority": 200}]),
-                                 f"{NETWORK}/networkSecurityGroups/group"),
-    "UserAssignedIdentity": Case(lambda _: {"resourceGroupName": "demo", "resourceName": "controller"},
-                                 ("tags", {"owner": "platform"}), IDENTITY),
-    "FederatedIdentityCredential": Case(_credential, ("subject", "system:serviceaccount:kube-system:other"),
-                                        f"{IDENTITY}/federatedIdentityCredentials/karpenter"),
-    "RoleAssignment": Case(_assignment, ("description", "for Karpenter"),
-                           f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/{_NAME}"),
+    "NetworkSecurityGroup": Case(
+        lambda _: {"resourceGroupName": "demo", "networkSecurityGroupName": "group", "securityRules": [RULE]},
+        ("securityRules", [{**RULE, "priority": 200}]),
+        f"{NETWORK}/networkSecurityGroups/group",
+    ),
+    "UserAssignedIdentity": Case(
+        lambda _: {"resourceGroupName": "demo", "resourceName": "controller"}, ("tags", {"owner": "platform"}), IDENTITY
+    ),
+    "FederatedIdentityCredential": Case(
+        _credential,
+        ("subject", "system:serviceaccount:kube-system:other"),
+        f"{IDENTITY}/federatedIdentityCredentials/karpenter",
+    ),
+    "RoleAssignment": Case(
+        _assignment,
+        ("description", "for Karpenter"),
+        f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/{_NAME}",
+    ),
     "ManagedCluster": Case(lambda provider: provider.cluster_inputs(), ("tags", {"owner": "platform"}), CLUSTER),
     "AgentPool": Case(_pool, ("count", 2), f"{CLUSTER}/agentPools/more"),
 }
@@ -156,19 +202,33 @@ def test_the_path_and_the_location_replace(provider: Provider, name: str) -> Non
 def test_nested_resources_are_flat_in_the_program(provider: Provider) -> None:
     network = provider.create("VirtualNetwork", **CASES["VirtualNetwork"].inputs(provider)).outputs
     assert network["subnets"][0]["addressPrefix"] == "10.1.0.0/24"
-    assert provider.azure.arm.get(f"{NETWORK}/virtualNetworks/net/subnets/nodes", "2024-05-01")["properties"][
-        "addressPrefix"] == "10.1.0.0/24"
+    assert (
+        provider.azure.arm.get(f"{NETWORK}/virtualNetworks/net/subnets/nodes", "2024-05-01")["properties"][
+            "addressPrefix"
+        ]
+        == "10.1.0.0/24"
+    )
 
 
 def test_a_network_keeps_the_subnets_that_it_does_not_name(provider: Provider) -> None:
     subnet = provider.create("Subnet", **_subnet(provider))
-    network = provider.invokes["azure-native:network:getVirtualNetwork"]({
-        "resourceGroupName": "demo", "virtualNetworkName": "net", "expand": None})
+    network = provider.invokes["azure-native:network:getVirtualNetwork"](
+        {"resourceGroupName": "demo", "virtualNetworkName": "net", "expand": None}
+    )
     assert [item["id"] for item in network["subnets"]] == [subnet.id]
     assert uuid.UUID(network["resourceGuid"])
-    provider.type("VirtualNetwork").update(network["id"], network, provider.check(
-        "VirtualNetwork", resourceGroupName="demo", virtualNetworkName="net",
-        addressSpace={"addressPrefixes": ["10.1.0.0/16"]}, tags={"a": "b"}), timeout=5.0)
+    provider.type("VirtualNetwork").update(
+        network["id"],
+        network,
+        provider.check(
+            "VirtualNetwork",
+            resourceGroupName="demo",
+            virtualNetworkName="net",
+            addressSpace={"addressPrefixes": ["10.1.0.0/16"]},
+            tags={"a": "b"},
+        ),
+        timeout=5.0,
+    )
     assert provider.read("Subnet", subnet)
 
 
@@ -178,7 +238,8 @@ def test_identities_are_a_list_in_the_program_and_a_map_in_arm(provider: Provide
     inputs = provider.check("ManagedCluster", **provider.cluster_inputs(identity=given))
     created = provider.type("ManagedCluster").create(inputs, timeout=5.0)
     assert [*created.outputs["identity"]["userAssignedIdentities"].values()] == [
-        {name: identity.outputs[name] for name in ("principalId", "clientId")}]
+        {name: identity.outputs[name] for name in ("principalId", "clientId")}
+    ]
     assert provider.type("ManagedCluster").inputs_of(created.outputs, inputs)["identity"] == given
     assert "identity" not in provider.type("ManagedCluster").preview(inputs, id="", state={})
 
@@ -191,8 +252,14 @@ def test_location_comes_from_the_provider_and_is_written_as_arm_writes_it(provid
     assert "azure-native:location" in reason
 
 
-@pytest.mark.parametrize(("name", "pattern"), [("ResourceGroup", "thing12345678"), ("Subnet", "thing12345678"),
-                                               ("RoleAssignment", r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")])
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [
+        ("ResourceGroup", "thing12345678"),
+        ("Subnet", "thing12345678"),
+        ("RoleAssignment", r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+    ],
+)
 def test_automatic_names(provider: Provider, name: str, pattern: str) -> None:
     resource = provider.type(name)
     named = resource.autoname({}, {}, "thing12345678")
@@ -213,8 +280,14 @@ def test_a_version_in_the_token_is_the_api_version(provider: Provider) -> None:
     resource = versioned(provider.session, "azure-native:network/v20241001:VirtualNetwork")
     assert resource
     assert resource.token == "azure-native:network/v20241001:VirtualNetwork"
-    inputs, _ = resource.check({"resourceGroupName": "demo", "virtualNetworkName": "net",
-                                "addressSpace": {"addressPrefixes": ["10.1.0.0/16"]}}, name="net")
+    inputs, _ = resource.check(
+        {
+            "resourceGroupName": "demo",
+            "virtualNetworkName": "net",
+            "addressSpace": {"addressPrefixes": ["10.1.0.0/16"]},
+        },
+        name="net",
+    )
     assert resource.create(inputs, timeout=5.0).outputs["azureApiVersion"] == "2024-10-01"
     preview = versioned(provider.session, "azure-native:containerservice/v20250602preview:ManagedCluster")
     assert getattr(preview, "version", "") == "2025-06-02-preview"

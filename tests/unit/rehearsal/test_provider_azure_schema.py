@@ -65,8 +65,11 @@ def test_type_version_and_inputs_are_the_sdks(kind: type[AzureResource]) -> None
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
 def test_what_the_sdk_requires_is_required(kind: type[AzureResource]) -> None:
     names = input_type_py_to_pulumi_names(_arguments(kind))
-    needed = {names[name] for name, parameter in inspect.signature(_arguments(kind).__init__).parameters.items()
-              if name in names and parameter.default is inspect.Parameter.empty}
+    needed = {
+        names[name]
+        for name, parameter in inspect.signature(_arguments(kind).__init__).parameters.items()
+        if name in names and parameter.default is inspect.Parameter.empty
+    }
     assert needed <= kind.required | set(kind.parameters)
     assert kind.required <= needed
 
@@ -79,9 +82,15 @@ def test_outputs_are_the_sdks(provider: Provider, kind: type[AzureResource]) -> 
     assert _loose(kind.outputs) <= _loose(_outputs(kind))
 
 
-@pytest.mark.parametrize("function", ["authorization:getClientConfig", "network:getVirtualNetwork",
-                                      "containerservice:listManagedClusterUserCredentials",
-                                      "containerservice:listManagedClusterAdminCredentials"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        "authorization:getClientConfig",
+        "network:getVirtualNetwork",
+        "containerservice:listManagedClusterUserCredentials",
+        "containerservice:listManagedClusterAdminCredentials",
+    ],
+)
 def test_functions_are_the_sdks(provider: Provider, function: str) -> None:
     module, name = function.split(":")
     file = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

@@ -47,24 +47,50 @@ class FakeClusters:
         return next((cluster for cluster in self.clusters if cluster.endpoint == endpoint), None)
 
 
-def kubeconfig(*, server: str = ENDPOINT, authority: str = certificate(b"ours"),
-               cluster: Mapping[str, Any] | None = None, **plugin: Any) -> str:
-    execution = {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "aws",
-                 "args": ["eks", "get-token", "--cluster-name", "karpstack"], **plugin}
-    return yaml.safe_dump({
-        "apiVersion": "v1", "kind": "Config", "current-context": "here",
-        "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}},
-                     {"name": "broken", "context": {"cluster": "nowhere", "user": "u"}},
-                     {"name": "spaced", "context": {"cluster": "c", "user": "u", "namespace": "apps"}}],
-        "clusters": [{"name": "c", "cluster": {
-            "server": server, "certificate-authority-data": base64.b64encode(authority.encode()).decode(),
-            **(cluster or {})}}],
-        "users": [{"name": "u", "user": {"exec": execution}}]})
+def kubeconfig(
+    *,
+    server: str = ENDPOINT,
+    authority: str = certificate(b"ours"),
+    cluster: Mapping[str, Any] | None = None,
+    **plugin: Any,
+) -> str:
+    execution = {
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "command": "aws",
+        "args": ["eks", "get-token", "--cluster-name", "karpstack"],
+        **plugin,
+    }
+    return yaml.safe_dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "here",
+            "contexts": [
+                {"name": "here", "context": {"cluster": "c", "user": "u"}},
+                {"name": "broken", "context": {"cluster": "nowhere", "user": "u"}},
+                {"name": "spaced", "context": {"cluster": "c", "user": "u", "namespace": "apps"}},
+            ],
+            "clusters": [
+                {
+                    "name": "c",
+                    "cluster": {
+                        "server": server,
+                        "certificate-authority-data": base64.b64encode(authority.encode()).decode(),
+                        **(cluster or {}),
+                    },
+                }
+            ],
+            "users": [{"name": "u", "user": {"exec": execution}}],
+        }
+    )
 
 
 def connection(text: str | None = None, **settings: Any) -> Connection:
-    return Connection({"kubeconfig": kubeconfig() if text is None else text, **settings},
-                      FakeClusters(FakeCluster()), threading.Event())  # type: ignore[arg-type]  # a fake
+    return Connection(
+        {"kubeconfig": kubeconfig() if text is None else text, **settings},
+        FakeClusters(FakeCluster()),
+        threading.Event(),
+    )  # type: ignore[arg-type]  # a fake
 
 
 # -- the connection
@@ -80,21 +106,27 @@ def test_no_kubeconfig_is_refused_before_anything_else() -> None:
         connection("")
 
 
-@pytest.mark.parametrize(("text", "reason"), [
-    (kubeconfig(server="https://127.0.0.1:1"), r"dial tcp 127\.0\.0\.1:1: connect: connection refused"),
-    (kubeconfig(authority=certificate(b"theirs")), "x509: certificate signed by unknown authority"),
-    (kubeconfig(authority="no certificate"), "x509: certificate signed by unknown authority"),
-    (kubeconfig(args=["eks", "get-token", "--cluster-name", "other"]), "token is for the cluster 'other'"),
-    (kubeconfig(args=["eks", "get-token", "--cluster-name=other"]), "token is for the cluster 'other'"),
-    (kubeconfig(args=["token", "-i", "other"], command="aws-iam-authenticator"), "token is for the cluster 'other'"),
-    (kubeconfig(args=["eks", "get-token"]), "token is for the cluster ''"),
-    (kubeconfig(apiVersion="client.authentication.k8s.io/v1alpha1"), "exec plugin: invalid apiVersion"),
-    (kubeconfig(apiVersion="client.authentication.k8s.io/v1"), "interactiveMode must be specified"),
-    ("a: [", "failed to parse kubeconfig data"),
-    ("- a\n- b\n", "it is a list, not a map"),
-    ("/no/such/file", "failed to parse kubeconfig data"),
-    ("kind: Config\n", "names no context"),
-])
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (kubeconfig(server="https://127.0.0.1:1"), r"dial tcp 127\.0\.0\.1:1: connect: connection refused"),
+        (kubeconfig(authority=certificate(b"theirs")), "x509: certificate signed by unknown authority"),
+        (kubeconfig(authority="no certificate"), "x509: certificate signed by unknown authority"),
+        (kubeconfig(args=["eks", "get-token", "--cluster-name", "other"]), "token is for the cluster 'other'"),
+        (kubeconfig(args=["eks", "get-token", "--cluster-name=other"]), "token is for the cluster 'other'"),
+        (
+            kubeconfig(args=["token", "-i", "other"], command="aws-iam-authenticator"),
+            "token is for the cluster 'other'",
+        ),
+        (kubeconfig(args=["eks", "get-token"]), "token is for the cluster ''"),
+        (kubeconfig(apiVersion="client.authentication.k8s.io/v1alpha1"), "exec plugin: invalid apiVersion"),
+        (kubeconfig(apiVersion="client.authentication.k8s.io/v1"), "interactiveMode must be specified"),
+        ("a: [", "failed to parse kubeconfig data"),
+        ("- a\n- b\n", "it is a list, not a map"),
+        ("/no/such/file", "failed to parse kubeconfig data"),
+        ("kind: Config\n", "names no context"),
+    ],
+)
 def test_a_bad_kubeconfig_gives_the_users_error(text: str, reason: str) -> None:
     with pytest.raises(UnreachableError, match=reason):
         connection(text).cluster()
@@ -121,16 +153,25 @@ def test_the_context_may_be_chosen() -> None:
     assert connection().namespace == "default"
 
 
-@pytest.mark.parametrize(("old", "new", "expected"), [
-    ({"kubeconfig": kubeconfig()}, {"kubeconfig": kubeconfig()}, []),
-    ({"kubeconfig": kubeconfig()}, {"kubeconfig": kubeconfig(args=["other"])}, []),
-    ({"kubeconfig": kubeconfig()}, {"kubeconfig": kubeconfig(server="https://127.0.0.1:1")}, ["kubeconfig"]),
-    ({"kubeconfig": kubeconfig()}, {"kubeconfig": UNKNOWN}, ["kubeconfig"]),
-    ({"kubeconfig": kubeconfig(), "clusterIdentifier": "a"},
-     {"kubeconfig": kubeconfig(server="https://127.0.0.1:1"), "clusterIdentifier": "a"}, []),
-    ({"kubeconfig": kubeconfig(), "clusterIdentifier": "a"}, {"kubeconfig": kubeconfig(), "clusterIdentifier": "b"},
-     ["clusterIdentifier"]),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ({"kubeconfig": kubeconfig()}, {"kubeconfig": kubeconfig()}, []),
+        ({"kubeconfig": kubeconfig()}, {"kubeconfig": kubeconfig(args=["other"])}, []),
+        ({"kubeconfig": kubeconfig()}, {"kubeconfig": kubeconfig(server="https://127.0.0.1:1")}, ["kubeconfig"]),
+        ({"kubeconfig": kubeconfig()}, {"kubeconfig": UNKNOWN}, ["kubeconfig"]),
+        (
+            {"kubeconfig": kubeconfig(), "clusterIdentifier": "a"},
+            {"kubeconfig": kubeconfig(server="https://127.0.0.1:1"), "clusterIdentifier": "a"},
+            [],
+        ),
+        (
+            {"kubeconfig": kubeconfig(), "clusterIdentifier": "a"},
+            {"kubeconfig": kubeconfig(), "clusterIdentifier": "b"},
+            ["clusterIdentifier"],
+        ),
+    ],
+)
 def test_another_cluster_replaces_the_provider(old: Properties, new: Properties, expected: list[str]) -> None:
     assert kubernetes.replaces(old, new) == expected
 
@@ -190,8 +231,9 @@ class FakeApi:
         self.calls.append(("delete", path, propagation))
         return path in self.objects
 
-    def wait(self, path: str, done: Callable[[Properties | None], bool], timeout: float, what: str
-             ) -> Properties | None:
+    def wait(
+        self, path: str, done: Callable[[Properties | None], bool], timeout: float, what: str
+    ) -> Properties | None:
         self.calls.append(("wait", timeout))
         if self.problem:
             raise self.problem
@@ -237,10 +279,18 @@ def manifest(name: str = "x", *, namespace: str = "", **annotations: str) -> Pro
     return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": {"replicas": 1}}
 
 
-@pytest.mark.parametrize("token", [
-    "kubernetes:helm.sh/v4:Chart", "kubernetes:core/v1:PodPatch", "kubernetes:core/v1:PodList",
-    "kubernetes:yaml/v2:ConfigFile",
-    "kubernetes:kustomize/v2:Directory", "kubernetes:index:Thing", "aws:core/v1:Pod"])
+@pytest.mark.parametrize(
+    "token",
+    [
+        "kubernetes:helm.sh/v4:Chart",
+        "kubernetes:core/v1:PodPatch",
+        "kubernetes:core/v1:PodList",
+        "kubernetes:yaml/v2:ConfigFile",
+        "kubernetes:kustomize/v2:Directory",
+        "kubernetes:index:Thing",
+        "aws:core/v1:Pod",
+    ],
+)
 def test_what_is_no_object_is_not_known(token: str) -> None:
     assert kubernetes_object(token, FakeConnection(FakeApi())) is None  # type: ignore[arg-type]  # a fake
 
@@ -253,8 +303,9 @@ def test_the_token_gives_api_version_and_kind() -> None:
 
 def test_an_automatic_name_is_marked_and_kept() -> None:
     first = resource().autoname({"metadata": {"labels": {"a": "b"}}}, {}, "logical-1")
-    assert first == {"metadata": {"labels": {"a": "b"}, "name": "logical-1",
-                                  "annotations": {"pulumi.com/autonamed": "true"}}}
+    assert first == {
+        "metadata": {"labels": {"a": "b"}, "name": "logical-1", "annotations": {"pulumi.com/autonamed": "true"}}
+    }
     assert resource().autoname({}, first, "logical-2")["metadata"]["name"] == "logical-1"
     assert resource().autoname({}, {"metadata": {"name": "mine"}}, "logical-2")["metadata"]["name"] == "logical-2"
     assert resource().autoname({"metadata": {"name": UNKNOWN}}, {}, "logical-2") == {"metadata": {"name": UNKNOWN}}
@@ -264,9 +315,15 @@ def test_a_nameless_object_is_refused_where_names_are_not_automatic() -> None:
     assert resource().check(resource().autoname({}, {}, None), name="x")[1]
 
 
-@pytest.mark.parametrize(("annotations", "refused"), [
-    ({"waitFor": "condition=Ready"}, False), ({"waitFor": "jsonpath={.status}=x"}, True),
-    ({"skipAwait": "true"}, False), ({"replaceUnready": "true"}, True)])
+@pytest.mark.parametrize(
+    ("annotations", "refused"),
+    [
+        ({"waitFor": "condition=Ready"}, False),
+        ({"waitFor": "jsonpath={.status}=x"}, True),
+        ({"skipAwait": "true"}, False),
+        ({"replaceUnready": "true"}, True),
+    ],
+)
 def test_annotations_that_would_have_no_effect_are_refused(annotations: dict[str, str], refused: bool) -> None:
     assert bool(resource().check(manifest(**annotations), name="x")[1]) == refused
 
@@ -287,8 +344,9 @@ def test_creation_applies_and_names_the_object_by_its_place() -> None:
     created = resource(connection=FakeConnection(api)).create(manifest(), timeout=1)
     assert created.id == "default/x"
     assert "managedFields" not in created.outputs["metadata"]
-    assert api.calls == [("apply", "/apis/apps/v1/namespaces/default/replicasets/x",
-                          manifest(namespace="default"), False, False)]
+    assert api.calls == [
+        ("apply", "/apis/apps/v1/namespaces/default/replicasets/x", manifest(namespace="default"), False, False)
+    ]
 
 
 def test_a_cluster_wide_object_has_no_namespace() -> None:
@@ -332,8 +390,9 @@ def test_a_conflict_names_the_way_out() -> None:
 
 
 def test_a_deployment_that_does_not_come_up_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wait_available(client: Any, workloads: Any, timeout: float, *, all_replicas: bool,
-                       problem: Callable[[], str]) -> str:
+    def wait_available(
+        client: Any, workloads: Any, timeout: float, *, all_replicas: bool, problem: Callable[[], str]
+    ) -> str:
         return f"{workloads} lacks pods for {timeout:g} s"
 
     monkeypatch.setattr(readiness, "wait_available", wait_available)
@@ -364,8 +423,15 @@ def test_a_preview_asks_the_api_server() -> None:
         resource(connection=FakeConnection(api)).preview(manifest(), id="", state={})
 
 
-@pytest.mark.parametrize("api", [None, FakeApi(missing=1), FakeApi(problem=ApiError(404, 'namespaces "x" not found')),
-                                 FakeApi({"/apis/apps/v1/namespaces/default/replicasets/x": {}})])
+@pytest.mark.parametrize(
+    "api",
+    [
+        None,
+        FakeApi(missing=1),
+        FakeApi(problem=ApiError(404, 'namespaces "x" not found')),
+        FakeApi({"/apis/apps/v1/namespaces/default/replicasets/x": {}}),
+    ],
+)
 def test_a_preview_that_cannot_be_asked_shows_the_inputs(api: FakeApi | None) -> None:
     assert resource(connection=FakeConnection(api)).preview(manifest(), id="", state={}) == manifest()
 
@@ -403,9 +469,11 @@ def test_finalizers_that_hold_an_object_are_named() -> None:
 
 def test_without_a_cluster_nothing_is_done_silently() -> None:
     lost = FakeConnection()
-    for call in (lambda: resource(connection=lost).create(manifest(), timeout=1),
-                 lambda: resource(connection=lost).read("x", {}),
-                 lambda: resource(connection=lost).delete("x", {}, timeout=1)):
+    for call in (
+        lambda: resource(connection=lost).create(manifest(), timeout=1),
+        lambda: resource(connection=lost).read("x", {}),
+        lambda: resource(connection=lost).delete("x", {}, timeout=1),
+    ):
         with pytest.raises(RefusedError, match=r"unreachable.*connection refused"):
             call()
     lost.deletes_unreachable = True
@@ -431,8 +499,15 @@ class Client(Objects):
         self.lines = b"".join(json.dumps(event).encode() + b"\n" for event in events)
         self.watched: list[Mapping[str, str]] = []
 
-    def request(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None,
-                content_type: str = "application/json") -> Properties:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> Properties:
         if self.status >= 400:
             raise objects.ApiError(self.status, "", "is invalid")
         answer: Properties = self.served or self.seen
@@ -444,9 +519,13 @@ class Client(Objects):
 
 
 def test_a_kind_is_found_among_what_is_served() -> None:
-    served = {"resources": [{"name": "pods/log", "kind": "Pod", "namespaced": True},
-                            {"name": "pods", "kind": "Pod", "namespaced": True},
-                            {"name": "namespaces", "kind": "Namespace", "namespaced": False}]}
+    served = {
+        "resources": [
+            {"name": "pods/log", "kind": "Pod", "namespaced": True},
+            {"name": "pods", "kind": "Pod", "namespaced": True},
+            {"name": "namespaces", "kind": "Namespace", "namespaced": False},
+        ]
+    }
     api = Api(Client(served=served), threading.Event())
     assert api.kind("v1", "Pod").path("a", "b") == "/api/v1/namespaces/a/pods/b"
     assert api.kind("v1", "Namespace").path("a", "b") == "/api/v1/namespaces/b"
@@ -461,8 +540,11 @@ def test_a_group_that_is_not_served_has_no_kinds() -> None:
 
 def test_errors_are_in_the_servers_words() -> None:
     api = Api(Client(status=422), threading.Event())
-    for call in (lambda: api.get("/x"), lambda: api.apply("/x", {}, "m", force=False),
-                 lambda: api.delete("/x", "Orphan")):
+    for call in (
+        lambda: api.get("/x"),
+        lambda: api.apply("/x", {}, "m", force=False),
+        lambda: api.delete("/x", "Orphan"),
+    ):
         with pytest.raises(ApiError, match="is invalid"):
             call()
     assert not Api(Client(status=404), threading.Event()).delete("/x", "Orphan")
@@ -532,8 +614,14 @@ class FakeReleases:
         self.installed.pop(name, None)
 
 
-CILIUM = {"chart": "cilium", "version": "1.20.2", "repositoryOpts": {"repo": "https://helm.cilium.io"},
-          "name": "cilium", "namespace": "kube-system", "values": {"routingMode": "tunnel"}}
+CILIUM = {
+    "chart": "cilium",
+    "version": "1.20.2",
+    "repositoryOpts": {"repo": "https://helm.cilium.io"},
+    "name": "cilium",
+    "namespace": "kube-system",
+    "values": {"routingMode": "tunnel"},
+}
 
 
 def release(releases: FakeReleases | None = None, *, reachable: bool = True) -> Release:
@@ -550,12 +638,15 @@ def test_a_release_gets_the_providers_defaults() -> None:
     assert "timeout" not in release().check({**CILIUM, "skipAwait": True}, name="cilium")[0]
 
 
-@pytest.mark.parametrize(("change", "property", "text"), [
-    ({"chart": "cillium"}, "chart", "chart 'cillium' is not known; known are cilium 1.20.2; check the chart name"),
-    ({"repositoryOpts": {"repo": "https://example.com"}}, "chart", "not known"),
-    ({"repositoryOpts": {"repo": "https://helm.cilium.io", "username": "u"}}, "repositoryOpts", "username"),
-    ({"values": {"routingmode": "tunnel"}}, "values", "has no value routingmode"),
-])
+@pytest.mark.parametrize(
+    ("change", "property", "text"),
+    [
+        ({"chart": "cillium"}, "chart", "chart 'cillium' is not known; known are cilium 1.20.2; check the chart name"),
+        ({"repositoryOpts": {"repo": "https://example.com"}}, "chart", "not known"),
+        ({"repositoryOpts": {"repo": "https://helm.cilium.io", "username": "u"}}, "repositoryOpts", "username"),
+        ({"values": {"routingmode": "tunnel"}}, "values", "has no value routingmode"),
+    ],
+)
 def test_a_wrong_chart_or_value_is_refused_by_name(change: Properties, property: str, text: str) -> None:
     (failure,) = release().check({**CILIUM, **change}, name="cilium")[1]
     assert failure.property == property
@@ -576,8 +667,11 @@ def test_the_life_of_a_release() -> None:
     created = cilium.create({**CILIUM, "skipAwait": True, "createNamespace": True}, timeout=1)
     assert created.id == "kube-system/cilium"
     assert created.outputs["status"]["revision"] == 1
-    assert releases.calls[0] == ("install", {"routingMode": "tunnel"}, {
-        "skip_await": True, "timeout": 300.0, "skip_crds": False, "create_namespace": True})
+    assert releases.calls[0] == (
+        "install",
+        {"routingMode": "tunnel"},
+        {"skip_await": True, "timeout": 300.0, "skip_crds": False, "create_namespace": True},
+    )
     with pytest.raises(RefusedError, match="cannot re-use a name"):
         cilium.create(CILIUM, timeout=1)
     assert cilium.update(created.id, created.outputs, CILIUM, timeout=1)["status"]["revision"] == 2

@@ -117,17 +117,31 @@ def servicer(bucket: Bucket) -> Servicer:
             raise RefusedError("no such region: nowhere")
         return Provider([bucket], invokes, lambda token: Volume() if token == Volume.token else None)
 
-    servicer = Servicer("fake", "1.2.3", Configuration(
-        frozenset({"region"}), configure,
-        lambda old, new: ["region"] if old.get("region") != new.get("region") else []))
+    servicer = Servicer(
+        "fake",
+        "1.2.3",
+        Configuration(
+            frozenset({"region"}),
+            configure,
+            lambda old, new: ["region"] if old.get("region") != new.get("region") else [],
+        ),
+    )
     servicer.Configure(provider_pb2.ConfigureRequest(args=encode({"region": "here"})), Context())
     return servicer
 
 
-def check(servicer: Servicer, news: Properties, olds: Properties | None = None, **more: Any
-          ) -> tuple[Properties, dict[str, str]]:
-    request = provider_pb2.CheckRequest(urn=URN, type=more.pop("type", Bucket.token), name="logical", news=encode(news),
-                                        olds=encode(olds or {}), randomSeed=bytes.fromhex("0123456789abcdef"), **more)
+def check(
+    servicer: Servicer, news: Properties, olds: Properties | None = None, **more: Any
+) -> tuple[Properties, dict[str, str]]:
+    request = provider_pb2.CheckRequest(
+        urn=URN,
+        type=more.pop("type", Bucket.token),
+        name="logical",
+        news=encode(news),
+        olds=encode(olds or {}),
+        randomSeed=bytes.fromhex("0123456789abcdef"),
+        **more,
+    )
     answer = servicer.Check(request, Context())
     return decode(answer.inputs), {failure.property: failure.reason for failure in answer.failures}
 
@@ -193,31 +207,56 @@ def test_names_follow_the_stacks_autonaming(servicer: Servicer, mode: str, expec
 
 
 def test_unknowns_and_secrets_survive_the_check(servicer: Servicer) -> None:
-    inputs, failures = check(servicer, {"name": UNKNOWN, "password": Secret("p"), "tags": {"a": Secret(UNKNOWN)},
-                                        "rules": [1, Secret(2)]})
+    inputs, failures = check(
+        servicer, {"name": UNKNOWN, "password": Secret("p"), "tags": {"a": Secret(UNKNOWN)}, "rules": [1, Secret(2)]}
+    )
     assert not failures
-    assert inputs == {"name": UNKNOWN, "size": 1, "password": Secret("p"), "tags": {"a": Secret(UNKNOWN)},
-                      "rules": Secret([1, 2])}
+    assert inputs == {
+        "name": UNKNOWN,
+        "size": 1,
+        "password": Secret("p"),
+        "tags": {"a": Secret(UNKNOWN)},
+        "rules": Secret([1, 2]),
+    }
 
 
 def diff(servicer: Servicer, old: Properties, new: Properties) -> provider_pb2.DiffResponse:
-    return servicer.Diff(provider_pb2.DiffRequest(urn=URN, type=Bucket.token, id="id-1", old_inputs=encode(old),
-                                                  news=encode(new), olds=encode({"arn": "other"})), Context())
+    return servicer.Diff(
+        provider_pb2.DiffRequest(
+            urn=URN,
+            type=Bucket.token,
+            id="id-1",
+            old_inputs=encode(old),
+            news=encode(new),
+            olds=encode({"arn": "other"}),
+        ),
+        Context(),
+    )
 
 
 def test_the_same_inputs_are_no_change(servicer: Servicer) -> None:
     inputs = {"name": "n", "tags": {"a": Secret("1")}, "size": 1}
-    assert diff(servicer, inputs, {**inputs, "tags": {"a": "1"}, "region": None}).changes == \
-        provider_pb2.DiffResponse.DIFF_NONE
+    assert (
+        diff(servicer, inputs, {**inputs, "tags": {"a": "1"}, "region": None}).changes
+        == provider_pb2.DiffResponse.DIFF_NONE
+    )
 
 
 def test_changes_are_told_one_by_one(servicer: Servicer) -> None:
-    answer = diff(servicer, {"size": 1, "tags": {"a.b": "1", "c": "2"}, "rules": [{"port": 1}]},
-                  {"size": 2, "tags": {"a.b": "x", "d": "3"}, "rules": [{"port": 2}, {"port": 3}]})
+    answer = diff(
+        servicer,
+        {"size": 1, "tags": {"a.b": "1", "c": "2"}, "rules": [{"port": 1}]},
+        {"size": 2, "tags": {"a.b": "x", "d": "3"}, "rules": [{"port": 2}, {"port": 3}]},
+    )
     kinds = provider_pb2.PropertyDiff.Kind
     assert {path: kinds.Name(change.kind) for path, change in answer.detailedDiff.items()} == {
-        "size": "UPDATE", 'tags["a.b"]': "UPDATE", "tags.c": "DELETE", "tags.d": "ADD", "rules[0].port": "UPDATE",
-        "rules[1]": "ADD"}
+        "size": "UPDATE",
+        'tags["a.b"]': "UPDATE",
+        "tags.c": "DELETE",
+        "tags.d": "ADD",
+        "rules[0].port": "UPDATE",
+        "rules[1]": "ADD",
+    }
     assert answer.changes == provider_pb2.DiffResponse.DIFF_SOME
     assert list(answer.diffs) == ["rules", "size", "tags"]
     assert not answer.replaces
@@ -232,12 +271,15 @@ def test_an_unknown_value_counts_as_changed(servicer: Servicer) -> None:
     assert list(answer.replaces) == ["region"]
 
 
-@pytest.mark.parametrize(("old", "new", "replaces"), [
-    ({"name": "a"}, {"name": "b"}, ["name"]),
-    ({"rules": {"zone": "a", "port": 1}}, {"rules": {"zone": "b", "port": 1}}, ["rules"]),
-    ({"rules": {"zone": "a", "port": 1}}, {"rules": {"zone": "a", "port": 2}}, []),
-    ({"rules": {"zone": "a"}}, {}, ["rules"]),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "replaces"),
+    [
+        ({"name": "a"}, {"name": "b"}, ["name"]),
+        ({"rules": {"zone": "a", "port": 1}}, {"rules": {"zone": "b", "port": 1}}, ["rules"]),
+        ({"rules": {"zone": "a", "port": 1}}, {"rules": {"zone": "a", "port": 2}}, []),
+        ({"rules": {"zone": "a"}}, {}, ["rules"]),
+    ],
+)
 def test_what_replaces(servicer: Servicer, old: Properties, new: Properties, replaces: list[str]) -> None:
     assert list(diff(servicer, old, new).replaces) == replaces
 
@@ -251,14 +293,24 @@ def test_a_replacement_under_the_same_given_name_deletes_first(servicer: Service
 
 
 def test_create_reveals_inputs_and_hides_outputs(servicer: Servicer, bucket: Bucket) -> None:
-    answer = servicer.Create(provider_pb2.CreateRequest(
-        urn=URN, type=Bucket.token,
-        properties=encode({"name": "n", "password": Secret("p"), "size": 3, "__defaults": ["name"]})), Context())
+    answer = servicer.Create(
+        provider_pb2.CreateRequest(
+            urn=URN,
+            type=Bucket.token,
+            properties=encode({"name": "n", "password": Secret("p"), "size": 3, "__defaults": ["name"]}),
+        ),
+        Context(),
+    )
     assert bucket.calls == [("create", {"name": "n", "password": "p", "size": 3}, 77.0)]
     assert isinstance(bucket.calls[0][1]["size"], int)
     assert answer.id == "id-1"
-    assert decode(answer.properties) == {"name": "n", "password": Secret("p"), "size": 3, "arn": "arn:1",
-                                         "key": Secret("k")}
+    assert decode(answer.properties) == {
+        "name": "n",
+        "password": Secret("p"),
+        "size": 3,
+        "arn": "arn:1",
+        "key": Secret("k"),
+    }
 
 
 def test_custom_timeouts_reach_the_resource(servicer: Servicer, bucket: Bucket) -> None:
@@ -269,19 +321,30 @@ def test_custom_timeouts_reach_the_resource(servicer: Servicer, bucket: Bucket) 
 
 
 def test_a_preview_creates_nothing(servicer: Servicer, bucket: Bucket) -> None:
-    answer = servicer.Create(provider_pb2.CreateRequest(
-        urn=URN, type=Bucket.token, preview=True, properties=encode({"name": UNKNOWN, "password": Secret("p")})),
-        Context())
+    answer = servicer.Create(
+        provider_pb2.CreateRequest(
+            urn=URN, type=Bucket.token, preview=True, properties=encode({"name": UNKNOWN, "password": Secret("p")})
+        ),
+        Context(),
+    )
     assert not bucket.calls
     assert answer.id == ""
     assert decode(answer.properties) == {"name": UNKNOWN, "password": Secret("p")}
 
 
 def test_a_preview_of_an_update_keeps_what_the_cloud_computed(servicer: Servicer, bucket: Bucket) -> None:
-    answer = servicer.Update(provider_pb2.UpdateRequest(
-        urn=URN, type=Bucket.token, preview=True, id="id-1", news=encode({"name": "n", "size": 2}),
-        old_inputs=encode({"name": "n", "tags": {"a": "b"}}),
-        olds=encode({"name": "n", "tags": {"a": "b"}, "arn": "arn:1"})), Context())
+    answer = servicer.Update(
+        provider_pb2.UpdateRequest(
+            urn=URN,
+            type=Bucket.token,
+            preview=True,
+            id="id-1",
+            news=encode({"name": "n", "size": 2}),
+            old_inputs=encode({"name": "n", "tags": {"a": "b"}}),
+            olds=encode({"name": "n", "tags": {"a": "b"}, "arn": "arn:1"}),
+        ),
+        Context(),
+    )
     assert not bucket.calls
     assert decode(answer.properties) == {"name": "n", "size": 2, "arn": "arn:1"}
 
@@ -289,8 +352,12 @@ def test_a_preview_of_an_update_keeps_what_the_cloud_computed(servicer: Servicer
 def test_refresh_finds_drift_in_what_was_set(servicer: Servicer, bucket: Bucket) -> None:
     bucket.stored = {"name": "n", "size": 9, "tags": {"a": "x", "added": "y"}, "password": "p", "arn": "arn:1"}
     old = {"name": "n", "size": 1, "tags": {"a": "b"}, "password": Secret("p"), "__defaults": ["name"]}
-    answer = servicer.Read(provider_pb2.ReadRequest(urn=URN, type=Bucket.token, id="id-1", inputs=encode(old),
-                                                    properties=encode({**old, "key": "k"})), Context())
+    answer = servicer.Read(
+        provider_pb2.ReadRequest(
+            urn=URN, type=Bucket.token, id="id-1", inputs=encode(old), properties=encode({**old, "key": "k"})
+        ),
+        Context(),
+    )
     assert decode(answer.inputs) == {**old, "size": 9, "tags": {"a": "x"}}
     assert decode(answer.properties) == {**bucket.stored, "password": Secret("p")}
 
@@ -313,8 +380,9 @@ def test_a_refusal_is_shown_as_it_is(servicer: Servicer, bucket: Bucket) -> None
     assert context.text == str(bucket.problem)
 
 
-def test_a_failure_of_the_stand_in_is_shown_and_logged(servicer: Servicer, bucket: Bucket,
-                                                       caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_of_the_stand_in_is_shown_and_logged(
+    servicer: Servicer, bucket: Bucket, caplog: pytest.LogCaptureFixture
+) -> None:
     bucket.problem = KeyError("vpcId")
     context = refused(servicer.Create, provider_pb2.CreateRequest(urn=URN, type=Bucket.token))
     assert context.code == grpc.StatusCode.UNKNOWN
@@ -324,8 +392,10 @@ def test_a_failure_of_the_stand_in_is_shown_and_logged(servicer: Servicer, bucke
 
 def test_an_incomplete_resource_is_recorded(servicer: Servicer, bucket: Bucket) -> None:
     bucket.problem = IncompleteError("no node joined", Created("id-9", {"password": "p"}))
-    context = refused(servicer.Create, provider_pb2.CreateRequest(
-        urn=URN, type=Bucket.token, properties=encode({"password": Secret("p")})))
+    context = refused(
+        servicer.Create,
+        provider_pb2.CreateRequest(urn=URN, type=Bucket.token, properties=encode({"password": Secret("p")})),
+    )
     status = status_pb2.Status.FromString(context.metadata["grpc-status-details-bin"])
     detail = provider_pb2.ErrorResourceInitFailed()
     status.details[0].Unpack(detail)
@@ -376,8 +446,11 @@ def test_instances_are_told_apart_by_their_connection(bucket: Bucket) -> None:
         def create(self, inputs: Properties, *, timeout: float) -> Created:
             return Created(self.region, {})
 
-    servicer = Servicer("fake", "1", Configuration(
-        frozenset({"region"}), lambda settings, cancelled: Provider([Regional(settings["region"])])))
+    servicer = Servicer(
+        "fake",
+        "1",
+        Configuration(frozenset({"region"}), lambda settings, cancelled: Provider([Regional(settings["region"])])),
+    )
     for peer, region in (("a", "here"), ("b", "there")):
         servicer.Configure(provider_pb2.ConfigureRequest(args=encode({"region": region})), Context(peer))
     request = provider_pb2.CreateRequest(urn=URN, type=Bucket.token)

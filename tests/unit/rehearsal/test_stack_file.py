@@ -23,13 +23,21 @@ def test_cloud_and_region_are_read(tmp_path: Path) -> None:
     assert (found.cloud, found.region) == ("aws", "us-east-1")
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    ({"config": {**GOOD["config"], "karpstack:cloud": "gcp"}}, r"karpstack:cloud is 'gcp'; the rehearsal plays: aws"),
-    ({"config": {"karpstack:cloud": "aws"}}, r"aws:region is missing; add for example"),
-    ({"config": {**GOOD["config"], "karpstack:cluster": {"keys": [{"secure": "AAAB"}]}}},
-     r"karpstack:cluster\.keys\[0\].*--config-file FILE"),
-    ("config: [", r"is not valid YAML"),
-])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            {"config": {**GOOD["config"], "karpstack:cloud": "gcp"}},
+            r"karpstack:cloud is 'gcp'; the rehearsal plays: aws",
+        ),
+        ({"config": {"karpstack:cloud": "aws"}}, r"aws:region is missing; add for example"),
+        (
+            {"config": {**GOOD["config"], "karpstack:cluster": {"keys": [{"secure": "AAAB"}]}}},
+            r"karpstack:cluster\.keys\[0\].*--config-file FILE",
+        ),
+        ("config: [", r"is not valid YAML"),
+    ],
+)
 def test_refusals(tmp_path: Path, content: object, message: str) -> None:
     with pytest.raises(StackFileError, match=message):
         StackFile.load(write(tmp_path, content))
