@@ -62,8 +62,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m rehearsal",
-        description="Rehearse a stack on this machine: the same program, playbooks and policies, run by the real Pulumi "
-        "engine, a real kube-apiserver and the real Karpenter controller, without a cloud account.",
+        description="Rehearse a stack on this machine: the same program, playbooks and policies, run by the real "
+        "Pulumi engine, a real kube-apiserver and the real Karpenter controller, without a cloud account.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 

@@ -7,6 +7,7 @@ environment that `environment` returns.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -76,8 +77,10 @@ class Deployment:
         backend = self._folder.pulumi / "state"
         backend.mkdir(parents=True, exist_ok=True)
         stack_file.copy_to(self._folder.stack_configuration)
-        if not self._run_quietly("stack", "select", self._folder.stack):
-            self._run("stack", "init", self._folder.stack, "--no-select")
+        if not (backend / ".pulumi").exists():
+            # `stack init` knows no --config-file and writes its salt beside Pulumi.yaml: beside a copy, then.
+            shutil.copyfile(PROJECT / "Pulumi.yaml", self._folder.pulumi / "Pulumi.yaml")
+            self._run("stack", "init", self._folder.stack, "--no-select", folder=self._folder.pulumi)
         self._run("up", "--yes", "--skip-preview", "--suppress-outputs", "--policy-pack", str(PROJECT / "policies"))
 
     def destroy(self) -> None:
@@ -94,31 +97,20 @@ class Deployment:
         ansible = Path(sys.executable).parent / "ansible-playbook"
         return _call([str(ansible), str(playbook), *pairs, *more], self._environment)
 
-    def _run(self, *arguments: str) -> None:
-        code = _call([str(self._pulumi), *arguments, "--non-interactive", "--color", _colour()], self._environment)
+    def _run(self, *arguments: str, folder: Path = PROJECT) -> None:
+        command = [str(self._pulumi), *arguments, "--non-interactive", "--color", _colour()]
+        code = _call(command, self._environment, folder)
         if code:
             raise CommandError(f"`pulumi {' '.join(arguments)}` failed (exit code {code})")
-
-    def _run_quietly(self, *arguments: str) -> bool:
-        return (
-            subprocess.run(
-                [str(self._pulumi), *arguments, "--non-interactive"],
-                cwd=PROJECT,
-                env=self._environment,
-                capture_output=True,
-                check=False,
-            ).returncode
-            == 0
-        )
 
 
 def _colour() -> str:
     return "always" if sys.stdout.isatty() and "NO_COLOR" not in os.environ else "never"
 
 
-def _call(command: Sequence[str], variables: Mapping[str, str]) -> int:
+def _call(command: Sequence[str], variables: Mapping[str, str], folder: Path = PROJECT) -> int:
     """Run a command on our terminal. A Ctrl-C reaches it too: wait for its orderly end, then pass the interrupt on."""
-    process = subprocess.Popen(command, cwd=PROJECT, env=dict(variables), stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(command, cwd=folder, env=dict(variables), stdin=subprocess.DEVNULL)
     interrupted = False
     while True:
         try:

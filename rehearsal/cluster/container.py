@@ -103,7 +103,7 @@ def resource(reference: Mapping[str, Any], container: Mapping[str, Any], allocat
 
 
 def _quantity(text: str) -> Decimal:
-    return Decimal(parse_quantity(text))  # type: ignore[no-untyped-call]
+    return Decimal(parse_quantity(text))
 
 
 def _from(

@@ -123,5 +123,8 @@ class Feed:
                     return
                 # 429 is how the API server says that a new kind is about to be served.
                 _LOG.log(logging.DEBUG if error.status == _NOT_YET else logging.WARNING, "watch %s: %s", source, error)
-                if self._objects.closed.wait(_SECONDS_BETWEEN_TRIES):
-                    return
+            except Exception:
+                # A watch that ended unseen would leave its stand-in waiting for ever.
+                _LOG.exception("watch %s", source)
+            if self._objects.closed.wait(_SECONDS_BETWEEN_TRIES):
+                return

@@ -96,7 +96,7 @@ class Watch:
                 if self._closed.is_set():
                     _shut(response)
             try:
-                for event in _lines(response):
+                for event in self._events(response):
                     item = event["object"]
                     if event["type"] == "ERROR":
                         if item.get("code") != _GONE:
@@ -115,6 +115,15 @@ class Watch:
                     self._response = None
                 response.close()
 
+    def _events(self, response: urllib3.BaseHTTPResponse) -> Iterator[Object]:
+        rest = b""
+        for chunk in response.stream(decode_content=False):
+            # Shutting a socket down ends its decryption at once: what is read from then on is not text.
+            if self._closed.is_set():
+                return
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from (json.loads(line) for line in lines if line)
+
 
 def items(listing: Object) -> list[Object]:
     """The objects of a listing."""
@@ -125,13 +134,6 @@ def items(listing: Object) -> list[Object]:
 
 def _key(item: Object) -> tuple[str, str]:
     return item["metadata"].get("namespace", ""), item["metadata"]["name"]
-
-
-def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[Object]:
-    rest = b""
-    for chunk in response.stream(decode_content=False):
-        *lines, rest = (rest + chunk).split(b"\n")
-        yield from (json.loads(line) for line in lines if line)
 
 
 def _shut(response: urllib3.BaseHTTPResponse) -> None:

@@ -243,7 +243,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             result = invokes[request.tok](values.reveal(arguments))
             if values.has_secrets(arguments):
                 result = {name: values.Secret(value) for name, value in result.items()}
-            return provider_pb2.InvokeResponse(**{"return": values.encode(result)})
+            return provider_pb2.InvokeResponse(**{"return": values.encode(result)})  # type: ignore[arg-type]
 
     # -- what a stand-in does not do
 

@@ -180,7 +180,7 @@ class Eks:
 
     # Add-ons.
 
-    def create_addon(self, clusterName: str, addonName: str, **rest: Any) -> dict[str, Any]:  # noqa: N803
+    def create_addon(self, clusterName: str, addonName: str, **rest: Any) -> dict[str, Any]:
         """CreateAddon: the add-on is CREATING until `settle_addon` is called, for only the cluster knows."""
         operation = "CreateAddon"
         extra = self._extra(clusterName, operation)
@@ -234,11 +234,11 @@ class Eks:
         """Status of an add-on; empty when the cluster has none of that name."""
         return str(self._extra(cluster, "DescribeAddon").addons.get(addon, {}).get("status", ""))
 
-    def describe_addon(self, clusterName: str, addonName: str) -> dict[str, Any]:  # noqa: N803
+    def describe_addon(self, clusterName: str, addonName: str) -> dict[str, Any]:
         """DescribeAddon."""
         return {"addon": dict(self._addon(clusterName, addonName, "DescribeAddon"))}
 
-    def update_addon(self, clusterName: str, addonName: str, **rest: Any) -> dict[str, Any]:  # noqa: N803
+    def update_addon(self, clusterName: str, addonName: str, **rest: Any) -> dict[str, Any]:
         """UpdateAddon: version, role and configuration values change at once."""
         addon = self._addon(clusterName, addonName, "UpdateAddon")
         addon.update(
@@ -260,19 +260,19 @@ class Eks:
             }
         }
 
-    def delete_addon(self, clusterName: str, addonName: str, preserve: bool = False) -> dict[str, Any]:  # noqa: N803
+    def delete_addon(self, clusterName: str, addonName: str, preserve: bool = False) -> dict[str, Any]:
         """DeleteAddon: it is gone at once; its workload is the caller's matter."""
         addon = self._addon(clusterName, addonName, "DeleteAddon")
         del self._extra(clusterName, "DeleteAddon").addons[addonName]
         return {"addon": {**addon, "status": "DELETING"}}
 
-    def list_addons(self, clusterName: str, **paging: Any) -> dict[str, Any]:  # noqa: N803
+    def list_addons(self, clusterName: str, **paging: Any) -> dict[str, Any]:
         """ListAddons, in one page."""
         return {"addons": sorted(self._extra(clusterName, "ListAddons").addons)}
 
     # Access.
 
-    def create_access_entry(self, clusterName: str, principalArn: str, **rest: Any) -> dict[str, Any]:  # noqa: N803
+    def create_access_entry(self, clusterName: str, principalArn: str, **rest: Any) -> dict[str, Any]:
         """CreateAccessEntry."""
         operation = "CreateAccessEntry"
         extra = self._access(clusterName, operation)
@@ -291,11 +291,11 @@ class Eks:
             extra.entries[principalArn] = self.new_entry(clusterName, principalArn, kind, groups, rest)
         return {"accessEntry": dict(extra.entries[principalArn])}
 
-    def describe_access_entry(self, clusterName: str, principalArn: str) -> dict[str, Any]:  # noqa: N803
+    def describe_access_entry(self, clusterName: str, principalArn: str) -> dict[str, Any]:
         """DescribeAccessEntry."""
         return {"accessEntry": dict(self._known_entry(clusterName, principalArn, "DescribeAccessEntry"))}
 
-    def update_access_entry(self, clusterName: str, principalArn: str, **rest: Any) -> dict[str, Any]:  # noqa: N803
+    def update_access_entry(self, clusterName: str, principalArn: str, **rest: Any) -> dict[str, Any]:
         """UpdateAccessEntry: groups and username."""
         operation = "UpdateAccessEntry"
         entry = self._known_entry(clusterName, principalArn, operation)
@@ -306,7 +306,7 @@ class Eks:
         )
         return {"accessEntry": dict(entry)}
 
-    def delete_access_entry(self, clusterName: str, principalArn: str) -> dict[str, Any]:  # noqa: N803
+    def delete_access_entry(self, clusterName: str, principalArn: str) -> dict[str, Any]:
         """DeleteAccessEntry, with the policies associated with it."""
         self._known_entry(clusterName, principalArn, "DeleteAccessEntry")
         extra = self._extra(clusterName, "DeleteAccessEntry")
@@ -314,7 +314,7 @@ class Eks:
         extra.policies.pop(principalArn, None)
         return {}
 
-    def list_access_entries(self, clusterName: str, **paging: Any) -> dict[str, Any]:  # noqa: N803
+    def list_access_entries(self, clusterName: str, **paging: Any) -> dict[str, Any]:
         """ListAccessEntries, in one page."""
         return {"accessEntries": sorted(self._access(clusterName, "ListAccessEntries").entries)}
 
@@ -322,9 +322,9 @@ class Eks:
         self,
         clusterName: str,
         principalArn: str,
-        policyArn: str,  # noqa: N803
+        policyArn: str,
         accessScope: Mapping[str, Any],
-    ) -> dict[str, Any]:  # noqa: N803
+    ) -> dict[str, Any]:
         """AssociateAccessPolicy; doing it again changes the scope."""
         operation = "AssociateAccessPolicy"
         entry = self._known_entry(clusterName, principalArn, operation)
@@ -345,9 +345,9 @@ class Eks:
     def disassociate_access_policy(
         self,
         clusterName: str,
-        principalArn: str,  # noqa: N803
+        principalArn: str,
         policyArn: str,
-    ) -> dict[str, Any]:  # noqa: N803
+    ) -> dict[str, Any]:
         """DisassociateAccessPolicy."""
         operation = "DisassociateAccessPolicy"
         self._known_entry(clusterName, principalArn, operation)
@@ -359,7 +359,7 @@ class Eks:
     def list_associated_access_policies(
         self,
         clusterName: str,
-        principalArn: str,  # noqa: N803
+        principalArn: str,
         **paging: Any,
     ) -> dict[str, Any]:
         """ListAssociatedAccessPolicies, in one page."""
@@ -398,10 +398,10 @@ class Eks:
         self,
         clusterName: str,
         namespace: str,
-        serviceAccount: str,  # noqa: N803
+        serviceAccount: str,
         roleArn: str,
         **rest: Any,
-    ) -> dict[str, Any]:  # noqa: N803
+    ) -> dict[str, Any]:
         """CreatePodIdentityAssociation."""
         operation = "CreatePodIdentityAssociation"
         extra = self._extra(clusterName, operation)
@@ -429,16 +429,16 @@ class Eks:
 
     def describe_pod_identity_association(
         self,
-        clusterName: str,  # noqa: N803
+        clusterName: str,
         associationId: str,
-    ) -> dict[str, Any]:  # noqa: N803
+    ) -> dict[str, Any]:
         """DescribePodIdentityAssociation."""
         return {"association": dict(self._association(clusterName, associationId, "DescribePodIdentityAssociation"))}
 
     def update_pod_identity_association(
         self,
         clusterName: str,
-        associationId: str,  # noqa: N803
+        associationId: str,
         **rest: Any,
     ) -> dict[str, Any]:
         """UpdatePodIdentityAssociation: the role."""
@@ -452,7 +452,7 @@ class Eks:
         )
         return {"association": dict(found)}
 
-    def delete_pod_identity_association(self, clusterName: str, associationId: str) -> dict[str, Any]:  # noqa: N803
+    def delete_pod_identity_association(self, clusterName: str, associationId: str) -> dict[str, Any]:
         """DeletePodIdentityAssociation."""
         operation = "DeletePodIdentityAssociation"
         found = self._association(clusterName, associationId, operation)
@@ -462,10 +462,10 @@ class Eks:
     def list_pod_identity_associations(
         self,
         clusterName: str,
-        namespace: str = "",  # noqa: N803
+        namespace: str = "",
         serviceAccount: str = "",
         **paging: Any,
-    ) -> dict[str, Any]:  # noqa: N803
+    ) -> dict[str, Any]:
         """ListPodIdentityAssociations, in one page."""
         keys = ("clusterName", "namespace", "serviceAccount", "associationArn", "associationId")
         return {
@@ -508,22 +508,7 @@ class Eks:
 
     # Help for this module and `eks_moto`.
 
-    def tags(self, arn: str) -> dict[str, str] | None:
-        """The tags of an add-on, access entry or pod identity association, to be changed in place; None when there
-        is no such thing."""
-        for record in list(self.records.values()):
-            for kind, things in (
-                ("addonArn", record.addons),
-                ("accessEntryArn", record.entries),
-                ("associationArn", record.associations),
-            ):
-                for thing in list(things.values()):
-                    if thing[kind] == arn:
-                        found: dict[str, str] = thing["tags"]
-                        return found
-        return None
-
-    def _tags(self, arn: str) -> dict[str, str]:
+    def tags(self, arn: str) -> dict[str, str]:
         """The tags of whatever has this ARN, to be changed in place: moto knows those of clusters only."""
         for name, cluster in list(self.backend.clusters.items()):
             extra = self.records[name]
@@ -538,12 +523,7 @@ class Eks:
                 if own == arn:
                     found: dict[str, str] = tags
                     return found
-        raise answer("NotFoundException", f"No resource with ARN {arn} found")
-
-    def _untag(self, arn: str, keys: list[str] | str) -> None:
-        tags = self._tags(arn)
-        for key in [keys] if isinstance(keys, str) else keys:
-            tags.pop(key, None)
+        raise refusal("NotFoundException", f"No resource with ARN {arn} found", "TagResource", 404)
 
     @property
     def backend(self) -> Any:

@@ -19,6 +19,8 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
+from botocore.exceptions import ClientError
+
 from rehearsal.clouds.aws import policies
 from rehearsal.clouds.aws.eks import Eks, Record
 from rehearsal.clouds.aws.errors import answer
@@ -76,15 +78,11 @@ class MotoEks:
         patches.wrap(EKSBackend, "create_nodegroup", self._create_nodegroup)
         patches.wrap(EKSBackend, "update_nodegroup_config", self._update_nodegroup)
         patches.wrap(EKSBackend, "delete_nodegroup", self._delete_nodegroup)
-        patches.wrap(EKSBackend, "update_cluster_config", self._update_cluster)
-        for name in ("tag_resource", "untag_resource", "list_tags_for_resource"):
-            patches.wrap(EKSBackend, name, self._tagging(name))
         patches.set(EKSBackend, "tag_resource", lambda backend, arn, tags: self._tags(arn).update(tags))
         patches.set(EKSBackend, "untag_resource", lambda backend, arn, keys: self._untag(arn, keys))
         patches.set(EKSBackend, "list_tags_for_resource", lambda backend, arn: dict(self._tags(arn)))
 
     def _handler(self, operation: str, result: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        from botocore.exceptions import ClientError
         from moto.core.utils import get_service_model
 
         members = {
@@ -179,38 +177,17 @@ class MotoEks:
 
         return update
 
-    def _update_cluster(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """moto replaces the whole network configuration by the part that changes."""
+    def _tags(self, arn: str) -> dict[str, str]:
+        try:
+            return self._eks.tags(arn)
+        except ClientError as error:
+            detail = error.response["Error"]
+            raise answer(detail["Code"], detail["Message"]) from error
 
-        def update(backend: Any, name: str, resources_vpc_config: dict[str, Any] | None = None, **options: Any) -> Any:
-            known = backend.clusters.get(name)
-            merged = {**known.resources_vpc_config, **resources_vpc_config} if known and resources_vpc_config else None
-            return original(backend, name, merged, **options)
-
-        return update
-
-    def _tagging(self, operation: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """moto tags clusters only."""
-
-        def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-            def call(backend: Any, resource_arn: str, *arguments: Any, **options: Any) -> Any:
-                groups = [group for cluster in backend.clusters.values() for group in cluster.nodegroups.values()]
-                tags = next((group.tags for group in groups if group.arn == resource_arn), self._eks.tags(resource_arn))
-                if tags is None:
-                    return original(backend, resource_arn, *arguments, **options)
-                changes = next(iter([*arguments, *options.values()]), None)
-                if operation == "tag_resource":
-                    tags.update(changes or {})
-                elif operation == "untag_resource":
-                    for key in [changes] if isinstance(changes, str) else changes or []:
-                        tags.pop(key, None)
-                else:
-                    return tags
-                return None
-
-            return call
-
-        return wrap
+    def _untag(self, arn: str, keys: list[str] | str) -> None:
+        tags = self._tags(arn)
+        for key in [keys] if isinstance(keys, str) else keys:
+            tags.pop(key, None)
 
     def _delete_cluster(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def delete(backend: Any, name: str) -> Any:
@@ -291,7 +268,7 @@ class MotoEks:
             self._eks.ec2.terminate_instances(ids[wanted:])
             del ids[wanted:]
         image = self._node_image(group)
-        name = {
+        tags = {
             "eks:cluster-name": group.cluster_name,
             "eks:nodegroup-name": group.nodegroup_name,
             f"kubernetes.io/cluster/{group.cluster_name}": "owned",
@@ -308,7 +285,7 @@ class MotoEks:
                 subnet_id=group.subnets[len(ids) % len(group.subnets)],
                 placement=None,
                 security_group_ids=[self._eks.security_group(group.cluster_name)],
-                tags={"instance": name, "volume": name},
+                tags={"instance": tags, "volume": tags},
                 nics=[{"DeviceIndex": 0, "DeleteOnTermination": True, "Groups": []}],
                 block_device_mappings=[
                     {

@@ -104,6 +104,22 @@ def test_a_broken_connection_is_made_anew() -> None:
     assert follow(server, 1) == [("ADDED", "a")]
 
 
+def test_what_is_read_after_the_end_is_not_looked_at() -> None:
+    class Rubble(Response):
+        def stream(self, decode_content: bool) -> Iterator[bytes]:
+            yield json.dumps(event("ADDED", "a", "11")).encode() + b"\n"
+            yield b"\x9c\n"
+
+    server = Server([[]], [])
+    server.stream = lambda path, query: Rubble([])  # type: ignore[method-assign]
+    watch = Watch(server, "/api/v1/pods", {})
+    found = []
+    for kind, _ in watch:
+        found.append(kind)
+        watch.close()
+    assert found == ["ADDED"]
+
+
 def test_a_feed_gives_timers_in_their_order_and_ends_at_once_when_it_is_closed() -> None:
     class Closed:
         closed = threading.Event()

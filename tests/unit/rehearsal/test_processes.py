@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -34,7 +35,12 @@ def started(folder: StackFolder, name: str) -> bool:
 def test_a_crash_is_told_with_name_code_and_last_lines(folder: StackFolder) -> None:
     told: list[str] = []
     heard = threading.Event()
-    engines = Engines(folder, on_crash=lambda text: (told.append(text), heard.set()))
+
+    def hear(text: str) -> None:
+        told.append(text)
+        heard.set()
+
+    engines = Engines(folder, on_crash=hear)
     engine = engines.start("etcd", [sys.executable, "-c", "print('disk is full'); raise SystemExit(3)"])
     assert heard.wait(10)
     assert "etcd exited with code 3" in told[0]
@@ -66,8 +72,12 @@ def test_the_last_started_is_stopped_first(folder: StackFolder, monkeypatch: pyt
     order: list[str] = []
     for name in ("etcd", "kube-apiserver"):
         engine = engines.start(name, SLEEP)
-        stop = engine.stop
-        monkeypatch.setattr(engine, "stop", lambda grace=5.0, name=name, stop=stop: (order.append(name), stop(grace)))
+
+        def tell(grace: float = 5.0, name: str = name, stop: Callable[[float], None] = engine.stop) -> None:
+            order.append(name)
+            stop(grace)
+
+        monkeypatch.setattr(engine, "stop", tell)
     engines.stop_all()
     assert order == ["kube-apiserver", "etcd"]
 
