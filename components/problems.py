@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple, NoReturn, get_args
 
 import pulumi
 from pydantic import BaseModel
@@ -120,9 +120,11 @@ def _described(location: list[int | str], schema: type[BaseModel]) -> tuple[type
         if field is None:
             break
         description = field.description or description
-        if not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)):
+        section = next((branch for branch in (field.annotation, *get_args(field.annotation))
+                        if isinstance(branch, type) and issubclass(branch, BaseModel)), None)
+        if section is None:
             break
-        owner = field.annotation
+        owner = section
     return owner, description
 
 

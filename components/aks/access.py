@@ -12,15 +12,22 @@ import pulumi
 from pulumi_azure_native import authorization
 
 from ..documents.roles import Role
-from .role_assignments import Grant, RoleAssignments, RoleAssignmentsArgs
+from .role_assignments import Grant, PrincipalType, RoleAssignments, RoleAssignmentsArgs
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeployerAccessArgs:
-    """Arguments of `DeployerAccess`: the subscription, and the ID of the stack's resource group."""
+    """Arguments of `DeployerAccess`.
+
+    Attributes:
+        subscription_id: Subscription of the resource group.
+        resource_group_id: ID of the stack's resource group.
+        principal_type: What kind of principal deploys; Azure refuses the wrong one.
+    """
 
     subscription_id: str
     resource_group_id: pulumi.Input[str]
+    principal_type: PrincipalType
 
 
 class DeployerAccess(pulumi.ComponentResource):
@@ -32,7 +39,7 @@ class DeployerAccess(pulumi.ComponentResource):
         RoleAssignments(f"{name}-roles", RoleAssignmentsArgs(
             subscription_id=args.subscription_id,
             principal_id=deployer.object_id,
-            principal_type="",
+            principal_type=args.principal_type,
             grants={"cluster-admin": Grant(role=Role.AKS_RBAC_CLUSTER_ADMIN, scope=args.resource_group_id)},
         ), opts=pulumi.ResourceOptions(parent=self))
         self.register_outputs({})

@@ -60,7 +60,7 @@ class ClusterArgs:
         kubelogin: How kubelogin finds who asks; without local accounts.
         admins: Object IDs of Entra groups.
         node_provisioning: `Auto` where AKS runs Karpenter, `Manual` otherwise.
-        default_node_pools: `Auto` or `None`: whether AKS brings NodePools; with node_provisioning `Auto`.
+        default_node_pools: `Auto` or `None`: whether AKS brings NodePools; means nothing with `Manual`.
         allow_stranded_nodes: Lets a change of the two above pass.
         system_pool: The system nodes.
         tags: For every resource, and for system nodes.
@@ -137,9 +137,7 @@ class Cluster(pulumi.ComponentResource):
                 outbound_type=aks.OutboundType.LOAD_BALANCER,
             ),
             node_provisioning_profile=aks.ManagedClusterNodeProvisioningProfileArgs(
-                mode=args.node_provisioning,
-                default_node_pools=args.default_node_pools if args.node_provisioning == "Auto" else None,
-            ),
+                mode=args.node_provisioning, default_node_pools=args.default_node_pools),
             agent_pool_profiles=[aks.ManagedClusterAgentPoolProfileArgs(
                 name="system",
                 mode=aks.AgentPoolMode.SYSTEM,

@@ -25,6 +25,7 @@ from .cluster import Cluster, ClusterArgs, SystemPool
 from .cluster_identity import ClusterIdentity, ClusterIdentityArgs
 from .karpenter import KarpenterPlan, SelfHostedKarpenter, SelfHostedKarpenterArgs
 from .network import Network, NetworkArgs
+from .role_assignments import PrincipalType
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +48,7 @@ class ControlPlanePlan:
     public_access_cidrs: Sequence[str] = ()
     local_accounts: bool = False
     kubelogin: KubeloginMode = "azurecli"
-    deployer_role: Literal["create", "existing"] = "create"
+    deployer_role: PrincipalType | Literal["existing"] = "User"
     admins: Sequence[str] = ()
 
 
@@ -114,9 +115,10 @@ class Environment(pulumi.ComponentResource):
             names=names, resource_group=group.name, location=args.location, vnet_cidr=args.network.vnet_cidr,
             subnet_cidr=args.network.subnet_cidr, subnet_id=args.network.subnet_id, tags=args.tags), opts=child)
         first: list[pulumi.Resource] = []
-        if args.control_plane.deployer_role == "create" and not args.control_plane.local_accounts:
+        if args.control_plane.deployer_role != "existing" and not args.control_plane.local_accounts:
             first.append(DeployerAccess(f"{name}-deployer", DeployerAccessArgs(
-                subscription_id=args.subscription_id, resource_group_id=group.id), opts=child))
+                subscription_id=args.subscription_id, resource_group_id=group.id,
+                principal_type=args.control_plane.deployer_role), opts=child))
         identity = ClusterIdentity(f"{name}-identity", ClusterIdentityArgs(
             names=names, resource_group=group.name, location=args.location, subscription_id=args.subscription_id,
             subnet_id=network.subnet_id, tags=args.tags), opts=child)

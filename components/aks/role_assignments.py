@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import pulumi
 from pulumi_azure_native import authorization
 
 from ..documents.roles import Role, assignment_name, definition_id
+
+PrincipalType = Literal["ServicePrincipal", "User"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,14 +33,14 @@ class RoleAssignmentsArgs:
     Attributes:
         subscription_id: Subscription of the scopes.
         principal_id: Object ID of who gets the roles.
-        principal_type: `ServicePrincipal` for a managed identity. Without it Azure looks the principal up, which
-            fails for an identity that is a few seconds old. Empty for a person or whatever else deploys.
+        principal_type: `ServicePrincipal` for a managed identity, or `User`. Azure refuses the wrong one; left out,
+            the SDK says `User`.
         grants: The roles by short, stable labels, which become logical names.
     """
 
     subscription_id: str
     principal_id: pulumi.Input[str]
-    principal_type: str = "ServicePrincipal"
+    principal_type: PrincipalType = "ServicePrincipal"
     grants: Mapping[str, Grant]
 
 
@@ -54,7 +57,7 @@ class RoleAssignments(pulumi.ComponentResource):
                 scope=grant.scope,
                 role_definition_id=definition_id(args.subscription_id, grant.role),
                 principal_id=args.principal_id,
-                principal_type=args.principal_type or None,
+                principal_type=args.principal_type,
                 opts=pulumi.ResourceOptions(parent=self),
             )
         self.register_outputs({})

@@ -17,7 +17,11 @@ def stranding(old: Profile, new: Profile) -> str:
         new: The same as it shall be.
     """
     if _mode(old) != "Auto":
-        return ""
+        if _mode(new) != "Auto":
+            return ""
+        return ("mode Manual -> Auto: AKS's Karpenter would work beside the stack's own until that is deleted, and "
+                "with its chart go the CRDs, which takes AKS's NodePools and all their nodes; first remove the "
+                "NodePools from karpstack:nodePools in an update of its own, or make another stack and move over")
     if _mode(new) != "Auto":
         return ("mode Auto -> Manual: AKS refuses while nodes of node auto provisioning exist, and what is left of "
                 "them nobody scales, replaces or removes any more; first set limits.cpu to 0 in every NodePool and "

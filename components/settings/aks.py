@@ -112,12 +112,7 @@ class NetworkSettings(Section):
 
     @field_validator("subnet_id")
     @classmethod
-    def _one_of_two(cls, subnet_id: str | None, info: ValidationInfo) -> str | None:
-        if "subnet_cidr" not in info.data:
-            return subnet_id
-        if (subnet_id is None) == (info.data["subnet_cidr"] is None):
-            refuse("leaves open which subnet nodes live in: it is one of subnetCidr, which makes a subnet, and "
-                   "subnetId, which takes an existing one", "set exactly one of the two")
+    def _resource_id(cls, subnet_id: str | None) -> str | None:
         if subnet_id is not None and not re.fullmatch(_SUBNET_ID, subnet_id, re.IGNORECASE):
             refuse("is no resource ID of a subnet: Karpenter's controller stops at start-up",
                    "write /subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Network/virtualNetworks/"
@@ -187,8 +182,8 @@ class ClusterSettings(Section):
         [], max_length=200, description="ranges that may reach the API server from outside; empty: a private cluster")
     local_accounts: bool = Field(False, description="whether certificates open the cluster too, beside Entra")
     kubelogin: KubeloginMode = Field("azurecli", description="azurecli, msi or workloadidentity")
-    deployer_role: Literal["create", "existing"] = Field(
-        "create", description="create, or existing where the deployer is Azure Kubernetes Service RBAC Cluster Admin")
+    deployer_role: Literal["User", "ServicePrincipal", "existing"] = Field(
+        "User", description="User or ServicePrincipal, which is what deploys and gets the right to, or existing")
     admins: list[Guid] = Field([], description="object IDs of Entra groups that administer the cluster")
 
     @field_validator("version", mode="before")

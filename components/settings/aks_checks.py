@@ -40,6 +40,7 @@ def cross_checks(valid: Mapping[str, Any]) -> Iterator[Problem]:
     node_classes: dict[str, dict[str, Any]] | None = valid.get("node_classes")
     node_pools: dict[str, dict[str, Any]] | None = valid.get("node_pools")
     if network is not None:
+        yield from _which_subnet(network)
         yield from _foreign_subnet(network, valid.get("subscription_id"))
         if system_nodes is not None:
             yield from _too_few_addresses(network, system_nodes)
@@ -59,6 +60,14 @@ def cross_checks(valid: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _brought_by_aks("nodePools", name, brought)
         yield from _node_pool(name, spec)
         yield from node_class_reference(name, spec, manifests.AKS_NODE_CLASS, known)
+
+
+def _which_subnet(network: NetworkSettings) -> Iterator[Problem]:
+    if (network.subnet_id is None) == (network.subnet_cidr is None):
+        yield Problem(
+            key_of("network", "subnetId"), "(not set)" if network.subnet_id is None else shown(network.subnet_id),
+            "leaves open which subnet nodes live in: either subnetCidr makes one, or subnetId takes one that exists",
+            "set exactly one of the two")
 
 
 def _foreign_subnet(network: NetworkSettings, subscription_id: str | None) -> Iterator[Problem]:
