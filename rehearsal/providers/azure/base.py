@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rehearsal.clouds.azure.errors import ArmError
+from rehearsal.clouds.azure.identifiers import ResourceId
 from rehearsal.providers.resource import (
     Created,
     Failure,
@@ -78,6 +79,13 @@ class Session:
     clusters: Clusters
     definitions: Path
     location: str = ""
+
+    def stop_control_plane(self, cluster_id: str) -> None:
+        """Stop the control plane of a managed cluster; nothing happens when it is another cluster's that runs."""
+        name = ResourceId.parse(cluster_id).name
+        running = self.clusters.get(name)
+        if running is not None and running.cloud is self.subscription.cloud(cluster_id):
+            self.clusters.stop(name)
 
 
 class AzureResource(Resource):

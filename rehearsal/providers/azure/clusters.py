@@ -120,7 +120,7 @@ class ManagedCluster(AzureResource):
     def remove(self, id: str, timeout: float) -> None:
         """Delete it, with all its nodes, and stop the control plane."""
         super().remove(id, timeout)
-        self.session.clusters.stop(ResourceId.parse(id).name)
+        self.session.stop_control_plane(id)
 
     def _control_plane(self, id: str, cloud: AzureCloud, properties: Mapping[str, Any]) -> Cluster:
         name, network = ResourceId.parse(id).name, properties["networkProfile"]

@@ -35,7 +35,7 @@ class ResourceGroup(AzureResource):
         clusters = self.arm.list(f"{id}/providers/{CLUSTER_TYPE}", "2025-09-01")
         super().remove(id, timeout)
         for cluster in clusters:
-            self.session.clusters.stop(cluster["name"])
+            self.session.stop_control_plane(cluster["id"])
 
 
 class VirtualNetwork(AzureResource):

@@ -85,6 +85,15 @@ def test_a_second_cluster_is_refused_with_the_reason(provider: Provider) -> None
         provider.cluster(resourceName="second", dnsPrefix="second")
 
 
+def test_a_cluster_of_the_same_name_elsewhere_is_another_one(provider: Provider) -> None:
+    provider.cluster()
+    provider.create("ResourceGroup", resourceGroupName="other")
+    with pytest.raises(IncompleteError, match="another cluster named rehearsed") as raised:
+        provider.cluster(resourceGroupName="other")
+    provider.delete("ManagedCluster", raised.value.created)
+    assert provider.running.nodes
+
+
 def test_deleting_it_stops_the_control_plane(provider: Provider) -> None:
     created = provider.cluster()
     provider.delete("ManagedCluster", created)

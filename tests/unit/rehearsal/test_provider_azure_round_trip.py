@@ -244,6 +244,30 @@ def test_identities_are_a_list_in_the_program_and_a_map_in_arm(provider: Provide
     assert "identity" not in provider.type("ManagedCluster").preview(inputs, id="", state={})
 
 
+def test_identities_that_arm_spells_otherwise_are_no_drift(provider: Provider) -> None:
+    given = {"identity": {"type": "UserAssigned", "userAssignedIdentities": ["/Sub/B", "/sub/a"]}}
+    seen = {"identity": {"type": "UserAssigned", "userAssignedIdentities": {"/sub/A": {}, "/sub/b": {}, "/sub/c": {}}}}
+    found = provider.type("ManagedCluster").inputs_of(seen, given)["identity"]["userAssignedIdentities"]
+    assert found == ["/Sub/B", "/sub/a", "/sub/c"]
+
+
+def test_a_pools_own_type_and_tags_are_properties(provider: Provider) -> None:
+    pool = provider.create("AgentPool", **_pool(provider))
+    stored = provider.azure.arm.get(pool.id, "2025-09-01")
+    assert (stored["type"], stored["properties"]["type"]) == (
+        "Microsoft.ContainerService/managedClusters/agentPools",
+        "VirtualMachineScaleSets",
+    )
+    assert stored["properties"]["tags"] == {"a": "b"}
+    assert pool.outputs["type"] == "VirtualMachineScaleSets"
+
+
+def test_the_form_of_automatic_names_is_the_providers(provider: Provider) -> None:
+    forms = {name: (provider.type(name).name_digits, provider.type(name).name_separator) for name in CASES}
+    children = {"Subnet", "FederatedIdentityCredential", "AgentPool"}
+    assert forms == {name: (0 if name in children else 8, "") for name in CASES}
+
+
 def test_location_comes_from_the_provider_and_is_written_as_arm_writes_it(provider: Provider, tmp_path: Path) -> None:
     assert provider.check("ResourceGroup", resourceGroupName="x")["location"] == REGION
     assert provider.check("ResourceGroup", resourceGroupName="x", location="West US 2")["location"] == "westus2"
