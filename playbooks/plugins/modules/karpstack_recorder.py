@@ -32,7 +32,7 @@ options:
     description: The kubeconfig to connect with; that of KUBECONFIG, or the usual file, if not given.
     type: path
   metrics_url:
-    description: Address of the controller's metrics, for prices.
+    description: Address of the controller's metrics, for prices and the interruption queue.
     type: str
     default: ""
   node_class:

@@ -82,9 +82,7 @@ def main() -> None:
     )
     (folder / "report.json").write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
     report.junit(made).write(str(folder / "junit.xml"), pretty=True)
-    module.exit_json(
-        changed=True, passed=made["passed"], failures=report.failures(made), table=report.table(made)
-    )
+    module.exit_json(changed=True, passed=made["passed"], failures=report.failures(made), table=report.table(made))
 
 
 if __name__ == "__main__":

@@ -64,9 +64,7 @@ def main() -> None:
     outputs = module.params["stack_outputs"]
     try:
         environment = environment_of(outputs)
-        chosen = scenario.choose(
-            scenario.load(Path(module.params["folder"])), module.params["names"], outputs
-        )
+        chosen = scenario.choose(scenario.load(Path(module.params["folder"])), module.params["names"], outputs)
     except (scenario.ScenarioError, StackError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(

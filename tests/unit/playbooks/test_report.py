@@ -17,15 +17,15 @@ from playbooks.plugins.module_utils.scale_test.timeline import Line
 Make = Callable[..., dict[str, Any]]
 SPOT = "eks-spot-consolidation"
 FIT = "eks-cheapest-fit"
+QUEUE = "karpstack-eks-interruption"
+READING, WAITING = True, False
 
 
 @pytest.fixture
 def make(scenarios: dict[str, Scenario], timeline: list[Line], outputs: dict[str, Any]) -> Make:
     """Makes the report of the recorded run, with another expectation or another timeline."""
 
-    def made(
-        story: str = FIT, step: int = 0, lines: list[Line] | None = None, **expect: object
-    ) -> dict[str, Any]:
+    def made(story: str = FIT, step: int = 0, lines: list[Line] | None = None, **expect: object) -> dict[str, Any]:
         data = scenarios[story].model_dump(by_alias=True, mode="json", exclude_none=True)
         data["steps"][step]["expect"] |= expect
         changed = scenarios | {story: parse(data, story)}
@@ -54,9 +54,7 @@ def test_nodeclaims_are_told_with_type_price_and_times(make: Make) -> None:
     )
     assert claim["price_per_hour"] == 0.096
     assert claim["simulated"]
-    assert (
-        claim["created"] <= claim["launched"] <= claim["registered"] <= claim["initialized"] < claim["gone"]
-    )
+    assert claim["created"] <= claim["launched"] <= claim["registered"] <= claim["initialized"] < claim["gone"]
     large, small = spot["nodeclaims"]
     assert (large["instance_type"], small["instance_type"]) == ("c6g.2xlarge", "c6g.large")
     assert small["price_per_hour"] < large["price_per_hour"]
@@ -124,9 +122,7 @@ def test_phases_follow_each_other(make: Make) -> None:
         ),
     ],
 )
-def test_a_wrong_expectation_fails(
-    make: Make, story: str, step: int, expect: dict[str, Any], message: str
-) -> None:
+def test_a_wrong_expectation_fails(make: Make, story: str, step: int, expect: dict[str, Any], message: str) -> None:
     made = make(story, step, **expect)
     failures = report.failures(made)
     assert not made["passed"]
@@ -146,9 +142,7 @@ def test_without_prices_the_saving_fails_and_says_how_to_get_them(make: Make, ti
 
 
 def test_a_dearer_replacement_fails(make: Make, timeline: list[Line]) -> None:
-    lines = [
-        line | {"pricePerHour": 1.0} if line.get("instanceType") == "c6g.large" else line for line in timeline
-    ]
+    lines = [line | {"pricePerHour": 1.0} if line.get("instanceType") == "c6g.large" else line for line in timeline]
     (failure,) = report.failures(make(lines=lines))
     assert "saving -0." in failure
 
@@ -181,8 +175,7 @@ def test_a_node_that_goes_before_its_replacement_is_ready_fails(make: Make, time
     lines = [line for line in timeline if line not in early]
     lines.insert(lines.index(timeline[gone]) + 1, early[-1] | {"received": timeline[gone]["received"]})
     assert any(
-        "order: expected each node disrupted only after" in failure
-        for failure in report.failures(make(lines=lines))
+        "order: expected each node disrupted only after" in failure for failure in report.failures(make(lines=lines))
     )
 
 
@@ -204,6 +197,99 @@ def test_a_story_that_broke_off_fails(make: Make, timeline: list[Line]) -> None:
     assert not spot["passed"]
     assert spot["nodeclaims"] == []
     assert fit["seconds"] > 0
+
+
+def with_queue(timeline: list[Line], *seen: tuple[int, bool], story: str = FIT) -> list[Line]:
+    """The timeline with the queue's errors, and whether it was being read, seen during a story."""
+    end = next(index for index, line in enumerate(timeline) if line["type"] == "STEP" and line["scenario"] == story)
+    lines = [
+        {"type": "QUEUE", "received": timeline[end]["received"], "errors": errors, "reading": reading}
+        for errors, reading in seen
+    ]
+    return [*timeline[:end], *lines, *timeline[end:]]
+
+
+def of_the_queue(made: dict[str, Any], story: int = 0) -> list[dict[str, Any]]:
+    assertions = made["stories"][story]["assertions"]
+    return [assertion for assertion in assertions if assertion["name"] == "interruption queue"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ([(0, READING), (0, READING)], "no errors"),
+        ([(9, READING), (9, READING)], "no errors"),
+        ([(9, READING), (9, READING), (9, WAITING)], "no errors"),
+        ([(0, WAITING), (0, WAITING)], "no errors"),
+        ([(5, READING), (7, READING)], "2 errors"),
+        ([(9, READING), (0, READING), (1, READING)], "1 errors"),
+    ],
+)
+def test_a_queue_that_is_read_passes(
+    make: Make, timeline: list[Line], outputs: dict[str, Any], seen: list[tuple[int, bool]], said: str
+) -> None:
+    outputs["interruptionQueue"] = QUEUE
+    made = make(lines=with_queue(timeline, *seen))
+    (found,) = of_the_queue(made)
+    assert (found["expected"], found["seen"]) == ("read without errors", said)
+    assert made["passed"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ([(0, READING), (3, READING)], "3 errors"),
+        ([(9, READING), (0, READING), (4, READING)], "4 errors"),
+        (
+            [(11, WAITING), (12, READING), (13, WAITING)],
+            "2 errors, 13 since the controller started and hardly ever a read under way",
+        ),
+        (
+            [(21, WAITING), (21, WAITING)],
+            "no errors, 21 since the controller started and hardly ever a read under way",
+        ),
+    ],
+)
+def test_a_queue_that_cannot_be_read_fails_although_the_nodes_came(
+    make: Make, timeline: list[Line], outputs: dict[str, Any], seen: list[tuple[int, bool]], said: str
+) -> None:
+    outputs["interruptionQueue"] = QUEUE
+    made = make(lines=with_queue(timeline, *seen))
+    assert report.failures(made) == [
+        f"{FIT}: interruption queue: expected read without errors; seen {said}; look at the controller's log: "
+        f"Reconciler error, controller: interruption; does the queue {QUEUE} exist, and may the controller's role "
+        "read it?"
+    ]
+    assert not made["passed"]
+
+
+def test_errors_of_an_earlier_story_are_not_the_next_ones(
+    make: Make, timeline: list[Line], outputs: dict[str, Any]
+) -> None:
+    outputs["interruptionQueue"] = QUEUE
+    lines = with_queue(timeline, (0, READING), (8, WAITING))
+    made = make(lines=with_queue(lines, (9, READING), (9, READING), story=SPOT))
+    assert [found["passed"] for story in (0, 1) for found in of_the_queue(made, story)] == [False, True]
+
+
+@pytest.mark.parametrize("queue", [None, ""])
+def test_without_a_queue_there_is_nothing_to_read(
+    make: Make, timeline: list[Line], outputs: dict[str, Any], queue: str | None
+) -> None:
+    outputs["interruptionQueue"] = queue
+    made = make(lines=with_queue(timeline, (0, WAITING), (9, WAITING)))
+    assert of_the_queue(made) == []
+    assert made["passed"]
+
+
+@pytest.mark.parametrize("seen", [[], [(9, WAITING)]])
+def test_without_metrics_nothing_is_said_of_the_queue(
+    make: Make, timeline: list[Line], outputs: dict[str, Any], seen: list[tuple[int, bool]]
+) -> None:
+    outputs["interruptionQueue"] = QUEUE
+    made = make(lines=with_queue(timeline, *seen))
+    assert of_the_queue(made) == []
+    assert made["passed"]
 
 
 def test_a_gap_in_the_record_is_told(make: Make, timeline: list[Line]) -> None:

@@ -18,9 +18,7 @@ GOOD: dict[str, Any] = {
     "stacks": ["eks"],
     "nodePools": {
         "small": {
-            "template": {
-                "spec": {"nodeClassRef": {"kind": "EC2NodeClass", "name": "default"}, "requirements": []}
-            }
+            "template": {"spec": {"nodeClassRef": {"kind": "EC2NodeClass", "name": "default"}, "requirements": []}}
         }
     },
     "workload": {"namespace": "small", "deployment": {"name": "inflate", "requests": {"cpu": 1}}},
@@ -117,9 +115,7 @@ def test_all_that_suit_the_stack_are_chosen(scenarios: dict[str, Scenario], outp
     assert [scenario.name for scenario in choose(list(scenarios.values()), [], outputs)] == list(scenarios)
 
 
-def test_named_ones_are_chosen_in_their_order(
-    scenarios: dict[str, Scenario], outputs: dict[str, Any]
-) -> None:
+def test_named_ones_are_chosen_in_their_order(scenarios: dict[str, Scenario], outputs: dict[str, Any]) -> None:
     names = ["eks-spot-consolidation", "eks-cheapest-fit"]
     assert [scenario.name for scenario in choose(list(scenarios.values()), names, outputs)] == names
 
@@ -187,11 +183,7 @@ def test_eks_cheapest_fit_is_the_story(scenarios: dict[str, Scenario]) -> None:
     ]
     assert requirements["karpenter.sh/capacity-type"] == ["on-demand"]
     assert scenario.workload.namespace == "other"
-    assert (
-        scenario.workload.deployment.node_selector
-        == {"type": "karpenter"}
-        == spec["template"]["metadata"]["labels"]
-    )
+    assert scenario.workload.deployment.node_selector == {"type": "karpenter"} == spec["template"]["metadata"]["labels"]
     assert scenario.workload.deployment.requests == {"memory": "1Gi"}
     (step,) = scenario.steps
     assert (step.scale, step.expect.within, step.expect.nodes) == (5, 180, 1)

@@ -40,23 +40,17 @@ def cut(timeline: list[Line], scenario: Scenario, index: int, seconds: float) ->
     return StepRun(replay, scenario, index, asked, until)
 
 
-def test_scaling_up_ends_when_the_last_pod_is_ready(
-    timeline: list[Line], scenarios: dict[str, Scenario]
-) -> None:
+def test_scaling_up_ends_when_the_last_pod_is_ready(timeline: list[Line], scenarios: dict[str, Scenario]) -> None:
     line = first_end(timeline, scenarios["eks-cheapest-fit"], 0)
     assert (line["kind"], line["type"]) == ("Pod", "MODIFIED")
 
 
-def test_consolidation_ends_when_the_old_node_is_gone(
-    timeline: list[Line], scenarios: dict[str, Scenario]
-) -> None:
+def test_consolidation_ends_when_the_old_node_is_gone(timeline: list[Line], scenarios: dict[str, Scenario]) -> None:
     line = first_end(timeline, scenarios[SPOT], 1)
     assert (line["kind"], line["type"]) == ("NodeClaim", "DELETED")
 
 
-def test_consolidation_waits_for_prices_that_can_come(
-    timeline: list[Line], scenarios: dict[str, Scenario]
-) -> None:
+def test_consolidation_waits_for_prices_that_can_come(timeline: list[Line], scenarios: dict[str, Scenario]) -> None:
     gone = first_end(timeline, scenarios[SPOT], 1)
     prices = [line | {"received": gone["received"]} for line in timeline if line["type"] == "PRICE"]
     late = [line for line in timeline if line["type"] != "PRICE"]
@@ -74,9 +68,7 @@ def test_a_step_that_takes_too_long_is_late(timeline: list[Line], scenarios: dic
     assert outcome(after) == "late"
 
 
-def test_a_node_class_that_is_not_ready_leaves_no_hope(
-    timeline: list[Line], scenarios: dict[str, Scenario]
-) -> None:
+def test_a_node_class_that_is_not_ready_leaves_no_hope(timeline: list[Line], scenarios: dict[str, Scenario]) -> None:
     scenario = scenarios["eks-cheapest-fit"]
     lines = []
     for line in timeline:
@@ -113,15 +105,11 @@ def test_a_node_that_is_going_is_no_rest(timeline: list[Line], scenarios: dict[s
     assert outcome(run) is None
 
 
-def test_a_pod_that_is_being_deleted_does_not_serve(
-    timeline: list[Line], scenarios: dict[str, Scenario]
-) -> None:
+def test_a_pod_that_is_being_deleted_does_not_serve(timeline: list[Line], scenarios: dict[str, Scenario]) -> None:
     scenario = scenarios["eks-cheapest-fit"]
     run = cut(timeline, scenario, 0, requested_seconds(timeline, scenario))
     last = next(
-        line
-        for line in reversed(timeline)
-        if line.get("kind") == "Pod" and parse_time(line["received"]) <= run.ended
+        line for line in reversed(timeline) if line.get("kind") == "Pod" and parse_time(line["received"]) <= run.ended
     )
     going = last["object"]["metadata"] | {"deletionTimestamp": "2026-11-21T10:00:00Z"}
     run.replay.apply([last | {"object": last["object"] | {"metadata": going}}])

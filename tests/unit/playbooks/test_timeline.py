@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from playbooks.plugins.module_utils.scale_test.gate import wait_for_end
-from playbooks.plugins.module_utils.scale_test.metrics import parse_prices
+from playbooks.plugins.module_utils.scale_test.metrics import QueueReading, parse_prices, parse_queue
 from playbooks.plugins.module_utils.scale_test.prices import Offering
 from playbooks.plugins.module_utils.scale_test.recording import RecorderError, stop, wait_until_recorded
 from playbooks.plugins.module_utils.scale_test.scenario import Scenario
@@ -112,3 +112,24 @@ def test_prices_are_those_of_the_controllers_metric() -> None:
     price = f"# TYPE {name}_price_estimate gauge\n{name}_price_estimate{labels} 0.029\n"
     text = f"{price}{name}_available{labels} 1\n"
     assert parse_prices(text) == {Offering("c6g.large", "spot", "us-east-1a"): 0.029}
+
+
+def test_the_queue_is_that_of_the_interruption_controller_alone() -> None:
+    runtime = "controller_runtime"
+    text = "".join(
+        f"# TYPE {runtime}_{name} {kind}\n"
+        f'{runtime}_{name}{{controller="interruption"}} {ours}\n'
+        f'{runtime}_{name}{{controller="interruption.instancestatus"}} {others}\n'
+        for name, kind, ours, others in (
+            ("active_workers", "gauge", 1, 0),
+            ("reconcile_errors_total", "counter", 3, 7),
+            ("terminal_reconcile_errors_total", "counter", 9, 9),
+        )
+    )
+    assert parse_queue(text) == QueueReading(errors=3, reading=True)
+    assert parse_queue(text.replace("} 1\n", "} 0\n")) == QueueReading(errors=3, reading=False)
+
+
+def test_a_controller_that_does_not_lead_says_nothing_of_the_queue() -> None:
+    assert parse_queue("") is None
+    assert parse_queue('controller_runtime_active_workers{controller="provisioner"} 1\n') is None

@@ -1,4 +1,4 @@
-"""Judges a step: whether what came of it is what the scenario expects.
+"""Judges a step: whether what came of it is what the scenario expects. Some things are judged once a story.
 
 Pure functions of a replayed timeline. Each assertion says what was expected, what was seen and where to look.
 """
@@ -25,6 +25,10 @@ _COMPLAINTS = {
     "NodeClassNotReady",
     "Unconsolidatable",
 }
+
+# Errors of the interruption queue that a story may meet: one or two come and go, for example when credentials are
+# renewed. A queue that is gone or forbidden makes ten within three seconds.
+_QUEUE_ERRORS = 2
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,33 @@ def clean(replay: Replay, scenario: Scenario) -> Assertion:
         ", ".join(left) or "none left",
         not left,
         "kubectl describe nodepools,nodeclaims; the controller's log",
+    )
+
+
+def interruption_queue(replay: Replay, scenario: Scenario, queue: str) -> Assertion | None:
+    """Whether the controller could read its interruption queue during the story; None where nothing tells.
+
+    After each error in a row the controller waits twice as long as before, up to 1000 s, so that a queue that is gone
+    makes many errors at first and none for a whole story later on. But a queue that can be read is being read nearly
+    all the time, for a read waits 20 s for messages. So this fails when errors grow, and also when there were errors,
+    be they old, and the controller waits instead of reading.
+    """
+    begun = replay.begun(scenario)
+    lines = [line for time, line in replay.queue if begun and time >= begun]
+    if not queue or len(lines) < 2:
+        return None
+    counts = [line["errors"] for line in lines]
+    # A controller that started anew counts from 0.
+    grown = sum(later - earlier if later >= earlier else later for earlier, later in itertools.pairwise(counts))
+    waits = counts[-1] > 0 and sum(line["reading"] for line in lines) * 2 < len(lines)
+    seen = f"{grown or 'no'} errors"
+    return Assertion(
+        "interruption queue",
+        "read without errors",
+        f"{seen}, {counts[-1]} since the controller started and hardly ever a read under way" if waits else seen,
+        grown <= _QUEUE_ERRORS and not waits,
+        f"the controller's log: Reconciler error, controller: interruption; does the queue {queue} exist, and may the "
+        "controller's role read it?",
     )
 
 
@@ -174,9 +205,7 @@ def _replacement(run: StepRun, wanted: Replacement) -> Iterator[Assertion]:
         yield _saving(run, old, new, change, replaced=replaced)
 
 
-def _saving(
-    run: StepRun, old: list[NodeClaim], new: list[NodeClaim], change: str, *, replaced: bool
-) -> Assertion:
+def _saving(run: StepRun, old: list[NodeClaim], new: list[NodeClaim], change: str, *, replaced: bool) -> Assertion:
     expected = "more than 0 USD an hour"
     prices = {claim.name: run.replay.price(claim) for claim in (*old, *new)}
     unknown = [name for name, price in prices.items() if price is None]
@@ -219,9 +248,7 @@ def _order(run: StepRun) -> Assertion:
 
     early = [claim.name for claim in claims if run.during(claim.deleting) and not replaced(claim)]
     expected = "each node disrupted only after its replacement was initialized"
-    return _check(
-        run, "order", expected, f"disrupted before: {', '.join(early)}" if early else "so it was", not early
-    )
+    return _check(run, "order", expected, f"disrupted before: {', '.join(early)}" if early else "so it was", not early)
 
 
 def _ready_gap(run: StepRun, allowed: float) -> Assertion:

@@ -65,9 +65,7 @@ class Listener(Protocol):
 class Follower:
     """Follows one resource until `stopping` is set."""
 
-    def __init__(
-        self, resource: Resource, fetch: Fetch, listener: Listener, stopping: threading.Event
-    ) -> None:
+    def __init__(self, resource: Resource, fetch: Fetch, listener: Listener, stopping: threading.Event) -> None:
         self._resource = resource
         self._fetch = fetch
         self._listener = listener
@@ -138,9 +136,7 @@ class Follower:
             return  # a heartbeat, or a field that no story asks for
         else:
             name = {
-                key: kept["metadata"][key]
-                for key in ("name", "namespace", "uid", "labels")
-                if key in kept["metadata"]
+                key: kept["metadata"][key] for key in ("name", "namespace", "uid", "labels") if key in kept["metadata"]
             }
             self._known[uid] = (fingerprint, {"metadata": name})
         self._listener.changed(type_, self._resource.kind, kept)

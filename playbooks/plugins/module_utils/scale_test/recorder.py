@@ -1,7 +1,8 @@
 """The recorder: watches the API server and writes what changes into a timeline.
 
 It judges nothing and changes nothing. One thread a kind; see `following`. Prices of what was launched are
-looked up in the controller's metrics at the moment of the launch.
+looked up in the controller's metrics at the moment of the launch; how it gets on with its interruption queue is
+read from them all the time.
 """
 
 from __future__ import annotations
@@ -9,19 +10,20 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import urllib3
 from kubernetes import client, config
 
 from .following import WATCH_SECONDS, BrokenError, Follower, Resource
-from .metrics import scrape_prices
+from .metrics import scrape_prices, scrape_queue
 from .prices import Offering, offering_of
 from .timeline import WORKLOAD_SELECTOR, Line, Writer, api_time
 
 _CONNECT_SECONDS = 10
 _PRICE_RETRY_SECONDS = 2.0
+_QUEUE_SECONDS = 5.0  # the shortest step takes about ten
 
 
 def resources(node_class_kind: str, node_class_path: str) -> tuple[Resource, ...]:
@@ -43,7 +45,7 @@ class Recorder:
         writer: The timeline, opened for recording.
         watched: What to watch.
         kubeconfig: The kubeconfig to connect with; None for the usual one.
-        metrics_url: Address of the controller's metrics; None to do without prices.
+        metrics_url: Address of the controller's metrics; None to do without what they tell.
     """
 
     def __init__(
@@ -53,9 +55,7 @@ class Recorder:
         kubeconfig: Path | None = None,
         metrics_url: str | None = None,
     ) -> None:
-        self._api: client.ApiClient = config.new_client_from_config(  # type: ignore[no-untyped-call]
-            config_file=str(kubeconfig) if kubeconfig else None
-        )
+        self._api: client.ApiClient = config.new_client_from_config(config_file=str(kubeconfig) if kubeconfig else None)
         self._writer = writer
         self._watched = watched
         self._metrics_url = metrics_url
@@ -83,6 +83,7 @@ class Recorder:
             threading.Thread(target=follower.run, daemon=True).start()
         if self._metrics_url:
             threading.Thread(target=self._look_up_prices, args=(self._metrics_url,), daemon=True).start()
+            threading.Thread(target=self._look_at_queue, args=(self._metrics_url,), daemon=True).start()
         while not self._stopping.wait(1.0):
             if owner and not _alive(owner):
                 return f"the playbook's process {owner} is gone"
@@ -157,6 +158,14 @@ class Recorder:
                     self._price_wanted.clear()
                     continue
             self._stopping.wait(_PRICE_RETRY_SECONDS)
+
+    def _look_at_queue(self, url: str) -> None:
+        while not self._stopping.is_set():
+            with suppress(urllib3.exceptions.HTTPError):  # as with prices: it may come back
+                found = scrape_queue(url)
+                if found and not self._stopping.is_set():
+                    self._writer.write("QUEUE", errors=found.errors, reading=found.reading)
+            self._stopping.wait(_QUEUE_SECONDS)
 
 
 def _alive(pid: int) -> bool:

@@ -80,6 +80,7 @@ class Replay:
         stopped: Why the recorder ended; empty while it records.
         time: When the last line was received.
         prices: USD an hour by offering.
+        queue: The recorder's QUEUE lines with their times.
         nodes: Name of a node -> its excerpt.
         claims: All NodeClaims ever seen.
         marks: The playbook's own lines, and the recorder's GAP lines.
@@ -95,6 +96,7 @@ class Replay:
         self.stopped = ""
         self.time = datetime.min
         self.prices: dict[Offering, float] = {}
+        self.queue: list[tuple[datetime, Line]] = []
         self.nodes: dict[str, Line] = {}
         self.claims: dict[str, NodeClaim] = {}
         self._objects: dict[tuple[str, str], Line] = {}
@@ -127,9 +129,9 @@ class Replay:
             case "STOP":
                 self.stopped = line["reason"]
             case "PRICE":
-                self.prices[Offering(line["instanceType"], line["capacityType"], line["zone"])] = line[
-                    "pricePerHour"
-                ]
+                self.prices[Offering(line["instanceType"], line["capacityType"], line["zone"])] = line["pricePerHour"]
+            case "QUEUE":
+                self.queue.append((self.time, line))
             case "ADDED" | "MODIFIED" | "DELETED":
                 self._change(line["kind"], line["object"], deleted=line["type"] == "DELETED")
             case _:
@@ -155,22 +157,16 @@ class Replay:
         scenario = metadata.get("labels", {}).get(SCENARIO_LABEL, "")
         if metadata["uid"] not in self.pods:
             self.pods_added.setdefault(scenario, []).append((self.time, metadata["uid"]))
-        pod = self.pods.setdefault(
-            metadata["uid"], Pod(metadata["name"], metadata.get("namespace", ""), scenario)
-        )
+        pod = self.pods.setdefault(metadata["uid"], Pod(metadata["name"], metadata.get("namespace", ""), scenario))
         conditions = {condition["type"]: condition for condition in found.get("conditions", ())}
         was_ready, pod.node = pod.ready, found.get("nodeName", pod.node)
         pod.ready = (
-            not deleted
-            and "deletionTimestamp" not in metadata
-            and conditions.get("Ready", {}).get("status") == "True"
+            not deleted and "deletionTimestamp" not in metadata and conditions.get("Ready", {}).get("status") == "True"
         )
         if conditions.get("PodScheduled", {}).get("reason") == "Unschedulable" and not deleted:
             self.unschedulable.setdefault(scenario, []).append((self.time, pod.name))
         if pod.ready != was_ready:
-            self.ready.setdefault(scenario, []).append(
-                (self.time, self._ready_pods(scenario) + pod.ready - was_ready)
-            )
+            self.ready.setdefault(scenario, []).append((self.time, self._ready_pods(scenario) + pod.ready - was_ready))
         if pod.node in self._claims_by_node:
             self._claims_by_node[pod.node].hosted.add(scenario)
         if deleted:
@@ -209,10 +205,7 @@ class Replay:
             claim
             for claim in self.claims.values()
             if scenario.name in claim.hosted
-            or (
-                claim.node_pool in scenario.node_pools
-                and (claim.gone is None or (begun and claim.gone > begun))
-            )
+            or (claim.node_pool in scenario.node_pools and (claim.gone is None or (begun and claim.gone > begun)))
         ]
 
     def begun(self, scenario: Scenario) -> datetime | None:
@@ -257,4 +250,4 @@ def _cpus(quantity: str) -> Decimal:
     # Imported here because the client takes longer to load than all the rest, and few lines need it.
     from kubernetes.utils.quantity import parse_quantity
 
-    return Decimal(parse_quantity(quantity))  # type: ignore[no-untyped-call]  # the client's helper has no types
+    return Decimal(parse_quantity(quantity))

@@ -16,7 +16,7 @@ from junitparser import Failure, JUnitXml, TestCase, TestSuite
 from rich.console import Console
 from rich.table import Table
 
-from .assertions import Assertion, clean, judge, not_run
+from .assertions import Assertion, clean, interruption_queue, judge, not_run
 from .replay import NodeClaim, Replay
 from .scenario import Scenario
 from .steps import StepRun
@@ -41,7 +41,8 @@ def make(
     """
     by_name = {scenario.name: scenario for scenario in scenarios}
     replay = Replay()
-    stories = {name: _Story(scenario) for name, scenario in by_name.items()}
+    queue = outputs.get("interruptionQueue") or ""
+    stories = {name: _Story(scenario, queue) for name, scenario in by_name.items()}
     for line in replay.steps(timeline):
         if line["type"] in ("STORY", "STEP", "ERROR", "END") and line["scenario"] in stories:
             stories[line["scenario"]].mark(line, replay)
@@ -68,8 +69,9 @@ def make(
 class _Story:
     """Gathers one story's results while the timeline is replayed."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, queue: str) -> None:
         self._scenario = scenario
+        self._queue = queue
         self._assertions: list[Assertion] = []
         self._phases: list[dict[str, Any]] = []
         self._steps = 0
@@ -104,6 +106,8 @@ class _Story:
                     )
                 )
             case "END":
+                if read := interruption_queue(replay, self._scenario, self._queue):
+                    self._assertions.append(read)
                 self._assertions.append(clean(replay, self._scenario))
 
     def result(self, replay: Replay) -> dict[str, Any]:

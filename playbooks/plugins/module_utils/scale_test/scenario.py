@@ -29,9 +29,7 @@ class ScenarioError(ValueError):
 
 def _dns_label(value: str) -> str:
     if not _DNS_LABEL.fullmatch(value):
-        raise ValueError(
-            "Kubernetes would refuse it as a name; use at most 63 of a-z, 0-9 and -, no - at the ends"
-        )
+        raise ValueError("Kubernetes would refuse it as a name; use at most 63 of a-z, 0-9 and -, no - at the ends")
     return value
 
 
@@ -62,9 +60,7 @@ DnsLabel = Annotated[str, AfterValidator(_dns_label)]
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, alias_generator=to_camel, coerce_numbers_to_str=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, coerce_numbers_to_str=True)
 
 
 class Deployment(_Model):
@@ -153,9 +149,7 @@ class Scenario(_Model):
     name: DnsLabel
     description: str
     stacks: Annotated[list[str], AfterValidator(_known_kinds)] = Field(min_length=1)
-    node_pools: dict[DnsLabel, Annotated[dict[str, Any], AfterValidator(_has_node_class)]] = Field(
-        min_length=1
-    )
+    node_pools: dict[DnsLabel, Annotated[dict[str, Any], AfterValidator(_has_node_class)]] = Field(min_length=1)
     workload: Workload
     steps: list[Step] = Field(min_length=1)
 
@@ -173,9 +167,7 @@ def parse(data: object, source: str) -> Scenario:
     try:
         return Scenario.model_validate(data)
     except ValidationError as error:
-        raise ScenarioError(
-            "\n".join(f"{source}: {_explain(details)}" for details in error.errors())
-        ) from error
+        raise ScenarioError("\n".join(f"{source}: {_explain(details)}" for details in error.errors())) from error
 
 
 def load(folder: Path) -> list[Scenario]:
@@ -203,9 +195,7 @@ def load(folder: Path) -> list[Scenario]:
     if problems:
         raise ScenarioError("\n".join(problems))
     if not found:
-        raise ScenarioError(
-            f"{folder}: no scenario (*.yml), so nothing would be tested; name a folder that has some"
-        )
+        raise ScenarioError(f"{folder}: no scenario (*.yml), so nothing would be tested; name a folder that has some")
     return found
 
 

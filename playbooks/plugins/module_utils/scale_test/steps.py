@@ -111,9 +111,7 @@ def _at_rest(run: StepRun) -> bool:
         return False
     # The controller renews its prices once a minute. With no address to ask, there is nothing to wait for.
     waits_for_prices = expect.replacement.cheaper and run.replay.start.get("prices")
-    return not waits_for_prices or all(
-        run.replay.price(claim) is not None for claim in (*run.before(), *live)
-    )
+    return not waits_for_prices or all(run.replay.price(claim) is not None for claim in (*run.before(), *live))
 
 
 def why_not_ready(replay: Replay, scenario: Scenario, node_pool: str) -> str:

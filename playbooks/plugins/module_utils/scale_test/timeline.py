@@ -6,6 +6,8 @@ Each line has `type` and `received` (our clock, UTC, microseconds). Types:
     ADDED, MODIFIED, DELETED  an object changed: kind, apiTime, object (an excerpt of it)
     GAP                       changes of a kind may be missing: its watch broke off and its list is read anew
     PRICE                     instanceType, capacityType, zone, pricePerHour (USD) by the controller's metrics
+    QUEUE                     the interruption queue by the controller's metrics, every few seconds: errors (since it
+                              started), reading (whether it is at it at that moment)
     STORY, STEP, ERROR, END   the playbook: a story began, a step ended, a task failed, all is removed
 
 `apiTime` is the newest of the object's own timestamps; they have a resolution of one second. A lock on the
@@ -109,13 +111,9 @@ def excerpt(kind: str, found: dict[str, Any]) -> Line:
         return {
             "metadata": _pick(found["metadata"], "name", "namespace", "uid", "creationTimestamp"),
             "involvedObject": _pick(found["involvedObject"], "kind", "name", "namespace", "uid"),
-            **_pick(
-                found, "type", "reason", "message", "count", "firstTimestamp", "lastTimestamp", "eventTime"
-            ),
+            **_pick(found, "type", "reason", "message", "count", "firstTimestamp", "lastTimestamp", "eventTime"),
         }
-    metadata = _pick(
-        found["metadata"], "name", "namespace", "uid", "labels", "creationTimestamp", "deletionTimestamp"
-    )
+    metadata = _pick(found["metadata"], "name", "namespace", "uid", "labels", "creationTimestamp", "deletionTimestamp")
     status = found.get("status") or {}
     spec = found.get("spec") or {}
     kept: Line = {
