@@ -136,11 +136,7 @@ def _bring_up(folder: StackFolder, stack_file: StackFile, *, keep: bool) -> None
     _forget(folder)
     started = time.monotonic()
     try:
-        info = daemon.start(folder.create(), stack_file, engines)
-        console.print(
-            f"Simulated {stack_file.cloud} account ready after {time.monotonic() - started:.1f} s; pulumi up:"
-        )
-        Deployment(folder, engines, info).up(stack_file)
+        Deployment(folder, engines, daemon.start(folder.create(), stack_file, engines)).up(stack_file)
     except BaseException:
         _tell_crashes(folder)
         if not keep:

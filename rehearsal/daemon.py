@@ -37,8 +37,8 @@ class DaemonInfo:
         started: Time of its start, in seconds since the epoch: a pid alone can be given away again.
         cloud: The cloud that it plays.
         region: The region of the simulated account.
-        ready: Whether its providers listen.
-        providers: Name of the Pulumi package -> port of its provider on loopback.
+        ready: Whether the simulated account has started.
+        providers: Name of the Pulumi package -> port of its provider on loopback; empty until they listen.
         variables: More variables for commands on the stack: endpoints of the simulated cloud, metrics.
         crashes: What is known of engines that ended by themselves.
     """
@@ -121,8 +121,8 @@ def start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> Dae
     while True:
         if (code := process.poll()) is not None:
             raise DaemonError(crash_text("the rehearsal's daemon", code, log))
-        info = running(folder)
-        if info:
+        info = read(folder)
+        if info and info.providers:
             return info
         if time.monotonic() > deadline:
             raise DaemonError(f"the rehearsal's daemon was not ready after {_START_TIMEOUT:g} s; see {log}")

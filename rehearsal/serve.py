@@ -24,6 +24,8 @@ from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
 from rehearsal.processes import Engines
 from rehearsal.providers import kubernetes
+from rehearsal.providers.package import Configuration, Provider
+from rehearsal.providers.resource import Properties
 from rehearsal.providers.server import ProviderServer
 from rehearsal.stack_file import StackFile
 from rehearsal.timing import Timing
@@ -45,15 +47,19 @@ class _Cloud:
 
     Attributes:
         account: The simulated account.
-        provider: The stand-in for its Pulumi package; not started yet.
-        package: The package's name.
+        package: Name of its Pulumi package.
+        version: Version of the package.
+        configuration: What the stand-in for the package takes as configuration.
         start: Puts the account on the wire, and gives more variables for commands on the stack.
+        warm_up: Loads what the first requests would wait for.
     """
 
     account: Account
-    provider: ProviderServer
     package: str
+    version: str
+    configuration: Configuration
     start: Callable[[], Mapping[str, str]]
+    warm_up: Callable[[], None] = lambda: None
 
 
 def _aws(
@@ -64,13 +70,13 @@ def _aws(
     from rehearsal.providers import aws
 
     account = Account(stack_file.region, engine_set.prices("aws"), timing)
-    server = ProviderServer(aws.PACKAGE, aws.VERSION, aws.configuration(account, clusters))
 
     def start() -> Mapping[str, str]:
         account.start()
         return account.administrator_environment
 
-    return _Cloud(account, server, aws.PACKAGE, start)
+    configuration = aws.configuration(account, clusters)
+    return _Cloud(account, aws.PACKAGE, aws.VERSION, configuration, start, account.warm_up)
 
 
 def _azure(
@@ -85,14 +91,14 @@ def _azure(
         timing,
         subscription_id=stack_file.subscription or SUBSCRIPTION_ID,
     )
-    definitions = engine_set.chart("karpenter-crd-azure") / "templates"
-    server = ProviderServer(azure.PACKAGE, azure.VERSION, azure.configuration(subscription, clusters, definitions))
 
     def start() -> Mapping[str, str]:
         subscription.start(folder.root / "azure")
         return {}
 
-    return _Cloud(subscription, server, azure.PACKAGE, start)
+    definitions = engine_set.chart("karpenter-crd-azure") / "templates"
+    configuration = azure.configuration(subscription, clusters, definitions)
+    return _Cloud(subscription, azure.PACKAGE, azure.VERSION, configuration, start)
 
 
 _CLOUDS = {"aws": _aws, "azure": _azure}
@@ -110,18 +116,23 @@ class Daemon:
         charts = Charts(engine_set)
         self._clusters = Clusters(folder, self._engines, engine_set, timing)
         self._cloud = _CLOUDS[stack_file.cloud](folder, stack_file, engine_set, timing, self._clusters)
+        self._account_started = threading.Event()
         self._servers = {
-            self._cloud.package: self._cloud.provider,
+            self._cloud.package: ProviderServer(
+                self._cloud.package, self._cloud.version, self._when_started(self._cloud.configuration)
+            ),
             "kubernetes": ProviderServer(
                 kubernetes.PACKAGE, kubernetes.VERSION, kubernetes.configuration(self._clusters, charts)
             ),
         }
 
     def start(self) -> None:
-        """Start the account and the providers, then publish their ports."""
+        """Listen first, then start the account: Pulumi loads the program meanwhile."""
+        self._publish(providers={package: server.start() for package, server in self._servers.items()})
         variables = self._cloud.start()
-        ports = {package: server.start() for package, server in self._servers.items()}
-        self._publish(ready=True, providers=ports, variables=dict(variables))
+        self._account_started.set()
+        self._publish(ready=True, variables=dict(variables))
+        self._cloud.warm_up()
 
     def stop(self) -> None:
         """Stop everything: providers first, so that nothing new is started, then the cluster, then the account."""
@@ -130,6 +141,13 @@ class Daemon:
         self._clusters.stop_all()
         self._engines.stop_all()
         self._cloud.account.stop()
+
+    def _when_started(self, configuration: Configuration) -> Configuration:
+        def configure(settings: Properties, cancelled: threading.Event) -> Provider:
+            self._account_started.wait()
+            return configuration.configure(settings, cancelled)
+
+        return replace(configuration, configure=configure)
 
     def _crashed(self, text: str) -> None:
         _log.error("%s", text)

@@ -22,8 +22,8 @@ class Timing:
     """
 
     node_boot: float = 5.0
-    system_node_boot: float = 1.0
-    agent_start: float = 0.5
+    system_node_boot: float = 0.2
+    agent_start: float = 0.2
 
     @classmethod
     def from_environment(cls) -> Timing:

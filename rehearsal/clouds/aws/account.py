@@ -25,6 +25,16 @@ from rehearsal.clouds.aws.server import Server
 from rehearsal.timing import Timing
 
 ACCOUNT_ID = "123456789012"
+# A harmless question to each service.
+_QUESTIONS = {
+    "ec2": "describe_vpcs",
+    "iam": "list_roles",
+    "kms": "list_keys",
+    "logs": "describe_log_groups",
+    "sqs": "list_queues",
+    "events": "list_rules",
+    "eks": "list_clusters",
+}
 
 
 class Account:
@@ -71,6 +81,15 @@ class Account:
         self.prepare()
         self._server.start()
         self._view.endpoint = self._server.endpoint
+
+    def warm_up(self) -> None:
+        """Have moto load the services of an EKS environment before the first of them is asked for.
+
+        moto imports a service at its first request, and boto3 reads its description at its first client: half a
+        second for some.
+        """
+        for service, question in _QUESTIONS.items():
+            getattr(self.client(service), question)()
 
     def prepare(self) -> None:
         """Change and fill moto without opening a port, as tests need it."""

@@ -88,9 +88,9 @@ def kubeconfig(
 def connection(text: str | None = None, **settings: Any) -> Connection:
     return Connection(
         {"kubeconfig": kubeconfig() if text is None else text, **settings},
-        FakeClusters(FakeCluster()),
+        FakeClusters(FakeCluster()),  # type: ignore[arg-type]
         threading.Event(),
-    )  # type: ignore[arg-type]  # a fake
+    )
 
 
 # -- the connection
