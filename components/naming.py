@@ -15,12 +15,14 @@ from .documents.iam import CONTROLLER_POLICIES
 
 #: Karpenter finds subnets and security groups by this tag; its value is the cluster's name.
 DISCOVERY_TAG: Final = "karpenter.sh/discovery"
-#: Prefixes of tag keys with a meaning for Karpenter, Kubernetes or AWS; an environment's own tags keep off.
+#: Prefixes of tag keys with a meaning for Karpenter, Kubernetes or the cloud; an environment's own tags keep off.
 RESERVED_TAG_PREFIXES: Final = ("aws:", "eks:", "karpenter.", "kubernetes.io/")
+RESERVED_AZURE_TAG_PREFIXES: Final = ("aks-", "azure", "karpenter.", "kubernetes.", "microsoft", "windows")
 
 #: Where the controller runs and as whom: its credentials are bound to exactly this pair.
 KARPENTER_NAMESPACE: Final = "kube-system"
-KARPENTER_SERVICE_ACCOUNT: Final = "karpenter"
+KARPENTER_AWS_SERVICE_ACCOUNT: Final = "karpenter"
+KARPENTER_AZURE_SERVICE_ACCOUNT: Final = "karpenter-sa"
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,71 @@ class EksNames:
             yield LimitedName("EventBridge rule", self.event_rule(event), 64)
         yield LimitedName("launch template", self.system_launch_template, 128)
         yield LimitedName("KMS alias", self.secrets_key_alias, 256)
+
+
+@dataclass(frozen=True)
+class AksNames:
+    """Physical names of an AKS environment, all of them derived from the cluster's name.
+
+    The resource group's is unique in a subscription, the cluster's DNS name gets a suffix from Azure.
+    """
+
+    cluster: str
+
+    @property
+    def resource_group(self) -> str:
+        """Resource group of everything that the stack makes itself."""
+        return self.cluster
+
+    @property
+    def node_resource_group(self) -> str:
+        """Resource group that AKS makes for nodes, load balancers and the kubelet's identity."""
+        return f"{self.cluster}-nodes"
+
+    @property
+    def dns_prefix(self) -> str:
+        """First part of the API server's name."""
+        return self.cluster
+
+    @property
+    def virtual_network(self) -> str:
+        """Virtual network, unless an existing one is used."""
+        return self.cluster
+
+    @property
+    def node_subnet(self) -> str:
+        """Subnet of all nodes."""
+        return "nodes"
+
+    @property
+    def cluster_identity(self) -> str:
+        """Identity of the control plane."""
+        return f"{self.cluster}-cluster"
+
+    @property
+    def controller_identity(self) -> str:
+        """Identity of Karpenter's controller."""
+        return f"{self.cluster}-karpenter"
+
+    @property
+    def federated_credential(self) -> str:
+        """The tie between the controller's identity and its service account."""
+        return "karpenter"
+
+    def limited(self) -> Iterator[LimitedName]:
+        """Every name whose length the cloud limits."""
+        yield LimitedName("AKS cluster", self.cluster, 63)
+        yield LimitedName("DNS prefix", self.dns_prefix, 54)
+        yield LimitedName("resource group", self.resource_group, 90)
+        yield LimitedName("node resource group", self.node_resource_group, 80)
+        yield LimitedName("virtual network", self.virtual_network, 64)
+        yield LimitedName("cluster identity", self.cluster_identity, 128)
+        yield LimitedName("controller identity", self.controller_identity, 128)
+
+
+def worst(names: EksNames | AksNames) -> LimitedName:
+    """The name that has least room, or the most too much."""
+    return max(names.limited(), key=lambda limited: limited.excess)
 
 
 def principal_label(arn: str) -> str:

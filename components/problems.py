@@ -1,6 +1,6 @@
 """What is wrong with a configuration, in words: key, value, consequence, fix.
 
-Also the way from pydantic's errors to these. Rules themselves are in `settings` and `cross_checks`.
+Also the way from pydantic's errors to these. Rules themselves are in `settings`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn, get_args
 
 import pulumi
 from pydantic import BaseModel
@@ -38,6 +38,13 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.key} = {self.value}\n    {self.consequence}\n    fix: {self.fix}"
+
+
+class Reason(NamedTuple):
+    """Why a key will never be a setting."""
+
+    consequence: str
+    fix: str
 
 
 class SettingsError(pulumi.RunError):
@@ -88,6 +95,8 @@ def from_pydantic(details: ErrorDetails, schema: type[BaseModel], hidden: Set[st
         case "missing":
             value = "(not set)"
             consequence, fix = "is required and has no safe default", f"set it: {description}"
+        case "extra_forbidden" if reason := getattr(owner, "REFUSED", {}).get(str(location[-1]).lower()):
+            consequence, fix = reason
         case "extra_forbidden":
             known = sorted(field.alias or name for name, field in owner.model_fields.items())
             # In lower case: podCIDR is nearer to podCidr than their letters are.
@@ -99,7 +108,7 @@ def from_pydantic(details: ErrorDetails, schema: type[BaseModel], hidden: Set[st
             consequence, fix = context["consequence"], context["fix"]
         case _:
             consequence = f"cannot be used: {details['msg'][:1].lower()}{details['msg'][1:]}"
-            fix = f"give {description}" if description else "see Pulumi.eks.yaml for an example"
+            fix = f"give {description}" if description else "see the stack files beside Pulumi.yaml for examples"
     return Problem(key_of(*_without_union_branches(location)), value, consequence, fix)
 
 
@@ -112,9 +121,17 @@ def _described(location: list[int | str], schema: type[BaseModel]) -> tuple[type
         if field is None:
             break
         description = field.description or description
-        if not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)):
+        section = next(
+            (
+                branch
+                for branch in (field.annotation, *get_args(field.annotation))
+                if isinstance(branch, type) and issubclass(branch, BaseModel)
+            ),
+            None,
+        )
+        if section is None:
             break
-        owner = field.annotation
+        owner = section
     return owner, description
 
 

@@ -6,15 +6,38 @@ versions (rehearsal/engines), and a test compares the two.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-KARPENTER: Final = "1.14.1"
+KARPENTER_AWS: Final = "1.14.1"
 #: Kubernetes minor versions that this Karpenter accepts; it refuses to start on any other
 #: (karpenter-provider-aws, pkg/providers/version: MinK8sVersion and MaxK8sVersion).
-KARPENTER_KUBERNETES_MIN: Final = "1.26"
-KARPENTER_KUBERNETES_MAX: Final = "1.36"
+KARPENTER_AWS_KUBERNETES_MIN: Final = "1.26"
+KARPENTER_AWS_KUBERNETES_MAX: Final = "1.36"
 KARPENTER_AWS_CHART: Final = "oci://public.ecr.aws/karpenter/karpenter"
 KARPENTER_AWS_CRD_CHART: Final = "oci://public.ecr.aws/karpenter/karpenter-crd"
+
+#: What the charts of karpenter-provider-azure v1.14.0 call themselves, and the image that they name. A stack may
+#: choose another (karpenter.chartVersion).
+KARPENTER_AZURE: Final = "1.10.2"
+KARPENTER_AZURE_CHART: Final = "oci://mcr.microsoft.com/aks/karpenter/karpenter"
+KARPENTER_AZURE_CRD_CHART: Final = "oci://mcr.microsoft.com/aks/karpenter/karpenter-crd"
+#: From 1.32 on, every image family resolves to one that is published: below, AzureLinux means Azure Linux 2, which
+#: is gone, and there is no Ubuntu2404 (karpenter-provider-azure, pkg/providers/imagefamily/utils.go).
+AKS_KUBERNETES_MIN: Final = "1.32"
+AKS_KUBERNETES_MAX: Final = "1.36"
+#: Versions of the Azure APIs, by resource type. The SDK has one each and chooses it, so that its version in
+#: pyproject.toml pins them: this is what was reviewed, and a test tells when the SDK moves. Node provisioning is in
+#: Microsoft.ContainerService since 2025-07-01.
+AZURE_APIS: Final[Mapping[str, str]] = {
+    "authorization.RoleAssignment": "2022-04-01",
+    "containerservice.ManagedCluster": "2025-09-01",
+    "managedidentity.FederatedIdentityCredential": "2023-01-31",
+    "managedidentity.UserAssignedIdentity": "2023-01-31",
+    "network.Subnet": "2024-05-01",
+    "network.VirtualNetwork": "2024-05-01",
+    "resources.ResourceGroup": "2024-03-01",
+}
 
 CILIUM: Final = "1.20.2"
 CILIUM_CHART: Final = "cilium"

@@ -10,19 +10,20 @@ import os
 import signal
 import sys
 import threading
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 import psutil
 
-from rehearsal.clouds.aws.account import Account
 from rehearsal.cluster.charts import Charts
 from rehearsal.cluster.control_plane import Clusters
 from rehearsal.daemon import DaemonInfo
 from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
 from rehearsal.processes import Engines
-from rehearsal.providers import aws, kubernetes
+from rehearsal.providers import kubernetes
 from rehearsal.providers.package import Configuration, Provider
 from rehearsal.providers.resource import Properties
 from rehearsal.providers.server import ProviderServer
@@ -30,6 +31,76 @@ from rehearsal.stack_file import StackFile
 from rehearsal.timing import Timing
 
 _log = logging.getLogger(__name__)
+
+
+class Account(Protocol):
+    """A simulated cloud account."""
+
+    def stop(self) -> None:
+        """Take it off the wire."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Cloud:
+    """One cloud as the daemon composes it.
+
+    Attributes:
+        account: The simulated account.
+        package: Name of its Pulumi package.
+        version: Version of the package.
+        configuration: What the stand-in for the package serves.
+        start: Puts the account on the wire, and gives more variables for commands on the stack.
+        warm_up: Loads what would make the first requests slow.
+    """
+
+    account: Account
+    package: str
+    version: str
+    configuration: Configuration
+    start: Callable[[], Mapping[str, str]]
+    warm_up: Callable[[], None] = lambda: None
+
+
+def _aws(
+    folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, timing: Timing, clusters: Clusters
+) -> _Cloud:
+    # Each cloud's own libraries are loaded for that cloud alone: moto takes a second and 150 MB.
+    from rehearsal.clouds.aws.account import Account
+    from rehearsal.providers import aws
+
+    account = Account(stack_file.region, engine_set.prices("aws"), timing)
+
+    def start() -> Mapping[str, str]:
+        account.start()
+        return account.administrator_environment
+
+    return _Cloud(account, aws.PACKAGE, aws.VERSION, aws.configuration(account, clusters), start, account.warm_up)
+
+
+def _azure(
+    folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, timing: Timing, clusters: Clusters
+) -> _Cloud:
+    from rehearsal.clouds.azure.subscription import SUBSCRIPTION_ID, Subscription
+    from rehearsal.providers import azure
+
+    subscription = Subscription(
+        stack_file.region,
+        engine_set.prices("azure"),
+        timing,
+        subscription_id=stack_file.subscription or SUBSCRIPTION_ID,
+    )
+    definitions = engine_set.chart("karpenter-crd-azure") / "templates"
+
+    def start() -> Mapping[str, str]:
+        subscription.start(folder.root / "azure")
+        return {}
+
+    configuration = azure.configuration(subscription, clusters, definitions)
+    return _Cloud(subscription, azure.PACKAGE, azure.VERSION, configuration, start)
+
+
+_CLOUDS = {"aws": _aws, "azure": _azure}
 
 
 class Daemon:
@@ -42,14 +113,12 @@ class Daemon:
         self._lock = threading.Lock()
         self._engines = Engines(folder, on_crash=self._crashed)
         charts = Charts(engine_set)
-        self._account = Account(stack_file.region, engine_set.prices, timing)
         self._clusters = Clusters(folder, self._engines, engine_set, timing)
-        self._account_started = threading.Event()
+        self._cloud = cloud = _CLOUDS[stack_file.cloud](folder, stack_file, engine_set, timing, self._clusters)
+        self._cloud_started = threading.Event()
         self._servers = {
-            "aws": ProviderServer(
-                aws.PACKAGE, aws.VERSION, self._when_started(aws.configuration(self._account, self._clusters))
-            ),
-            "kubernetes": ProviderServer(
+            cloud.package: ProviderServer(cloud.package, cloud.version, self._when_started(cloud.configuration)),
+            kubernetes.PACKAGE: ProviderServer(
                 kubernetes.PACKAGE, kubernetes.VERSION, kubernetes.configuration(self._clusters, charts)
             ),
         }
@@ -57,10 +126,10 @@ class Daemon:
     def start(self) -> None:
         """Listen first, then start the account: Pulumi loads the program meanwhile."""
         self._publish(providers={package: server.start() for package, server in self._servers.items()})
-        self._account.start()
-        self._account_started.set()
-        self._publish(ready=True, variables=self._account.administrator_environment)
-        self._account.warm_up()
+        variables = self._cloud.start()
+        self._cloud_started.set()
+        self._publish(ready=True, variables=dict(variables))
+        self._cloud.warm_up()
 
     def stop(self) -> None:
         """Stop everything: providers first, so that nothing new is started, then the cluster, then the account."""
@@ -68,11 +137,11 @@ class Daemon:
             server.stop()
         self._clusters.stop_all()
         self._engines.stop_all()
-        self._account.stop()
+        self._cloud.account.stop()
 
     def _when_started(self, configuration: Configuration) -> Configuration:
         def configure(settings: Properties, cancelled: threading.Event) -> Provider:
-            self._account_started.wait()
+            self._cloud_started.wait()
             return configuration.configure(settings, cancelled)
 
         return replace(configuration, configure=configure)

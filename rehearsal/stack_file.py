@@ -13,6 +13,8 @@ from typing import Any
 import yaml
 
 _SALT = "encryptionsalt"
+#: Cloud -> the key of its region, and an example.
+_REGIONS = {"aws": ("aws:region", "us-east-1"), "azure": ("azure-native:location", "westus2")}
 
 
 class StackFileError(Exception):
@@ -25,13 +27,15 @@ class StackFile:
 
     Attributes:
         path: The file.
-        cloud: `aws` so far.
-        region: For example `us-east-1`.
+        cloud: `aws` or `azure`.
+        region: For example `us-east-1`, or `westus2`.
+        subscription: Id of the Azure subscription that the stack is for; empty on AWS.
     """
 
     path: Path
     cloud: str
     region: str
+    subscription: str = ""
 
     @classmethod
     def load(cls, path: Path) -> StackFile:
@@ -54,12 +58,17 @@ class StackFile:
                 "rehearsal never gets that key. Give it a copy with test values: --config-file FILE"
             )
         cloud = config.get("karpstack:cloud")
-        if cloud != "aws":
-            raise StackFileError(f"{path}: karpstack:cloud is {cloud!r}; the rehearsal plays: aws")
-        region = config.get("aws:region")
+        if cloud not in _REGIONS:
+            raise StackFileError(f"{path}: karpstack:cloud is {cloud!r}; the rehearsal plays: {', '.join(_REGIONS)}")
+        key, example = _REGIONS[cloud]
+        region = config.get(key)
         if not isinstance(region, str):
-            raise StackFileError(f"{path}: aws:region is missing; add for example `aws:region: us-east-1`")
-        return cls(path, cloud, region)
+            raise StackFileError(f"{path}: {key} is missing; add for example `{key}: {example}`")
+        if cloud == "aws":
+            return cls(path, cloud, region)
+        # The rehearsal plays the very subscription that the stack names: ids in its configuration mean something.
+        subscription = config.get("azure-native:subscriptionId") or ""
+        return cls(path, cloud, region.replace(" ", "").lower(), str(subscription).lower())
 
     def copy_to(self, target: Path) -> None:
         """Write Pulumi's own copy, keeping the encryption salt that an earlier copy was given."""

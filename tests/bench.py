@@ -120,7 +120,7 @@ def bare(root: Path, times: dict[str, float]) -> None:
     engines = Engines(folder)
     engine_set = EngineSet.current()
     timing = Timing()
-    account = Account("us-east-1", engine_set.prices, timing)
+    account = Account("us-east-1", engine_set.prices("aws"), timing)
     clusters = Clusters(folder, engines, engine_set, timing)
     account.start()
     try:

@@ -1,7 +1,7 @@
 """Values of the charts that the program installs. Defaults of the charts are not repeated.
 
 Helm ignores a value that a chart does not know, so a key here that is spelt wrong would be silence: the
-rehearsal refuses unknown values by name, and `KARPENTER_SETTINGS` lists what a stack may pass through.
+rehearsal refuses unknown values by name, and the two lists below hold what a stack may pass through.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 Values = dict[str, Any]
 
-#: Keys under `settings` of the Karpenter chart 1.14 that a stack may set itself; the other ones follow from
+#: Keys under `settings` of the Karpenter chart for AWS 1.14 that a stack may set itself; the other ones follow from
 #: the environment. Source: charts/karpenter/values.yaml.
-KARPENTER_SETTINGS: Final = frozenset(
+KARPENTER_AWS_SETTINGS: Final = frozenset(
     {
         "amiRefreshInterval",
         "batchIdleDuration",
@@ -29,6 +29,19 @@ KARPENTER_SETTINGS: Final = frozenset(
         "preferencePolicy",
         "reservedENIs",
         "subnetRefreshInterval",
+        "vmMemoryOverheadPercent",
+    }
+)
+
+#: The same for Azure, 1.10.2. `ignoreDRARequests` must stay as it is there.
+KARPENTER_AZURE_SETTINGS: Final = frozenset(
+    {
+        "batchIdleDuration",
+        "batchMaxDuration",
+        "clusterCABundle",
+        "disableClusterStateObservability",
+        "minValuesPolicy",
+        "preferencePolicy",
         "vmMemoryOverheadPercent",
     }
 )
@@ -114,7 +127,7 @@ def karpenter_aws(
         service_account: Name of the service account that the chart makes.
         replicas: One a node at most; one of them leads.
         feature_gates: The chart's `settings.featureGates`.
-        settings: Further keys of the chart's `settings`, out of `KARPENTER_SETTINGS`.
+        settings: Further keys of the chart's `settings`, out of `KARPENTER_AWS_SETTINGS`.
         resources: Requests and limits of the controller.
         role_arn: IAM role for the service account's annotation (IRSA); empty with Pod Identity.
     """
@@ -135,3 +148,107 @@ def karpenter_aws(
             "featureGates": dict(feature_gates),
         },
     }
+
+
+def karpenter_azure(
+    *,
+    cluster_name: str,
+    endpoint: str,
+    subscription_id: str,
+    location: str,
+    resource_group: str,
+    node_resource_group: str,
+    subnet_id: str,
+    vnet_guid: str,
+    kubelet_identity_id: str,
+    kubelet_identity_client_id: str,
+    controller_client_id: str,
+    service_account: str,
+    bootstrap_token_secret: str,
+    ssh_key_secret: str,
+    replicas: int,
+    feature_gates: Mapping[str, bool],
+    settings: Mapping[str, Any],
+    resources: Mapping[str, Any],
+) -> Values:
+    """Values of the Karpenter chart for Azure, self-hosted.
+
+    The chart has values for two of the controller's settings; it takes all others from the environment, and stops
+    where one of them is missing (karpenter-provider-azure, pkg/operator/options/options_validation.go and
+    pkg/auth/config.go). No secret is among the values: they name Secrets.
+
+    Args:
+        cluster_name: Name of the AKS cluster.
+        endpoint: The API server's URL, for new nodes.
+        subscription_id: Subscription of the cluster, its network included.
+        location: Region of the cluster, as Azure writes it in names: `westus2`.
+        resource_group: The cluster's resource group.
+        node_resource_group: The resource group that AKS made for nodes.
+        subnet_id: Resource ID of the nodes' subnet.
+        vnet_guid: `resourceGuid` of its virtual network. Without it the controller would have to read the network.
+        kubelet_identity_id: Resource ID of the kubelet's identity, which new nodes carry.
+        kubelet_identity_client_id: Its client ID.
+        controller_client_id: Client ID of the controller's own identity.
+        service_account: Name of the service account that the chart makes.
+        bootstrap_token_secret: Secret of type bootstrap.kubernetes.io/token with which new nodes join.
+        ssh_key_secret: Secret whose key `ssh-public-key` every new node gets.
+        replicas: One a node at most; one of them leads.
+        feature_gates: The chart's `settings.featureGates`.
+        settings: Further keys of the chart's `settings`, out of `KARPENTER_AZURE_SETTINGS`.
+        resources: Requests and limits of the controller.
+    """
+    environment = {
+        "ARM_SUBSCRIPTION_ID": subscription_id,
+        "AZURE_SUBSCRIPTION_ID": subscription_id,  # newer versions read this one
+        "LOCATION": location,
+        "ARM_RESOURCE_GROUP": resource_group,
+        "AZURE_NODE_RESOURCE_GROUP": node_resource_group,
+        "VNET_SUBNET_ID": subnet_id,
+        "VNET_GUID": vnet_guid,
+        "NETWORK_PLUGIN": "azure",
+        "NETWORK_PLUGIN_MODE": "overlay",
+        "NETWORK_POLICY": "cilium",
+        "NETWORK_DATAPLANE": "cilium",
+        "NODE_IDENTITIES": kubelet_identity_id,
+        "KUBELET_IDENTITY_CLIENT_ID": kubelet_identity_client_id,
+    }
+    return {
+        "replicas": replicas,
+        "serviceAccount": {
+            "name": service_account,
+            "annotations": {"azure.workload.identity/client-id": controller_client_id},
+        },
+        "podLabels": {"azure.workload.identity/use": "true"},
+        # Karpenter has had no webhook since 1.0; switched on, the chart still lets it read every Secret here.
+        "webhook": {"enabled": False},
+        # With the webhook goes the right to read this one, without which node images are never updated.
+        "additionalClusterRoleRules": [
+            {
+                "apiGroups": [""],
+                "resources": ["configmaps"],
+                "resourceNames": ["upcoming-maintenance-window"],
+                "verbs": ["get"],
+            }
+        ],
+        "controller": {
+            "env": [
+                *({"name": name, "value": value} for name, value in environment.items()),
+                _from_secret("BOOTSTRAP_TOKEN_ID", bootstrap_token_secret, "token-id"),
+                _from_secret("BOOTSTRAP_TOKEN_SECRET", bootstrap_token_secret, "token-secret"),
+                # Put together by the kubelet, from the two above.
+                {"name": "KUBELET_BOOTSTRAP_TOKEN", "value": "$(BOOTSTRAP_TOKEN_ID).$(BOOTSTRAP_TOKEN_SECRET)"},
+                _from_secret("SSH_PUBLIC_KEY", ssh_key_secret, "ssh-public-key"),
+            ],
+            "resources": dict(resources),
+        },
+        "settings": {
+            **settings,
+            "clusterName": cluster_name,
+            "clusterEndpoint": endpoint,
+            "featureGates": dict(feature_gates),
+        },
+    }
+
+
+def _from_secret(variable: str, secret: str, key: str) -> Values:
+    return {"name": variable, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}

@@ -1,12 +1,21 @@
-"""kubeconfig of an EKS cluster. It holds no credentials: `aws eks get-token` makes them at each use."""
+"""kubeconfigs. They hold no credentials: an exec plugin of the cloud makes them at each use."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
+from typing import Final, Literal
+
+#: How kubelogin finds who asks: the Azure CLI's login, a managed identity, a federated token (CI).
+KubeloginMode = Literal["azurecli", "msi", "workloadidentity"]
+
+#: The application that stands for every AKS API server in Entra; the same in all tenants of the public cloud.
+AKS_SERVER_APPLICATION: Final = "6dae42f8-4368-4678-94ff-500e3e86be80"
 
 
 def eks(*, cluster_name: str, region: str, endpoint: str, certificate_authority: str) -> str:
-    """The kubeconfig as JSON, which every reader of YAML takes.
+    """The kubeconfig of an EKS cluster as JSON, which every reader of YAML takes.
 
     Args:
         cluster_name: Name of the EKS cluster; also that of context and user.
@@ -14,35 +23,57 @@ def eks(*, cluster_name: str, region: str, endpoint: str, certificate_authority:
         endpoint: The API server's URL.
         certificate_authority: PEM certificate in base64, as EKS gives it.
     """
+    return _kubeconfig(
+        cluster_name,
+        endpoint,
+        certificate_authority,
+        "aws",
+        ["eks", "get-token", "--region", region, "--cluster-name", cluster_name, "--output", "json"],
+    )
+
+
+def aks(*, cluster_name: str, credentials: str, login: KubeloginMode) -> str:
+    """The kubeconfig of an AKS cluster with Entra, as JSON.
+
+    Args:
+        cluster_name: Name of the AKS cluster; also that of context and user.
+        credentials: The kubeconfig that AKS hands to users (listClusterUserCredential). Only its address and
+            certificate are taken: its plugin would ask a person for a code.
+        login: How kubelogin finds who asks.
+
+    Raises:
+        ValueError: `credentials` lacks the address or the certificate.
+    """
+    return _kubeconfig(
+        cluster_name,
+        _scalar(credentials, "server"),
+        _scalar(credentials, "certificate-authority-data"),
+        "kubelogin",
+        ["get-token", "--login", login, "--server-id", AKS_SERVER_APPLICATION],
+    )
+
+
+def _kubeconfig(name: str, server: str, certificate_authority: str, command: str, arguments: Sequence[str]) -> str:
     return json.dumps(
         {
             "apiVersion": "v1",
             "kind": "Config",
-            "current-context": cluster_name,
+            "current-context": name,
             "clusters": [
                 {
-                    "name": cluster_name,
-                    "cluster": {"server": endpoint, "certificate-authority-data": certificate_authority},
+                    "name": name,
+                    "cluster": {"server": server, "certificate-authority-data": certificate_authority},
                 }
             ],
-            "contexts": [{"name": cluster_name, "context": {"cluster": cluster_name, "user": cluster_name}}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
             "users": [
                 {
-                    "name": cluster_name,
+                    "name": name,
                     "user": {
                         "exec": {
                             "apiVersion": "client.authentication.k8s.io/v1beta1",
-                            "command": "aws",
-                            "args": [
-                                "eks",
-                                "get-token",
-                                "--region",
-                                region,
-                                "--cluster-name",
-                                cluster_name,
-                                "--output",
-                                "json",
-                            ],
+                            "command": command,
+                            "args": list(arguments),
                             "interactiveMode": "Never",
                         }
                     },
@@ -51,3 +82,11 @@ def eks(*, cluster_name: str, region: str, endpoint: str, certificate_authority:
         },
         indent=2,
     )
+
+
+def _scalar(text: str, key: str) -> str:
+    """The first value of a key in YAML or JSON made by a machine: one line, no escapes."""
+    match = re.search(rf'\b{re.escape(key)}"?:\s*"?([^\s",}}]+)', text)
+    if match is None:
+        raise ValueError(f"the credentials that AKS gave name no {key}")
+    return match[1]

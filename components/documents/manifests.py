@@ -1,4 +1,4 @@
-"""EC2NodeClass and NodePool manifests: the user's own spec plus what the environment implies.
+"""Node class and NodePool manifests: the user's own spec plus what the environment implies.
 
 A spec is Karpenter's, whole and unchanged, so that an example from its documentation can be pasted in. What
 is added is what can only be right in one way here. Validation beyond that is the API server's.
@@ -8,13 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 Manifest = dict[str, Any]
 Spec = Mapping[str, Any]
 
-EC2_NODE_CLASS_GROUP: Final = "karpenter.k8s.aws"
-EC2_NODE_CLASS_KIND: Final = "EC2NodeClass"
+
+class NodeClassKind(NamedTuple):
+    """The API of a cloud's node classes."""
+
+    group: str
+    version: str
+    kind: str
+
+
+EC2_NODE_CLASS: Final = NodeClassKind("karpenter.k8s.aws", "v1", "EC2NodeClass")
+AKS_NODE_CLASS: Final = NodeClassKind("karpenter.azure.com", "v1beta1", "AKSNodeClass")
 #: The node class that a NodePool gets when it names none.
 DEFAULT_NODE_CLASS: Final = "default"
 
@@ -27,6 +36,9 @@ CILIUM_STARTUP_TAINT: Final = {
     "value": "true",
     "effect": "NoExecute",
 }
+
+#: Without it Karpenter does not count Cilium's DaemonSet on AKS, and packs nodes too full.
+AKS_DATAPLANE_LABEL: Final = {"kubernetes.azure.com/ebpf-dataplane": "cilium"}
 
 #: Kubernetes' own default. Karpenter's depends on network interfaces, which hand out no pod addresses here.
 DEFAULT_MAX_PODS: Final = 110
@@ -50,12 +62,22 @@ def ec2_node_class(
     completed.setdefault("securityGroupSelectorTerms", [{"tags": dict(discovery)}])
     completed["kubelet"] = {"maxPods": DEFAULT_MAX_PODS, **(completed.get("kubelet") or {})}
     completed["tags"] = {**tags, **(completed.get("tags") or {})}
-    return {
-        "apiVersion": f"{EC2_NODE_CLASS_GROUP}/v1",
-        "kind": EC2_NODE_CLASS_KIND,
-        "metadata": {"name": name},
-        "spec": completed,
-    }
+    return _node_class(EC2_NODE_CLASS, name, completed)
+
+
+def aks_node_class(name: str, spec: Spec, *, tags: Mapping[str, str]) -> Manifest:
+    """An AKSNodeClass manifest.
+
+    The subnet is not set: Karpenter takes the cluster's own, the only one that it may join.
+
+    Args:
+        name: Name of the object.
+        spec: The user's AKSNodeClass spec.
+        tags: The environment's tags; the spec's own win.
+    """
+    completed = deepcopy(dict(spec))
+    completed["tags"] = {**tags, **(completed.get("tags") or {})}
+    return _node_class(AKS_NODE_CLASS, name, completed)
 
 
 def max_pods(spec: Spec) -> Any:
@@ -63,21 +85,24 @@ def max_pods(spec: Spec) -> Any:
     return (spec.get("kubelet") or {}).get("maxPods", DEFAULT_MAX_PODS)
 
 
-def node_pool(name: str, spec: Spec, *, node_class_group: str, node_class_kind: str) -> Manifest:
+def node_pool(name: str, spec: Spec, *, node_class: NodeClassKind, labels: Mapping[str, str] | None = None) -> Manifest:
     """A NodePool manifest (karpenter.sh/v1).
 
     Args:
         name: Name of the object.
         spec: The user's NodePool spec. Its nodeClassRef may be absent or hold a name only.
-        node_class_group: API group of the cloud's node class.
-        node_class_kind: Kind of the cloud's node class.
+        node_class: The cloud's node class.
+        labels: Labels that every node needs here; the spec's own win.
     """
     completed = deepcopy(dict(spec))
     template = completed["template"] = dict(completed.get("template") or {})
+    if labels:
+        metadata = template["metadata"] = dict(template.get("metadata") or {})
+        metadata["labels"] = {**labels, **(metadata.get("labels") or {})}
     node = template["spec"] = dict(template.get("spec") or {})
     node["nodeClassRef"] = {
-        "group": node_class_group,
-        "kind": node_class_kind,
+        "group": node_class.group,
+        "kind": node_class.kind,
         "name": DEFAULT_NODE_CLASS,
         **(node.get("nodeClassRef") or {}),
     }
@@ -97,12 +122,30 @@ def node_pool(name: str, spec: Spec, *, node_class_group: str, node_class_kind: 
 
 def allows_spot(spec: Spec) -> bool:
     """Whether a NodePool may launch spot instances; without a requirement on the capacity type it may."""
-    node = (spec.get("template") or {}).get("spec") or {}
+    return admits(spec, CAPACITY_TYPE_LABEL, "spot")
+
+
+def admits(spec: Spec, label: str, value: str) -> bool:
+    """Whether a NodePool's requirements leave room for nodes whose `label` is `value`."""
     return all(
-        _admits(requirement, "spot")
-        for requirement in node.get("requirements") or []
-        if requirement.get("key") == CAPACITY_TYPE_LABEL
+        _admits(requirement, value)
+        for requirement in node_template(spec).get("requirements") or []
+        if requirement.get("key") == label
     )
+
+
+def node_template(spec: Spec) -> Mapping[str, Any]:
+    """What a NodePool says of its nodes: `template.spec`, empty where it is missing."""
+    return (spec.get("template") or {}).get("spec") or {}
+
+
+def _node_class(kind: NodeClassKind, name: str, spec: Manifest) -> Manifest:
+    return {
+        "apiVersion": f"{kind.group}/{kind.version}",
+        "kind": kind.kind,
+        "metadata": {"name": name},
+        "spec": spec,
+    }
 
 
 def _admits(requirement: Mapping[str, Any], value: str) -> bool:

@@ -19,7 +19,7 @@ import pulumi_kubernetes
 from .. import versions
 from ..documents import charts, manifests
 from ..kubernetes import Cilium, CiliumArgs, Karpenter, KarpenterArgs, NodePools, NodePoolsArgs
-from ..naming import DISCOVERY_TAG, KARPENTER_NAMESPACE, KARPENTER_SERVICE_ACCOUNT, EksNames
+from ..naming import DISCOVERY_TAG, KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, EksNames
 from .access import Access, AccessArgs
 from .addons import Addons, AddonsArgs
 from .cluster import Cluster, ClusterArgs
@@ -245,6 +245,7 @@ class Environment(pulumi.ComponentResource):
             KarpenterArgs(
                 chart=versions.KARPENTER_AWS_CHART,
                 crd_chart=versions.KARPENTER_AWS_CRD_CHART,
+                version=versions.KARPENTER_AWS,
                 namespace=KARPENTER_NAMESPACE,
                 values=pulumi.Output.all(
                     cluster_name=cluster.name,
@@ -254,7 +255,7 @@ class Environment(pulumi.ComponentResource):
                 ).apply(
                     lambda known: charts.karpenter_aws(
                         region=args.region,
-                        service_account=KARPENTER_SERVICE_ACCOUNT,
+                        service_account=KARPENTER_AWS_SERVICE_ACCOUNT,
                         replicas=args.karpenter.replicas,
                         feature_gates=args.karpenter.feature_gates,
                         settings=args.karpenter.settings,
@@ -286,12 +287,7 @@ class Environment(pulumi.ComponentResource):
                     for class_name, spec in args.node_classes.items()
                 ],
                 node_pools=[
-                    manifests.node_pool(
-                        pool_name,
-                        spec,
-                        node_class_group=manifests.EC2_NODE_CLASS_GROUP,
-                        node_class_kind=manifests.EC2_NODE_CLASS_KIND,
-                    )
+                    manifests.node_pool(pool_name, spec, node_class=manifests.EC2_NODE_CLASS)
                     for pool_name, spec in args.node_pools.items()
                 ],
             ),

@@ -16,7 +16,7 @@ import pulumi
 from pulumi_aws import eks, iam
 
 from ..documents.iam import CONTROLLER_POLICIES, ControllerScope, Document, irsa_trust, pod_identity_trust
-from ..naming import KARPENTER_NAMESPACE, KARPENTER_SERVICE_ACCOUNT, EksNames
+from ..naming import KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, EksNames
 
 IdentityKind = Literal["pod-identity", "irsa"]
 
@@ -89,7 +89,7 @@ class ControllerIdentity(pulumi.ComponentResource):
                 f"{name}-association",
                 cluster_name=args.cluster_name,
                 namespace=KARPENTER_NAMESPACE,
-                service_account=KARPENTER_SERVICE_ACCOUNT,
+                service_account=KARPENTER_AWS_SERVICE_ACCOUNT,
                 role_arn=role.arn,
                 tags=args.tags,
                 opts=child,
@@ -114,7 +114,7 @@ class ControllerIdentity(pulumi.ComponentResource):
                     provider_arn=known[0],
                     issuer=known[1],
                     namespace=KARPENTER_NAMESPACE,
-                    service_account=KARPENTER_SERVICE_ACCOUNT,
+                    service_account=KARPENTER_AWS_SERVICE_ACCOUNT,
                 )
             )
         )

@@ -14,8 +14,6 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes.helm.v3 import Release
 
-from .. import versions
-
 
 @dataclass(frozen=True, kw_only=True)
 class KarpenterArgs:
@@ -32,10 +30,10 @@ class KarpenterArgs:
 
     chart: str
     crd_chart: str
+    version: str
     namespace: str
     values: pulumi.Input[Mapping[str, Any]]
     install_after: tuple[pulumi.Resource, ...] = ()
-    version: str = versions.KARPENTER
 
 
 class Karpenter(pulumi.ComponentResource):

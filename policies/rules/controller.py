@@ -17,7 +17,11 @@ def _spot_interruption_queue(resources: list[PolicyResource], judgement: Judgeme
     pools = []
     for resource in resources:
         with judgement.part():
-            if resource.resource_type == NODE_POOL and _allows_spot(_output(resource, "spec")):
+            if (
+                resource.resource_type == NODE_POOL
+                and _on_ec2(spec := _output(resource, "spec"))
+                and _allows_spot(spec)
+            ):
                 pools.append(resource.name)
     if not pools:
         return
@@ -34,6 +38,12 @@ def _wired(release: PolicyResource, pools: list[str], judgement: Judgement) -> N
             f"by {', '.join(pools)}.",
             release.urn,
         )
+
+
+def _on_ec2(spec: Properties) -> bool:
+    """Whether the pool's nodes are EC2's; Azure announces evictions on the machine, and there is no queue."""
+    reference = section(spec, "template", "spec").get("nodeClassRef") or {}
+    return bool(reference.get("group") != "karpenter.azure.com")
 
 
 def _allows_spot(spec: Properties) -> bool:

@@ -33,6 +33,8 @@ _CATALOGUE = (
     _Source("cilium", "https://helm.cilium.io", "cilium"),
     _Source("karpenter", "oci://public.ecr.aws/karpenter", "karpenter-aws"),
     _Source("karpenter-crd", "oci://public.ecr.aws/karpenter", "karpenter-crd-aws"),
+    _Source("karpenter", "oci://mcr.microsoft.com/aks/karpenter", "karpenter-azure"),
+    _Source("karpenter-crd", "oci://mcr.microsoft.com/aks/karpenter", "karpenter-crd-azure"),
 )
 
 # Keys that take a piece of a pod's manifest: whatever the default is, the API server knows what may be in there.

@@ -48,13 +48,20 @@ class Cloud(Protocol):
     controller_engine: str
     #: Label selector of the group and kinds that prove its node class: `karpenter.k8s.aws`, for example.
     node_class_group: str
+    #: Whether the controller reads its service account's files where a pod has them, and not from its environment.
+    controller_needs_pod_files: bool
 
     def machine(self, provider_id: str) -> Machine | None:
         """Describe the instance behind a provider ID; None when it does not exist or is terminated."""
         ...
 
     def controller_environment(
-        self, namespace: str, service_account: str, annotations: Mapping[str, str], token_folder: Path
+        self,
+        namespace: str,
+        service_account: str,
+        annotations: Mapping[str, str],
+        token_folder: Path,
+        labels: Mapping[str, str],
     ) -> dict[str, str]:
         """Environment that the cloud adds to a pod of this service account: endpoints, region, credentials.
 
@@ -66,5 +73,6 @@ class Cloud(Protocol):
             service_account: Name of its service account.
             annotations: Annotations of the service account (IRSA's role ARN, for example).
             token_folder: An existing folder in which projected service account tokens are put.
+            labels: Labels of the pod.
         """
         ...

@@ -20,8 +20,10 @@ from rehearsal.cluster.registrar import Registrar
 from rehearsal.cluster.releases import Releases
 from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
-from rehearsal.processes import Engines
+from rehearsal.processes import Engines, wait_until
 from rehearsal.timing import Timing
+
+_DEFINITION_TIMEOUT = 30.0
 
 
 class Cluster:
@@ -33,6 +35,7 @@ class Cluster:
         certificate_authority: PEM.
         version: Minor version, for example `1.36`.
         kubeconfig: The administrator's.
+        token: The administrator's.
         cloud: What decides who may join and which credentials there are.
         objects: Client with administrator's rights, for any thread.
         releases: Helm.
@@ -62,7 +65,7 @@ class Cluster:
         )
         self.releases = Releases(folder, engine_set, self.objects, self.kubeconfig, lambda: self.controller.problem)
         self._authority = running.certificates.authority
-        self._token = running.certificates.administrator_token
+        self.token = running.certificates.administrator_token
         self._registrar = Registrar(self.objects, cloud, timing)
         self._cilium = Cilium(self.objects, self.endpoint, timing)
 
@@ -72,7 +75,7 @@ class Cluster:
 
         configuration = client.Configuration(host=self.endpoint)
         configuration.ssl_ca_cert = str(self._authority)
-        configuration.api_key = {"authorization": f"Bearer {self._token}"}
+        configuration.api_key = {"authorization": f"Bearer {self.token}"}
         return client.ApiClient(configuration)
 
     def apply(self, manifests: Iterable[Mapping[str, Any]]) -> None:
@@ -83,6 +86,34 @@ class Cluster:
         """
         for manifest in manifests:
             self.objects.apply(manifest)
+
+    def define(self, definitions: Iterable[Mapping[str, Any]]) -> None:
+        """Apply resource definitions and wait until objects of their kinds can be made.
+
+        Raises:
+            ApiError: The API server refused one of them.
+            TimeoutError: They were not served in time.
+        """
+        definitions = list(definitions)
+        self.apply(definitions)
+        # A definition is established a moment before its kind is served, and discovery offers no watch.
+        wait_until(
+            lambda: all(self._serves(definition) for definition in definitions),
+            "the resource definitions",
+            _DEFINITION_TIMEOUT,
+        )
+
+    def _serves(self, definition: Mapping[str, Any]) -> bool:
+        spec = definition["spec"]
+        try:
+            for version in spec["versions"]:
+                if version["served"]:
+                    self.objects.path(f"{spec['group']}/{version['name']}", spec["names"]["kind"])
+        except ApiError as error:
+            if error.status == 404:
+                return False
+            raise
+        return True
 
     def delete(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Delete what `apply` made, the last first; what does not exist is passed over."""

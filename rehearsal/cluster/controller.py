@@ -5,6 +5,9 @@ environment and the arguments of its live manifest and its service account's own
 template changes and stopped when the last pod goes. The pods turn Ready when the process answers /readyz, so helm,
 `kubectl rollout status` and `kubectl scale` mean here what they mean in a cloud. Several replicas share one process:
 only the leader would work anyway.
+
+A cloud that offers Karpenter as a part of its managed cluster keeps it elsewhere (`Controller.host`): then the same
+process runs without a pod.
 """
 
 from __future__ import annotations
@@ -14,10 +17,13 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import urllib3
 
+from rehearsal.cluster import pod_files
 from rehearsal.cluster.certificates import write_kubeconfig
 from rehearsal.cluster.cilium import READY_ANNOTATION
 from rehearsal.cluster.cloud import Cloud, ControllerIdentityError
@@ -40,12 +46,35 @@ _HASH = "pod-template-hash"
 _LEASE = "karpenter-leader-election"
 _LOG = logging.getLogger(__name__)
 
+_SECOND = (
+    "this cluster's cloud runs a Karpenter controller of its own already, and two of them would fight over the "
+    "same nodes; uninstall this release, or switch the cloud's off"
+)
+
+
+@dataclass(frozen=True)
+class _Container:
+    """What the process is given.
+
+    Attributes:
+        namespace: Where it keeps its lease.
+        token: For the API server.
+        variables: Its environment, as the cloud and the pod declare it.
+        arguments: Its arguments.
+    """
+
+    namespace: str
+    token: str
+    variables: Mapping[str, str]
+    arguments: Sequence[str] = ()
+
 
 class Controller:
     """The controller of one cluster.
 
     Attributes:
         problem: Why the controller does not run although its pods should; empty when all is well.
+        hosted: Whether the cloud runs it, and not a pod.
     """
 
     def __init__(
@@ -59,6 +88,7 @@ class Controller:
         authority: bytes,
     ) -> None:
         self.problem = ""
+        self.hosted = False
         self._folder = folder.controller
         self._metrics_address = folder.metrics_address
         self._engines = engines
@@ -89,6 +119,28 @@ class Controller:
         self._feed.close()
         self._end()
 
+    def host(self, namespace: str, variables: Mapping[str, str], token: str) -> str:
+        """Run it for the cloud, without a pod, and wait until it is ready.
+
+        Args:
+            namespace: Where it keeps its lease.
+            variables: Its environment; the ways to the API server are added.
+            token: For the API server.
+
+        Returns:
+            Why it does not run, or empty.
+        """
+        self._end()
+        problem, _ = self._start(lambda: _Container(namespace, token, variables))
+        self.hosted = not problem
+        return problem
+
+    def end_hosted(self) -> None:
+        """End what `host` began; nothing happens when it did not."""
+        if self.hosted:
+            self.hosted = False
+            self._end()
+
     def _handle(self, event: Event) -> None:
         if event.source == "pods":
             uid = event.object["metadata"]["uid"]
@@ -109,13 +161,20 @@ class Controller:
             if pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]
         ]
         if not placed:
-            if not self._pods or self._engine is not None:
+            if self.hosted:
+                self.problem = ""
+            elif not self._pods or self._engine is not None:
                 self._template = ""
                 self.problem = ""
                 self._end()
             return
         newest = max(placed, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
         template = _template(newest)
+        if self.hosted:
+            if self.problem != _SECOND:
+                self.problem = _SECOND
+                warn(self._objects, newest, "kubelet", "BackOff", self.problem)
+            return
         # A pod that is new since the process failed is another try, as it is with a kubelet.
         again = self.problem and newest["metadata"]["uid"] not in self._failed
         if template != self._template or again:
@@ -130,29 +189,36 @@ class Controller:
 
     def _begin(self, pod: Object) -> str:
         """Start the process as a pod's container and wait until it is ready; why that failed, or empty."""
+        problem, engine = self._start(lambda: self._container(pod))
+        if engine is not None:
+            _LOG.info("the Karpenter controller runs (pid %d) for pod %s", engine.pid, pod["metadata"]["name"])
+            self._feed.after(_SECONDS_BETWEEN_LOOKS, "look", {"pid": engine.pid})
+        return problem
+
+    def _start(self, container: Callable[[], _Container]) -> tuple[str, Engine | None]:
+        """Start the process and wait until it is ready: why that failed, or empty, and the process."""
         try:
             with self._lock:
                 if self._stopped:
-                    return ""
-                port, variables, command = self._prepare(pod)
+                    return "", None
+                shutil.rmtree(self._folder, ignore_errors=True)
+                self._folder.mkdir(parents=True, mode=0o700)
+                port, variables, command = self._prepare(container())
                 engine = self._engines.start(self._cloud.controller_engine, command, environment=variables)
                 self._engine = engine
             wait_until(lambda: self._stopped or _ready(port), "the Karpenter controller", _TIMEOUT, engines=[engine])
-        except (ContainerConfigError, ControllerIdentityError, ApiError) as error:
-            return f"the Karpenter controller cannot start: {error}"
+        except (ContainerConfigError, ControllerIdentityError, ApiError, pod_files.PrivateMountError) as error:
+            return f"the Karpenter controller cannot start: {error}", None
         except (EngineCrashError, TimeoutError) as error:
             self._end()
-            return str(error)
-        _LOG.info("the Karpenter controller runs (pid %d) for pod %s", engine.pid, pod["metadata"]["name"])
-        self._feed.after(_SECONDS_BETWEEN_LOOKS, "look", {"pid": engine.pid})
-        return ""
+            return str(error), None
+        return "", engine
 
-    def _prepare(self, pod: Object) -> tuple[int, dict[str, str], list[str]]:
-        """The port of its health probes, the environment and the command of the process."""
+    def _container(self, pod: Object) -> _Container:
+        """What the cloud and the live manifest make of a pod's container."""
         metadata, spec = pod["metadata"], pod["spec"]
         namespace, account_name = metadata["namespace"], spec.get("serviceAccountName", "default")
         container = spec["containers"][0]
-        self._namespace = namespace
         node = self._objects.get(f"/api/v1/nodes/{spec['nodeName']}") or {}
         declared = environment(
             pod,
@@ -163,15 +229,25 @@ class Controller:
         account = self._objects.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account_name}")
         if account is None:
             raise ContainerConfigError(f"service account {namespace}/{account_name} not found")
-        shutil.rmtree(self._folder, ignore_errors=True)
         tokens = self._folder / "tokens"
-        tokens.mkdir(parents=True, mode=0o700)
+        tokens.mkdir(mode=0o700)
         cloud = self._cloud.controller_environment(
-            namespace, account_name, account["metadata"].get("annotations", {}), tokens
+            namespace, account_name, account["metadata"].get("annotations", {}), tokens, metadata.get("labels", {})
         )
+        # What a container declares goes before what admission adds.
+        return _Container(
+            namespace,
+            create_token(self._objects, namespace, account_name),
+            {**cloud, **declared},
+            arguments(container, declared),
+        )
+
+    def _prepare(self, container: _Container) -> tuple[int, dict[str, str], list[str]]:
+        """The port of its health probes, the environment and the command of the process."""
+        self._namespace = container.namespace
         own = self._folder / "token"
         own.touch(mode=0o600)
-        own.write_text(create_token(self._objects, namespace, account_name))
+        own.write_text(container.token)
         kubeconfig = write_kubeconfig(
             self._folder / "kubeconfig", "rehearsal", self._endpoint, self._authority, token_file=own
         )
@@ -180,18 +256,26 @@ class Controller:
         variables = {
             **{key: os.environ[key] for key in ("PATH", "TMPDIR") if key in os.environ},
             "HOME": str(self._folder),
-            # What a container declares goes before what admission adds.
-            **cloud,
-            **declared,
+            **container.variables,
             # What is different because it is a process and not a container on a node of its own:
             "KUBECONFIG": str(kubeconfig),
             "LEADER_ELECTION_NAME": _LEASE,
-            "LEADER_ELECTION_NAMESPACE": namespace,
+            "LEADER_ELECTION_NAMESPACE": container.namespace,
             "METRICS_PORT": str(metrics),
             "HEALTH_PROBE_PORT": str(health),
             "GOGC": "50",
         }
-        return health, variables, [str(self._program), *arguments(container, declared)]
+        command = [str(self._program), *container.arguments]
+        if self._cloud.controller_needs_pod_files:
+            address = urlsplit(self._endpoint)
+            variables |= {
+                "KUBERNETES_SERVICE_HOST": str(address.hostname),
+                "KUBERNETES_SERVICE_PORT": str(address.port),
+            }
+            files = self._folder / "run"
+            pod_files.write(files, container.token, self._authority, container.namespace)
+            command = pod_files.command(files, command)
+        return health, variables, command
 
     def _data(self, namespace: str, kind: str, name: str) -> Mapping[str, str] | None:
         found = self._objects.get(self._objects.path("v1", kind, namespace, name))

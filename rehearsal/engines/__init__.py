@@ -19,7 +19,9 @@ HERE = Path(__file__).resolve().parent
 #: A Pulumi on PATH is used when it is at least this one; the same version is built otherwise.
 PULUMI_VERSION = "3.246.0"
 # Raised whenever the builder makes something else of the same pins.
-_RECIPE = 1
+_RECIPE = 2
+#: The clouds that there are a controller, its charts and a price table for.
+CLOUDS = ("aws", "azure")
 
 
 def cache_folder() -> Path:
@@ -55,21 +57,23 @@ class EngineSet:
         """Path of a program.
 
         Args:
-            name: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, kwok, helm, karpenter-aws
-                or pulumi. The last is the user's own where a suitable one is on PATH.
+            name: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, kwok, helm, karpenter-aws,
+                karpenter-azure or pulumi. The last is the user's own where a suitable one is on PATH.
         """
         if name == "pulumi" and (own := pulumi_on_path()):
             return own
         return self.root / "bin" / name
 
     def chart(self, name: str) -> Path:
-        """Path of an unpacked chart: karpenter-aws, karpenter-crd-aws or cilium."""
+        """Path of an unpacked chart: karpenter-aws, karpenter-crd-aws, the same for azure, or cilium."""
         return self.root / "charts" / name
 
-    @property
-    def prices(self) -> Path:
-        """JSON: {"us-east-1": {"m5.large": 0.096, ...}}, dollars per hour, on demand, from karpenter-provider-aws."""
-        return self.root / "prices-aws.json"
+    def prices(self, cloud: str) -> Path:
+        """On-demand prices that Karpenter's provider for a cloud carries, in dollars per hour.
+
+        JSON: {"us-east-1": {"m5.large": 0.096, ...}}.
+        """
+        return self.root / f"prices-{cloud}.json"
 
 
 def recipe_key() -> str:

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rehearsal.engines import HERE, PULUMI_VERSION, EngineSet, cache_folder, pulumi_on_path
+from rehearsal.engines import CLOUDS, HERE, PULUMI_VERSION, EngineSet, cache_folder, pulumi_on_path
 
 _GO_WANTED = (1, 26)
 _GO_HINT = "Install Go 1.26 or newer (https://go.dev/dl/) and see that `go` is on PATH; then run the command again."
@@ -73,10 +73,19 @@ def builds(kubernetes_version: str, *, pulumi: bool) -> list[Build]:
                 "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
                 "kubectl": "k8s.io/kubernetes/cmd/kubectl",
                 "kwok": "sigs.k8s.io/kwok/cmd/kwok",
-                "prices": "karpstack/engines/kubernetes/prices",
+                "prices-aws": "karpstack/engines/kubernetes/prices/aws",
+                "prices-azure": "karpstack/engines/kubernetes/prices/azure",
             },
             _kubernetes_settings(kubernetes_version),
-        )
+        ),
+        Build(
+            "kubernetes",
+            {
+                # By itself: its program has the same file name as the one for AWS.
+                "karpenter-azure": "github.com/Azure/karpenter-provider-azure/cmd/controller",
+            },
+            _kubernetes_settings(kubernetes_version),
+        ),
     ]
     if pulumi:
         found.append(
@@ -134,9 +143,11 @@ def _build(engines: EngineSet, go: _Go) -> None:
         print(f"  pulumi: using {own_pulumi}")
     for build in builds(go.module_version("kubernetes", "k8s.io/kubernetes"), pulumi=own_pulumi is None):
         go.build(build, partial / "bin")
-    with (partial / "prices-aws.json").open("w") as output:
-        subprocess.run([partial / "bin" / "prices"], stdout=output, check=True)
-    (partial / "bin" / "prices").unlink()
+    for cloud in CLOUDS:
+        dump = partial / "bin" / f"prices-{cloud}"
+        with (partial / f"prices-{cloud}.json").open("w") as output:
+            subprocess.run([dump], stdout=output, check=True)
+        dump.unlink()
     _copy_charts(partial / "charts", go)
     _install_language_host(partial / "bin")
     shutil.rmtree(engines.root, ignore_errors=True)
@@ -147,12 +158,23 @@ def _build(engines: EngineSet, go: _Go) -> None:
 def _copy_charts(folder: Path, go: _Go) -> None:
     karpenter = go.module_folder("kubernetes", "github.com/aws/karpenter-provider-aws")
     version = go.module_version("kubernetes", "github.com/aws/karpenter-provider-aws").removeprefix("v")
+    azure = go.module_folder("kubernetes", "github.com/Azure/karpenter-provider-azure")
     for chart in ("karpenter", "karpenter-crd"):
         # The module's charts are marked with the release before; what the registry serves differs in this mark alone.
         _copy_chart(karpenter / "charts" / chart, folder / f"{chart}-aws", version)
+        # For Azure the mark of the controller's chart stays, and both get it, because they are published together:
+        # it trails the module by several releases, so the module's own number would be a guess.
+        _copy_chart(azure / "charts" / chart, folder / f"{chart}-azure", _chart_version(azure / "charts" / "karpenter"))
     _copy_chart(
         go.download("charts", "github.com/cilium/cilium") / "install" / "kubernetes" / "cilium", folder / "cilium"
     )
+
+
+def _chart_version(chart: Path) -> str:
+    found = re.search(r"(?m)^version: *(\S+)", (chart / "Chart.yaml").read_text())
+    if not found:
+        raise BuildError(f"{chart / 'Chart.yaml'} names no version")
+    return found[1]
 
 
 def _copy_chart(source: Path, target: Path, version: str | None = None) -> None:

@@ -84,8 +84,10 @@ class Resource(ABC):
     #: The property that gets a name of the form `<logical name>-<hex digits>` when the program gives none, and
     #: keeps it from one deployment to the next. Empty for types without a name.
     name_property: ClassVar[str] = ""
-    #: How many hex digits an automatic name has.
+    #: How many hex digits an automatic name has; with none, the separator goes too.
     name_digits: ClassVar[int] = 7
+    #: What stands between the logical name and the digits.
+    name_separator: ClassVar[str] = "-"
     #: Seconds that an operation may take when the program sets no customTimeouts.
     default_timeout: ClassVar[float] = 600.0
 

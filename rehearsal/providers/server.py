@@ -376,7 +376,8 @@ def _proposed_name(request: provider_pb2.CheckRequest, resource: Resource) -> st
     if request.HasField("autonaming"):
         options = provider_pb2.CheckRequest.AutonamingOptions
         return None if request.autonaming.mode == options.DISABLE else request.autonaming.proposed_name
-    return f"{request.name}-{request.randomSeed.hex()[: resource.name_digits]}"
+    digits = request.randomSeed.hex()[: resource.name_digits]
+    return f"{request.name}{resource.name_separator}{digits}" if digits else str(request.name)
 
 
 def _timeout(request: Any, resource: Resource) -> float:

@@ -7,6 +7,7 @@ from judging import UNKNOWN, Case, Resource, judge
 from rules import tokens
 from rules.controller import SPOT_INTERRUPTION_QUEUE as QUEUE
 
+REFERENCE = ("spec", "template", "spec", "nodeClassRef")
 SETTING = ("values", "settings", "interruptionQueue")
 
 
@@ -45,6 +46,14 @@ CASES = [
             node_pool(),
             release("oci://public.ecr.aws/karpenter/karpenter-crd").without(*SETTING),
             release("cilium").without("values"),
+        ],
+    ),
+    Case(
+        name="spot on Azure, which has no queue",
+        rule=QUEUE,
+        given=[
+            node_pool(capacity("In", "spot")).change(*REFERENCE, to={"group": "karpenter.azure.com"}),
+            WITHOUT,
         ],
     ),
     Case(

@@ -1,21 +1,30 @@
-"""Pulumi.eks.yaml as the engine would hand it over, for tests to change one thing in."""
+"""The shipped stack files as the engine would hand them over, for tests to change one thing in."""
 
 from __future__ import annotations
 
 import json
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-_FILE = Path(__file__).resolve().parents[2] / "Pulumi.eks.yaml"
-_CONFIG: dict[str, Any] = yaml.safe_load(_FILE.read_text())["config"]
+from components import settings
+
+ROOT = Path(__file__).resolve().parents[2]
+STACKS = sorted(path.name.split(".")[1] for path in ROOT.glob("Pulumi.*.yaml"))
 
 
-def example(**changes: Any) -> dict[str, str]:
+@cache
+def _config(stack: str) -> dict[str, Any]:
+    config: dict[str, Any] = yaml.safe_load((ROOT / f"Pulumi.{stack}.yaml").read_text())["config"]
+    return config
+
+
+def example(stack: str = "eks", **changes: Any) -> dict[str, str]:
     """Raw configuration. A change is named like a key, `network__podCidr=...`; None removes the key."""
-    config = deepcopy(_CONFIG)
+    config = deepcopy(_config(stack))
     for path, value in changes.items():
         first, *rest = path.split("__")
         *parents, last = [f"karpstack:{first}", *rest]
@@ -27,3 +36,17 @@ def example(**changes: Any) -> dict[str, str]:
         else:
             section[last] = value
     return {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
+
+
+def eks(**changes: Any) -> settings.EksSettings:
+    """The EKS example, checked."""
+    loaded = settings.load(example(**changes))
+    assert isinstance(loaded, settings.EksSettings)
+    return loaded
+
+
+def aks(stack: str, **changes: Any) -> settings.AksSettings:
+    """An AKS example, checked."""
+    loaded = settings.load(example(stack, **changes))
+    assert isinstance(loaded, settings.AksSettings)
+    return loaded

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pulumi
 from pulumi.runtime import mocks, rpc
+from pulumi.runtime import settings as runtime_settings
 
 PARTITION, ACCOUNT, REGION = "aws", "123456789012", "us-east-1"
+SUBSCRIPTION = "12345678-1234-1234-1234-123456789012"
 ZONES = ["us-east-1a", "us-east-1b", "us-east-1c", "us-east-1d"]
 
 
@@ -30,6 +33,7 @@ class Registered:
 @dataclass
 class Deployment:
     resources: dict[str, Registered] = field(default_factory=dict)
+    hooks: list[str] = field(default_factory=list)
 
     def of(self, type_: str) -> list[Registered]:
         return [resource for resource in self.resources.values() if resource.type == type_]
@@ -70,6 +74,8 @@ class _Cloud(mocks.Mocks):
                 outputs["latestVersion"] = 1
             case "aws:sqs/queue:Queue":
                 outputs["url"] = f"https://sqs/{args.inputs['name']}"
+            case _ if args.typ.startswith("azure-native:"):
+                return _azure(args, outputs)
         return f"{args.name}-id", outputs
 
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
@@ -80,7 +86,55 @@ class _Cloud(mocks.Mocks):
                 return {"accountId": ACCOUNT}, []
             case "aws:index/getAvailabilityZones:getAvailabilityZones":
                 return {"names": ZONES}, []
+            case "azure-native:authorization:getClientConfig":
+                return {"objectId": "deployer"}, []
+            case "azure-native:network:getVirtualNetwork":
+                return {"resourceGuid": f"guid-of-{args.args['virtualNetworkName']}"}, []
+            case "azure-native:containerservice:listManagedClusterUserCredentials":
+                return _kubeconfig("user", args.args), []
+            case "azure-native:containerservice:listManagedClusterAdminCredentials":
+                return _kubeconfig("admin", args.args), []
         raise NotImplementedError(args.token)
+
+
+def _azure(args: mocks.MockResourceArgs, outputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """What ARM computes, in shapes in which it can be told apart."""
+    match args.typ:
+        case "azure-native:resources:ResourceGroup":
+            outputs["name"] = args.inputs["resourceGroupName"]
+        case "azure-native:network:VirtualNetwork":
+            outputs |= {"name": args.inputs["virtualNetworkName"], "resourceGuid": "vnet-guid"}
+        case "azure-native:managedidentity:UserAssignedIdentity":
+            name = args.inputs["resourceName"]
+            outputs |= {"name": name, "principalId": f"principal-of-{name}", "clientId": f"client-of-{name}"}
+        case "azure-native:containerservice:ManagedCluster":
+            name = args.inputs["resourceName"]
+            outputs |= {
+                "name": name,
+                "identity": {
+                    "type": "UserAssigned",
+                    "userAssignedIdentities": {each: {} for each in args.inputs["identity"]["userAssignedIdentities"]},
+                },
+                "fqdn": f"{name}-abcdefgh.hcp.westus2.azmk8s.io",
+                "privateFQDN": f"{name}-abcdefgh.privatelink.westus2.azmk8s.io",
+                "oidcIssuerProfile": {"enabled": True, "issuerURL": "https://westus2.oic.prod-aks.azure.com/t/i/"},
+                "identityProfile": {
+                    "kubeletidentity": {
+                        "clientId": "kubelet-client",
+                        "objectId": "kubelet-object",
+                        "resourceId": "kubelet-id",
+                    }
+                },
+            }
+    return f"{args.name}-id", outputs
+
+
+def _kubeconfig(whose: str, args: Any) -> dict[str, Any]:
+    text = (
+        f"apiVersion: v1\nclusters:\n- cluster:\n    certificate-authority-data: Q0E=\n    server: "
+        f"https://{args['resourceName']}.example:443\n  name: {whose}\n"
+    )
+    return {"kubeconfigs": [{"name": whose, "value": base64.b64encode(text.encode()).decode()}]}
 
 
 class _Monitor(mocks.MockMonitor):
@@ -105,9 +159,20 @@ class _Monitor(mocks.MockMonitor):
         return response
 
 
+class _Callbacks:
+    """Where hooks register; the mock monitor cannot call them."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._deployment = deployment
+
+    def register_resource_hook(self, hook: pulumi.ResourceHook) -> None:
+        self._deployment.hooks.append(hook.name)
+
+
 def deploy(program: Callable[[], object]) -> Deployment:
     """Run `program` as a stack would be and return what it registered."""
     monitor = _Monitor()
     mocks.set_mocks(_Cloud(), project="karpstack", stack="test", preview=False, monitor=monitor)
+    runtime_settings.SETTINGS.callbacks = cast(Any, _Callbacks(monitor.deployment))
     pulumi.runtime.test(lambda: program() and None)()  # type: ignore[no-untyped-call]
     return monitor.deployment

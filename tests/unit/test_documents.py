@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from components import settings
 from components.documents import charts, events, iam, kubeconfig, manifests, subnets
 from tests.conftest import Golden
-from tests.unit.example_stack import example
+from tests.unit.example_stack import eks
 
 SCOPE = iam.ControllerScope(
     partition="aws",
@@ -83,7 +82,7 @@ def test_interruption(golden: Golden) -> None:
 
 @pytest.mark.parametrize("name", ["default", "bottlerocket"])
 def test_example_node_class(name: str, golden: Golden) -> None:
-    stack = settings.load(example())
+    stack = eks()
     golden(
         f"node-class-{name}",
         manifests.ec2_node_class(
@@ -93,7 +92,7 @@ def test_example_node_class(name: str, golden: Golden) -> None:
 
 
 def test_example_node_pool(golden: Golden) -> None:
-    golden("node-pool-default", node_pool(settings.load(example()).node_pools["default"]))
+    golden("node-pool-default", node_pool(eks().node_pools["default"]))
 
 
 def node_class(spec: dict[str, Any]) -> Any:
@@ -101,7 +100,7 @@ def node_class(spec: dict[str, Any]) -> Any:
 
 
 def node_pool(spec: dict[str, Any]) -> dict[str, Any]:
-    return manifests.node_pool("default", spec, node_class_group="karpenter.k8s.aws", node_class_kind="EC2NodeClass")
+    return manifests.node_pool("default", spec, node_class=manifests.EC2_NODE_CLASS)
 
 
 def node(spec: dict[str, Any]) -> Any:
@@ -203,7 +202,7 @@ def test_api_server_address_must_be_https(endpoint: str) -> None:
 
 
 def karpenter(**changes: Any) -> dict[str, Any]:
-    stack = settings.load(example()).karpenter
+    stack = eks().karpenter
     return charts.karpenter_aws(
         **{
             "cluster_name": "demo",

@@ -1,6 +1,14 @@
 """components.naming: names, their limits, tags."""
 
-from components.naming import RESERVED_TAG_PREFIXES, EksNames, named, principal_label
+from components.naming import (
+    RESERVED_AZURE_TAG_PREFIXES,
+    RESERVED_TAG_PREFIXES,
+    AksNames,
+    EksNames,
+    named,
+    principal_label,
+    worst,
+)
 
 
 def test_every_physical_name_starts_from_the_clusters() -> None:
@@ -24,8 +32,24 @@ def test_limits_are_the_clouds() -> None:
 
 
 def test_the_longest_name_that_fits() -> None:
-    assert max(limited.excess for limited in EksNames("n" * 43).limited()) == 0
-    assert max(limited.excess for limited in EksNames("n" * 44).limited()) == 1
+    assert worst(EksNames("n" * 43)).excess == 0
+    assert worst(EksNames("n" * 44)).excess == 1
+    assert worst(AksNames("n" * 54)).excess == 0
+    assert (worst(AksNames("n" * 55)).kind, worst(AksNames("n" * 55)).excess) == ("DNS prefix", 1)
+
+
+def test_limits_of_azure() -> None:
+    limits = {limited.kind: limited.limit for limited in AksNames("demo").limited()}
+    assert limits == {
+        "AKS cluster": 63,
+        "DNS prefix": 54,
+        "resource group": 90,
+        "node resource group": 80,
+        "virtual network": 64,
+        "cluster identity": 128,
+        "controller identity": 128,
+    }
+    assert all("demo" in limited.name for limited in AksNames("demo").limited())
 
 
 def test_principals_of_two_accounts_have_two_labels() -> None:
@@ -39,4 +63,5 @@ def test_name_tag_is_added() -> None:
 
 def test_discovery_is_reserved() -> None:
     assert "karpenter.sh/discovery".startswith(RESERVED_TAG_PREFIXES)
-    assert not "owner".startswith(RESERVED_TAG_PREFIXES)
+    assert "karpenter.azure.com_cluster".startswith(RESERVED_AZURE_TAG_PREFIXES)
+    assert not "owner".startswith((*RESERVED_TAG_PREFIXES, *RESERVED_AZURE_TAG_PREFIXES))

@@ -11,17 +11,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
-    for name in (
-        "Pulumi.yaml",
-        "Pulumi.eks.yaml",
-        "__main__.py",
-        "components",
-        "policies",
-        "playbooks",
-        "ansible.cfg",
-        "tests",
-        "pyproject.toml",
-    ):
+    stacks = [path.name for path in ROOT.glob("Pulumi*.yaml")]
+    folders = ("components", "policies", "playbooks", "tests")
+    for name in (*stacks, "__main__.py", "ansible.cfg", "pyproject.toml", *folders):
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))

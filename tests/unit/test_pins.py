@@ -34,7 +34,7 @@ def package_pin(package: str) -> str:
 
 def test_karpenter_is_one_version() -> None:
     pin = module_pin("kubernetes", "github.com/aws/karpenter-provider-aws")
-    assert pin == versions.KARPENTER
+    assert pin == versions.KARPENTER_AWS
 
 
 def test_cilium_is_one_version() -> None:

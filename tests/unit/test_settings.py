@@ -12,7 +12,7 @@ from pulumi.runtime import config as runtime_config
 
 from components import settings
 from components.problems import Problem, SettingsError
-from tests.unit.example_stack import example
+from tests.unit.example_stack import eks, example
 
 CLASS = {"amiSelectorTerms": [{"alias": "al2023@latest"}]}
 
@@ -30,14 +30,14 @@ def problems(raw: dict[str, str], **options: Any) -> list[Problem]:
 
 
 def test_the_example_is_taken() -> None:
-    loaded = settings.load(example())
+    loaded = eks()
     assert loaded.network.pod_cidr == IPv4Network("10.244.0.0/16")
     assert loaded.cluster.version == "1.36"
     assert loaded.node_pools["default"]["limits"] == {"cpu": 1000, "memory": "4000Gi"}
 
 
 def test_defaults_are_the_safe_ones() -> None:
-    loaded = settings.load(example(cluster={"version": "1.36"}, karpenter=None, systemNodes=None, tags=None))
+    loaded = eks(cluster={"version": "1.36"}, karpenter=None, systemNodes=None, tags=None)
     assert loaded.cluster.public_access_cidrs == []
     assert loaded.karpenter.identity == "pod-identity"
     assert loaded.karpenter.interruption_queue

@@ -46,6 +46,7 @@ class AwsCloud:
 
     controller_engine = "karpenter-aws"
     node_class_group = "karpenter.k8s.aws"
+    controller_needs_pod_files = False
 
     def __init__(self, cluster_name: str, account: AccountView) -> None:
         self.cluster_name = cluster_name
@@ -105,7 +106,12 @@ class AwsCloud:
         )
 
     def controller_environment(
-        self, namespace: str, service_account: str, annotations: Mapping[str, str], token_folder: Path
+        self,
+        namespace: str,
+        service_account: str,
+        annotations: Mapping[str, str],
+        token_folder: Path,
+        labels: Mapping[str, str] | None = None,
     ) -> dict[str, str]:
         """Endpoints, region and the way to credentials, as EKS's admission gives them to a pod.
 

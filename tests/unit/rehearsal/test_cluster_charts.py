@@ -28,6 +28,8 @@ def charts(tmp_path: Path) -> Charts:
     for folder, name, version, values in (
         ("karpenter-aws", "karpenter", "1.14.1", VALUES),
         ("karpenter-crd-aws", "karpenter-crd", "1.14.1", ""),
+        ("karpenter-azure", "karpenter", "1.10.2", VALUES),
+        ("karpenter-crd-azure", "karpenter-crd", "1.10.2", ""),
         ("cilium", "cilium", "1.20.2", "ipam: {mode: x}"),
     ):
         chart = tmp_path / "charts" / folder
@@ -49,6 +51,8 @@ def karpenter(charts: Charts) -> Chart:
     [
         (KARPENTER, "1.14.1", None, "karpenter"),
         (f"{KARPENTER}-crd", "1.14.1", None, "karpenter-crd"),
+        ("oci://mcr.microsoft.com/aks/karpenter/karpenter", "1.10.2", None, "karpenter"),
+        ("oci://mcr.microsoft.com/aks/karpenter/karpenter-crd", "1.10.2", None, "karpenter-crd"),
         ("cilium", "1.20.2", "https://helm.cilium.io", "cilium"),
         ("cilium", "v1.20.2", "https://helm.cilium.io/", "cilium"),
     ],

@@ -29,6 +29,7 @@ REFUSED = Machine("aws:///us-east-1a/i-1", "ip-1", {}, "v1.36.3", refusal="no ac
 class TheCloud:
     controller_engine = "karpenter-aws"
     node_class_group = "karpenter.k8s.aws"
+    controller_needs_pod_files = False
 
     def __init__(self) -> None:
         self.machines: dict[str, Machine] = {}
@@ -39,7 +40,12 @@ class TheCloud:
         return self.machines.get(provider_id)
 
     def controller_environment(
-        self, namespace: str, service_account: str, annotations: Mapping[str, str], token_folder: Path
+        self,
+        namespace: str,
+        service_account: str,
+        annotations: Mapping[str, str],
+        token_folder: Path,
+        labels: Mapping[str, str],
     ) -> dict[str, str]:
         raise NotImplementedError
 

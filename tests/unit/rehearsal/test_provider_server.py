@@ -199,6 +199,18 @@ def test_a_name_of_the_program_is_not_kept_when_the_program_drops_it(servicer: S
     assert check(servicer, {}, {"name": "mine"})[0]["name"] == "logical-0123456"
 
 
+@pytest.mark.parametrize(
+    ("digits", "separator", "expected"),
+    [(7, "-", "logical-0123456"), (8, "", "logical01234567"), (0, "-", "logical")],
+)
+def test_names_have_the_packages_form(
+    servicer: Servicer, monkeypatch: pytest.MonkeyPatch, digits: int, separator: str, expected: str
+) -> None:
+    monkeypatch.setattr(Bucket, "name_digits", digits)
+    monkeypatch.setattr(Bucket, "name_separator", separator)
+    assert check(servicer, {})[0]["name"] == expected
+
+
 @pytest.mark.parametrize(("mode", "expected"), [("PROPOSE", "theirs"), ("ENFORCE", "theirs"), ("DISABLE", None)])
 def test_names_follow_the_stacks_autonaming(servicer: Servicer, mode: str, expected: str | None) -> None:
     options = provider_pb2.CheckRequest.AutonamingOptions

@@ -24,6 +24,21 @@ def test_cloud_and_region_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("more", "region", "subscription"),
+    [
+        ({}, "westus2", ""),
+        ({"azure-native:location": "West US 2", "azure-native:subscriptionId": "ABC-1"}, "westus2", "abc-1"),
+    ],
+)
+def test_azure_has_a_region_and_a_subscription(
+    tmp_path: Path, more: dict[str, str], region: str, subscription: str
+) -> None:
+    config = {"karpstack:cloud": "azure", "azure-native:location": "westus2", **more}
+    found = StackFile.load(write(tmp_path, {"config": config}))
+    assert (found.cloud, found.region, found.subscription) == ("azure", region, subscription)
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         (
@@ -31,6 +46,7 @@ def test_cloud_and_region_are_read(tmp_path: Path) -> None:
             r"karpstack:cloud is 'gcp'; the rehearsal plays: aws",
         ),
         ({"config": {"karpstack:cloud": "aws"}}, r"aws:region is missing; add for example"),
+        ({"config": {"karpstack:cloud": "azure"}}, r"azure-native:location is missing; add .*location: westus2"),
         (
             {"config": {**GOOD["config"], "karpstack:cluster": {"keys": [{"secure": "AAAB"}]}}},
             r"karpstack:cluster\.keys\[0\].*--config-file FILE",

@@ -1,4 +1,4 @@
-"""Rules between sections of a configuration; those within one section are `settings`'s.
+"""Rules between sections of an EKS environment's configuration; those within one section are in `eks`.
 
 Each rule takes the sections that it needs and yields what is wrong, so that all of it can be shown at once. A
 section that is not valid by itself is not there.
@@ -10,18 +10,19 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .documents import manifests
-from .problems import Problem, key_of, shown
+from ..documents import manifests
+from ..problems import Problem, key_of, shown
+from .node_pool_checks import node_class_reference
 
 if TYPE_CHECKING:
-    from .settings import KarpenterSettings, NetworkSettings, SystemNodesSettings
+    from .eks import KarpenterSettings, NetworkSettings, SystemNodesSettings
 
 
 def cross_checks(valid: Mapping[str, Any]) -> Iterator[Problem]:
     """Problems between sections, looked for wherever the sections are valid.
 
     Args:
-        valid: Valid sections by the names of `Settings`' fields.
+        valid: Valid sections by the names of `EksSettings`' fields.
     """
     region: str | None = valid.get("region")
     network: NetworkSettings | None = valid.get("network")
@@ -117,31 +118,11 @@ def _node_class(name: str, spec: Mapping[str, Any], network: NetworkSettings | N
 def _node_pool(
     name: str, spec: Mapping[str, Any], node_classes: Mapping[str, Any] | None, karpenter: KarpenterSettings | None
 ) -> Iterator[Problem]:
-    node = (spec.get("template") or {}).get("spec") or {}
-    reference = node.get("nodeClassRef") or {}
-    at = ("nodePools", name, "template", "spec", "nodeClassRef")
-    wanted = {"group": manifests.EC2_NODE_CLASS_GROUP, "kind": manifests.EC2_NODE_CLASS_KIND}
-    for part, right in wanted.items():
-        if reference.get(part, right) != right:
-            yield Problem(
-                key_of(*at, part),
-                shown(reference[part]),
-                "is not this cloud's: no such node class exists here and the NodePool never gets ready",
-                f"write {right}, or leave it out",
-            )
-    chosen = reference.get("name", manifests.DEFAULT_NODE_CLASS)
-    if node_classes is not None and chosen not in node_classes:
-        yield Problem(
-            key_of(*at, "name"),
-            shown(chosen) if "name" in reference else "(not set)",
-            f"names no node class of this stack{'' if 'name' in reference else ' (not set means default)'}: the "
-            "NodePool never gets ready and launches nothing",
-            f"choose one of karpstack:nodeClasses: {', '.join(sorted(node_classes)) or '(there is none)'}",
-        )
+    yield from node_class_reference(name, spec, manifests.EC2_NODE_CLASS, node_classes)
     if karpenter is not None and not karpenter.interruption_queue and manifests.allows_spot(spec):
         yield Problem(
             key_of("nodePools", name, "template", "spec", "requirements"),
-            shown(node.get("requirements", [])),
+            shown(manifests.node_template(spec).get("requirements", [])),
             "allows spot instances while karpenter.interruptionQueue is false: AWS takes them back with two minutes' "
             "notice and nobody reads it, so pods die instead of moving",
             f"set karpstack:karpenter.interruptionQueue to true, or require {manifests.CAPACITY_TYPE_LABEL} In "

@@ -1,4 +1,4 @@
-// Command prices writes the on-demand prices that the Karpenter controller for AWS carries, as JSON:
+// Command aws writes the on-demand prices that the Karpenter controller for AWS carries, as JSON:
 // region -> instance type -> dollars per hour.
 package main
 

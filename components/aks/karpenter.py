@@ -1,0 +1,135 @@
+"""Self-hosted Karpenter: its identity and rights, what it hands to new machines, and its charts.
+
+With node auto provisioning AKS has all of this outside the cluster, and nothing here is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pulumi
+
+from .. import versions
+from ..documents import charts
+from ..kubernetes import Karpenter, KarpenterArgs
+from ..naming import KARPENTER_AZURE_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, AksNames
+from .cluster import Cluster
+from .controller_identity import ControllerIdentity, ControllerIdentityArgs
+from .network import Network
+from .node_bootstrap import NodeBootstrap, NodeBootstrapArgs
+
+
+@dataclass(frozen=True, kw_only=True)
+class KarpenterPlan:
+    """How the controller runs; see `documents.charts.karpenter_azure` and `NodeBootstrapArgs`."""
+
+    chart_version: str = versions.KARPENTER_AZURE
+    ssh_public_key: str
+    bootstrap_token_generation: int = 1
+    replicas: int = 2
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    resources: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfHostedKarpenterArgs:
+    """Arguments of `SelfHostedKarpenter`.
+
+    Attributes:
+        names: Physical names.
+        resource_group: Name of the stack's resource group.
+        location: Location of everything.
+        subscription_id: Subscription of everything.
+        network: Where machines live.
+        cluster: What they join.
+        plan: How the controller runs.
+        tags: For every resource.
+    """
+
+    names: AksNames
+    resource_group: pulumi.Input[str]
+    location: str
+    subscription_id: str
+    network: Network
+    cluster: Cluster
+    plan: KarpenterPlan
+    tags: Mapping[str, str]
+
+
+class SelfHostedKarpenter(pulumi.ComponentResource):
+    """Everything that a running controller needs. The Kubernetes provider comes with `opts.providers`."""
+
+    version: pulumi.Output[str]
+    namespace: pulumi.Output[str]
+
+    def __init__(self, name: str, args: SelfHostedKarpenterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("karpstack:aks:SelfHostedKarpenter", name, {}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        network, cluster, plan = args.network, args.cluster, args.plan
+        identity = ControllerIdentity(
+            f"{name}-identity",
+            ControllerIdentityArgs(
+                names=args.names,
+                resource_group=args.resource_group,
+                location=args.location,
+                subscription_id=args.subscription_id,
+                issuer=cluster.issuer,
+                node_resource_group_id=pulumi.Output.concat(
+                    f"/subscriptions/{args.subscription_id}/resourceGroups/", cluster.node_resource_group
+                ),
+                subnet_id=network.subnet_id,
+                tags=args.tags,
+            ),
+            opts=child,
+        )
+        bootstrap = NodeBootstrap(
+            f"{name}-bootstrap",
+            NodeBootstrapArgs(
+                cluster_name=args.names.cluster,
+                namespace=KARPENTER_NAMESPACE,
+                generation=plan.bootstrap_token_generation,
+                ssh_public_key=plan.ssh_public_key,
+            ),
+            opts=child,
+        )
+        releases = Karpenter(
+            f"{name}-charts",
+            KarpenterArgs(
+                chart=versions.KARPENTER_AZURE_CHART,
+                crd_chart=versions.KARPENTER_AZURE_CRD_CHART,
+                version=plan.chart_version,
+                namespace=KARPENTER_NAMESPACE,
+                values=pulumi.Output.all(
+                    cluster_name=cluster.name,
+                    endpoint=cluster.endpoint,
+                    resource_group=args.resource_group,
+                    node_resource_group=cluster.node_resource_group,
+                    subnet_id=network.subnet_id,
+                    vnet_guid=network.vnet_guid,
+                    kubelet_identity_id=cluster.kubelet_identity_id,
+                    kubelet_identity_client_id=cluster.kubelet_identity_client_id,
+                    controller_client_id=identity.client_id,
+                    bootstrap_token_secret=bootstrap.token_secret,
+                    ssh_key_secret=bootstrap.ssh_key_secret,
+                ).apply(
+                    lambda known: charts.karpenter_azure(
+                        subscription_id=args.subscription_id,
+                        location=args.location,
+                        service_account=KARPENTER_AZURE_SERVICE_ACCOUNT,
+                        replicas=plan.replicas,
+                        feature_gates=plan.feature_gates,
+                        settings=plan.settings,
+                        resources=plan.resources,
+                        **known,
+                    )
+                ),
+                install_after=(identity, bootstrap),
+            ),
+            opts=child,
+        )
+        self.version = releases.version
+        self.namespace = releases.namespace
+        self.register_outputs({"version": self.version, "namespace": self.namespace})

@@ -1,0 +1,110 @@
+"""The stack's configuration: typed, and refused as a whole before anything is created when it cannot work.
+
+The only package that reads configuration. `load` is pure and takes the raw values; `read` takes them from the
+Pulumi engine. Every error says which key, which value, what would happen, and what to do; all of them come at
+once. Not checked here: what only the cloud knows (whether a role exists), and the fields of Karpenter's own specs
+beyond those on which the environment depends, which the API server checks against the CRDs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from pulumi.runtime import config as runtime_config
+from pydantic import ValidationError
+
+from ..problems import NAMESPACE, Problem, SettingsError, from_pydantic, key_of, shown
+from . import aks_checks, eks_checks
+from .aks import AksSettings
+from .eks import EksSettings
+
+__all__ = ["AksSettings", "EksSettings", "Settings", "load", "read"]
+
+Settings = EksSettings | AksSettings
+
+
+class _Cloud(NamedTuple):
+    """How one cloud's configuration is checked.
+
+    Attributes:
+        schema: Each section by itself.
+        cross_checks: Rules between sections, which get the valid ones by the names of the schema's fields.
+    """
+
+    schema: type[EksSettings] | type[AksSettings]
+    cross_checks: Callable[[Mapping[str, Any]], Iterator[Problem]]
+
+
+_CLOUDS: Final[Mapping[object, _Cloud]] = {
+    "aws": _Cloud(EksSettings, eks_checks.cross_checks),
+    "azure": _Cloud(AksSettings, aks_checks.cross_checks),
+}
+
+
+def read() -> Settings:
+    """The configuration of the stack that the engine runs.
+
+    All keys of the namespace are read, not only the known ones: `pulumi.Config` cannot list them.
+
+    Raises:
+        SettingsError: It cannot work.
+    """
+    # The engine's Python host hands the configuration over in the environment, the inline host through CONFIG.
+    raw = {**runtime_config.get_config_env(), **runtime_config.CONFIG.get()}
+    secret = {*runtime_config.get_config_secret_keys_env(), *filter(runtime_config.is_config_secret, raw)}
+    return load(raw, secret_keys=secret)
+
+
+def load(raw: Mapping[str, str], *, secret_keys: Iterable[str] = ()) -> Settings:
+    """Check raw configuration.
+
+    Args:
+        raw: Full keys (`karpstack:network`, `aws:region`) to values as the engine gives them: strings, with
+            objects and lists as JSON. Namespaces of which nothing is needed are ignored.
+        secret_keys: Full keys whose values no message may show.
+
+    Raises:
+        SettingsError: It cannot work; holds every problem that was found.
+    """
+    name = raw.get(key_of("cloud"))
+    cloud = _CLOUDS.get(name)
+    if cloud is None:
+        raise SettingsError(
+            [
+                Problem(
+                    key_of("cloud"),
+                    "(not set)" if name is None else shown(name),
+                    "names no cloud that this program builds in, and all other keys depend on it",
+                    "set it to " + " or ".join(map(str, _CLOUDS)),
+                )
+            ]
+        )
+    foreign = {field.alias for field in cloud.schema.model_fields.values() if ":" in (field.alias or "")}
+    values = {
+        key.removeprefix(f"{NAMESPACE}:"): _structured(value)
+        for key, value in raw.items()
+        if key.startswith(f"{NAMESPACE}:") or key in foreign
+    }
+    hidden = {key.removeprefix(f"{NAMESPACE}:") for key in secret_keys}
+    valid: dict[str, Any] = {}
+    problems: list[Problem] = []
+    settings = None
+    try:
+        settings = cloud.schema.model_validate(values, context=valid)
+    except ValidationError as error:
+        found = [from_pydantic(details, cloud.schema, hidden) for details in error.errors()]
+        # A value that fits no branch of a union is reported once a branch; once is enough.
+        problems += {problem.key: problem for problem in reversed(found)}.values()
+    problems = [*reversed(problems), *cloud.cross_checks(valid)]
+    if settings is None or problems:
+        raise SettingsError(problems)
+    return settings
+
+
+def _structured(value: str) -> object:
+    try:
+        return json.loads(value) if value[:1] in ("{", "[") else value
+    except json.JSONDecodeError:
+        return value

@@ -1,0 +1,376 @@
+"""The configuration of an AKS environment (karpstack:cloud is `azure`), in both modes.
+
+What AKS or Karpenter on AKS cannot do has no key here; where people look for one, the section's `REFUSED` answers
+with the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from ipaddress import IPv4Network
+from typing import Annotated, ClassVar, Final, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
+
+from .. import versions
+from ..documents.charts import KARPENTER_AZURE_SETTINGS
+from ..documents.kubeconfig import KubeloginMode
+from ..naming import RESERVED_AZURE_TAG_PREFIXES, AksNames
+from ..problems import Reason, refuse
+from .sections import (
+    AccessCidr,
+    Cidr,
+    ResourceSettings,
+    Section,
+    Specs,
+    StackSettings,
+    TagValue,
+    chart_settings,
+    fitting_name,
+    kubernetes_version,
+    separate,
+)
+
+_GUID: Final = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_SUBNET_ID: Final = (
+    r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Network/virtualNetworks/[^/]+"
+    r"/subnets/[^/]+"
+)
+#: AKS uses these itself, or keeps pods and services off them.
+_AKS_RANGES: Final = tuple(
+    IPv4Network(cidr) for cidr in ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
+)
+#: Overlay: each node gets a /24 of the pods' range.
+NODE_SHARE_PREFIX: Final = 24
+#: Azure keeps five addresses of each subnet.
+AZURE_ADDRESSES: Final = 5
+
+
+def _reasons(*reasons: tuple[str, str, str]) -> Mapping[str, Reason]:
+    """(keys separated by spaces, consequence, fix) by key."""
+    return {key.lower(): Reason(consequence, fix) for keys, consequence, fix in reasons for key in keys.split()}
+
+
+def _guid(value: str) -> str:
+    if not re.fullmatch(_GUID, value):
+        refuse(
+            "is no object or subscription ID, which is a GUID",
+            "write it like 12345678-1234-1234-1234-123456789012; names do not work here",
+        )
+    return value.lower()
+
+
+def _tag_key(key: str) -> str:
+    if key.lower().startswith(RESERVED_AZURE_TAG_PREFIXES):
+        refuse(
+            "has a meaning for Azure, Kubernetes or Karpenter, which finds its machines by such tags",
+            "choose a key that does not begin with " + ", ".join(RESERVED_AZURE_TAG_PREFIXES),
+        )
+    if re.search(r"[<>%&\\?/]", key):
+        refuse("holds a character that Azure refuses in names of tags", "use none of < > % & \\ ? /")
+    return key
+
+
+def _location(location: str) -> str:
+    if not re.fullmatch(r"[a-z0-9]+", location):
+        refuse(
+            "is no location in Azure's short form, which names of zones and machines are made from",
+            f"write it like {re.sub(r'[^a-z0-9]', '', location.lower()) or 'westus2'}",
+        )
+    return location
+
+
+Guid = Annotated[str, AfterValidator(_guid)]
+Tags = Annotated[
+    dict[Annotated[str, StringConstraints(min_length=1, max_length=512), AfterValidator(_tag_key)], TagValue],
+    Field(max_length=50),
+]
+
+
+class NetworkSettings(Section):
+    """karpstack:network."""
+
+    REFUSED: ClassVar[Mapping[str, Reason]] = _reasons(
+        (
+            "ipFamilies ipFamily ipv6 dualStack podCidrs serviceCidrs",
+            "asks for IPv6 or dual stack, which node auto provisioning does not know: its nodes get no IPv6 address",
+            "remove it; the network is IPv4",
+        ),
+        (
+            "outboundType natGatewayProfile natGateway loadBalancerSku",
+            "would change the outbound type, and Karpenter's machines leave through AKS's standard load balancer only: "
+            "with another type they come up without a way out and never join",
+            "remove it; the outbound type is loadBalancer",
+        ),
+        (
+            "networkPlugin networkPluginMode networkDataplane networkPolicy plugin pluginMode dataplane policy overlay",
+            "would take the environment off Azure CNI overlay with Cilium: node auto provisioning refuses other "
+            "networks, "
+            "Calico and kubenet among them",
+            "remove it; it is always azure, overlay, cilium and cilium",
+        ),
+        ("podCidrMaskSize", "cannot be chosen: AKS gives each node a /24 of podCidr", "remove it"),
+    )
+
+    vnet_cidr: Cidr = Field(description="range of the virtual network, also of an existing one")
+    subnet_cidr: Cidr | None = Field(None, description="range of the nodes' subnet, inside vnetCidr")
+    subnet_id: str | None = Field(None, description="resource ID of an existing subnet, instead of subnetCidr")
+    pod_cidr: Cidr = Field(description="range of the overlay network, for pods")
+    service_cidr: Cidr = Field(description="range of Service addresses")
+
+    @field_validator("subnet_cidr")
+    @classmethod
+    def _inside(cls, subnet: IPv4Network | None, info: ValidationInfo) -> IPv4Network | None:
+        vnet: IPv4Network | None = info.data.get("vnet_cidr")
+        if subnet is not None and vnet is not None and not subnet.subnet_of(vnet):
+            refuse(f"lies outside vnetCidr {vnet}: Azure refuses the subnet", f"choose a part of {vnet}")
+        return subnet
+
+    @field_validator("subnet_id")
+    @classmethod
+    def _resource_id(cls, subnet_id: str | None) -> str | None:
+        if subnet_id is not None and not re.fullmatch(_SUBNET_ID, subnet_id, re.IGNORECASE):
+            refuse(
+                "is no resource ID of a subnet: Karpenter's controller stops at start-up",
+                "write /subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Network/virtualNetworks/"
+                "<network>/subnets/<subnet>",
+            )
+        return subnet_id
+
+    @field_validator("pod_cidr")
+    @classmethod
+    def _shares_fit(cls, pods: IPv4Network) -> IPv4Network:
+        if pods.prefixlen >= NODE_SHARE_PREFIX:
+            refuse(
+                f"leaves room for one node at most: AKS gives each a /{NODE_SHARE_PREFIX}",
+                "choose a larger range, for example a /16 for 256 nodes",
+            )
+        return pods
+
+    @field_validator("service_cidr")
+    @classmethod
+    def _aks_takes_it(cls, services: IPv4Network) -> IPv4Network:
+        if not 12 < services.prefixlen <= 28:
+            refuse("is refused by AKS when the cluster is created", "choose a /13 to /28, for example 10.0.0.0/16")
+        return services
+
+    @field_validator("vnet_cidr", "pod_cidr", "service_cidr")
+    @classmethod
+    def _separate(cls, cidr: IPv4Network, info: ValidationInfo) -> IPv4Network:
+        for reserved in _AKS_RANGES:
+            if cidr.overlaps(reserved):
+                refuse(
+                    f"overlaps {reserved}, which AKS keeps for itself: it refuses the cluster",
+                    f"choose a range outside {', '.join(map(str, _AKS_RANGES))}",
+                )
+        others = () if info.field_name == "vnet_cidr" else ("vnet_cidr", "pod_cidr")
+        return separate(cidr, info, *others)
+
+
+class ClusterSettings(Section):
+    """karpstack:cluster."""
+
+    REFUSED: ClassVar[Mapping[str, Reason]] = _reasons(
+        (
+            "windowsProfile windows windowsNodes",
+            "asks for Windows nodes, which Karpenter on AKS cannot make",
+            "remove it; run Windows in a cluster of its own",
+        ),
+        (
+            "servicePrincipalProfile servicePrincipal clientId clientSecret",
+            "asks for a service principal: node auto provisioning and workload identity need managed identities, and a "
+            "secret that expires takes the cluster with it",
+            "remove it; the stack makes managed identities",
+        ),
+        (
+            "diskEncryptionSetId diskEncryptionSet",
+            "asks for a disk encryption set, which Karpenter's machines do not get: some disks would be encrypted with "
+            "your key and others not",
+            "remove it; disks are encrypted with platform keys, see also security.encryptionAtHost of AKSNodeClass",
+        ),
+        (
+            "customCaTrustCertificates customCaTrust caTrust",
+            "asks for custom CA trust, which Karpenter's machines do not get: what works on system nodes fails on "
+            "theirs",
+            "remove it; install the certificates with a DaemonSet or in the images",
+        ),
+        (
+            "powerState stopped running stop",
+            "asks to stop the cluster, which AKS refuses with node auto provisioning and which leaves self-hosted "
+            "Karpenter's machines running, and paid for, without a control plane",
+            "remove it; `pulumi destroy` what is not needed, or set limits.cpu of the NodePools to 0",
+        ),
+        (
+            "httpProxyConfig httpProxy proxy",
+            "asks for an HTTP proxy, which Karpenter's machines are not told of: they could not fetch what they need "
+            "in "
+            "order to join",
+            "remove it; nodes leave through the load balancer",
+        ),
+        (
+            "autoScalerProfile enableAutoScaling clusterAutoscaler",
+            "asks for the cluster autoscaler, and two autoscalers fight over the same pods: AKS refuses it beside node "
+            "auto provisioning",
+            "remove it; Karpenter scales",
+        ),
+        (
+            "adminUsername sshPublicKey linuxProfile",
+            "would open system nodes to SSH, which nothing here needs",
+            "remove it; `kubectl debug node/<name>` gives a shell. Self-hosted: see karpstack:karpenter.sshPublicKey",
+        ),
+    )
+
+    version: str = Field(description='Kubernetes minor version, in quotes, for example "1.36"')
+    tier: Literal["Free", "Standard", "Premium"] = Field("Standard", description="Free, Standard or Premium")
+    public_access_cidrs: list[AccessCidr] = Field(
+        [], max_length=200, description="ranges that may reach the API server from outside; empty: a private cluster"
+    )
+    local_accounts: bool = Field(False, description="whether certificates open the cluster too, beside Entra")
+    kubelogin: KubeloginMode = Field("azurecli", description="azurecli, msi or workloadidentity")
+    deployer_role: Literal["User", "ServicePrincipal", "existing"] = Field(
+        "User", description="User or ServicePrincipal, which is what deploys and gets the right to, or existing"
+    )
+    admins: list[Guid] = Field([], description="object IDs of Entra groups that administer the cluster")
+
+    @field_validator("version", mode="before")
+    @classmethod
+    def _images_exist(cls, version: object) -> object:
+        return kubernetes_version(
+            version,
+            low=versions.AKS_KUBERNETES_MIN,
+            high=versions.AKS_KUBERNETES_MAX,
+            service="AKS",
+            why="is not a version for which this Karpenter can resolve the images of every family: machines would be "
+            "made that never join, or none at all",
+        )
+
+
+class SystemNodesSettings(Section):
+    """karpstack:systemNodes."""
+
+    REFUSED: ClassVar[Mapping[str, Reason]] = _reasons(
+        (
+            "minSize maxSize minCount maxCount desiredSize enableAutoScaling autoscaling",
+            "asks for a pool that the cluster autoscaler manages, and two autoscalers fight over the same pods: AKS "
+            "refuses it beside node auto provisioning",
+            "set count; Karpenter scales everything but the system nodes",
+        ),
+        (
+            "osType windows",
+            "asks for Windows nodes, which Karpenter on AKS cannot make, and the system pool is Linux anyway",
+            "remove it",
+        ),
+    )
+
+    vm_size: str = Field("Standard_D4s_v5", pattern=r"^Standard_\w+$", description="VM size, like Standard_D4s_v5")
+    count: int = Field(2, ge=1, le=1000, description="number of system nodes")
+    zones: list[Literal[1, 2, 3]] = Field([1, 2, 3], description="zones to spread over; [] where a region has none")
+    os_sku: Literal["Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux"] = Field(
+        "Ubuntu", alias="osSKU", description="Ubuntu, Ubuntu2204, Ubuntu2404 or AzureLinux"
+    )
+    disk_size: int = Field(128, ge=30, le=2048, description="GiB of each system node's disk, 30 to 2048")
+
+
+class NodeProvisioningSettings(Section):
+    """karpstack:nodeProvisioning."""
+
+    default_node_pools: Literal["Auto", "None"] = Field(
+        "Auto", description="Auto: AKS brings the NodePools default and system-surge; None: only this stack's"
+    )
+    allow_stranded_nodes: bool = Field(
+        False, description="true for one update that takes provisioning away from nodes which may still exist"
+    )
+
+
+class FeatureGates(Section):
+    """karpstack:karpenter.featureGates; the defaults are the chart's."""
+
+    reserved_capacity: bool = False
+    spot_to_spot_consolidation: bool = False
+    node_repair: bool = False
+    node_overlay: bool = False
+    static_capacity: bool = False
+
+
+class KarpenterSettings(Section):
+    """karpstack:karpenter, self-hosted only."""
+
+    REFUSED: ClassVar[Mapping[str, Reason]] = _reasons(
+        (
+            "identity clientSecret servicePrincipal",
+            "cannot be chosen: the controller has a managed identity, federated with its service account",
+            "remove it",
+        ),
+        (
+            "interruptionQueue",
+            "is AWS's: on Azure there is no queue, and evictions of spot machines are not announced to Karpenter",
+            "remove it",
+        ),
+        (
+            "bootstrapToken kubeletBootstrapToken",
+            "would stand in the configuration, where it gets old: the stack makes the token as a secret and keeps it",
+            "remove it; to have a new one, raise bootstrapTokenGeneration",
+        ),
+        (
+            "diskEncryptionSetId diskEncryptionSet",
+            "asks for a disk encryption set, which this set-up does not support",
+            "remove it",
+        ),
+    )
+
+    chart_version: str = Field(
+        versions.KARPENTER_AZURE, pattern=r"^\d+\.\d+\.\d+(-[\w.]+)?$", description="version of both charts"
+    )
+    ssh_public_key: str = Field(description="public key that every node gets, like 'ssh-rsa AAAA...'")
+    bootstrap_token_generation: int = Field(1, ge=1, description="raise it to have a new bootstrap token")
+    replicas: int = Field(2, ge=1, description="controllers; one leads, each needs a system node of its own")
+    feature_gates: FeatureGates = Field(FeatureGates(), description="switches of the chart's settings.featureGates")
+    settings: dict[str, str | bool | int | float] = Field({}, description="further keys of the chart's settings")
+    resources: ResourceSettings = Field(ResourceSettings(), description="requests and limits of the controller")
+
+    @field_validator("ssh_public_key")
+    @classmethod
+    def _public(cls, key: str) -> str:
+        if not re.fullmatch(r"(ssh-rsa|ssh-ed25519) [A-Za-z0-9+/]{50,}={0,3}( [^\n]*)?", key.strip()):
+            refuse(
+                "is no public key that Azure takes, so every machine would be refused",
+                "give one line like `ssh-rsa AAAA... name`, as in ~/.ssh/id_rsa.pub; never the private half",
+            )
+        return key.strip()
+
+    @field_validator("settings")
+    @classmethod
+    def _chart_knows_them(cls, settings: dict[str, str | bool | int | float]) -> dict[str, str | bool | int | float]:
+        return chart_settings(settings, KARPENTER_AZURE_SETTINGS, versions.KARPENTER_AZURE)
+
+
+class AksSettings(StackSettings):
+    """The whole configuration. Field names are the keys of namespace karpstack, in camelCase there.
+
+    `karpenter` is there exactly in mode self-hosted; the checks between sections see to it.
+    """
+
+    region: Annotated[str, AfterValidator(_location)] = Field(
+        alias="azure-native:location", description="the Azure location, for example westus2"
+    )
+    subscription_id: Guid = Field(
+        alias="azure-native:subscriptionId",
+        description="ID of the subscription; without it Karpenter's controller stops at start-up, again and again",
+    )
+    cloud: Literal["azure"] = Field(description="azure")
+    mode: Literal["nap", "self-hosted"] = Field(description="nap (AKS runs Karpenter) or self-hosted")
+    tags: Tags = Field({}, description="tags of every resource")
+    network: NetworkSettings = Field(description="address ranges")
+    cluster: ClusterSettings = Field(description="the control plane")
+    system_nodes: SystemNodesSettings = Field(SystemNodesSettings(), description="the system pool")
+    node_provisioning: NodeProvisioningSettings = Field(
+        NodeProvisioningSettings(), description="node auto provisioning"
+    )
+    karpenter: KarpenterSettings | None = Field(None, description="the controller, in mode self-hosted")
+    node_classes: Specs = Field(description="AKSNodeClass specs by name")
+
+    @field_validator("name")
+    @classmethod
+    def _name_fits(cls, name: str) -> str:
+        return fitting_name(name, AksNames(name), "Azure")

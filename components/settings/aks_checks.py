@@ -1,0 +1,236 @@
+"""Rules between sections of an AKS environment's configuration; those within one section are in `aks`.
+
+Each rule takes the sections that it needs and yields what is wrong, so that all of it can be shown at once. A
+section that is not valid by itself is not there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from ..documents import manifests
+from ..problems import Problem, key_of, shown
+from .aks import AZURE_ADDRESSES, NODE_SHARE_PREFIX
+from .node_pool_checks import node_class_reference
+
+if TYPE_CHECKING:
+    from .aks import KarpenterSettings, NetworkSettings, NodeProvisioningSettings, SystemNodesSettings
+
+#: NodePools, and AKSNodeClasses of the same names, that AKS brings with defaultNodePools Auto.
+AKS_NODE_POOLS: Final = frozenset({"default", "system-surge"})
+
+_FAMILIES: Final = ("Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux")
+_BOUNDS: Final = {"maxPods": (10, 250), "osDiskSizeGB": (30, 2048)}
+_LINUX: Final = "kubernetes.io/os"
+
+
+def cross_checks(valid: Mapping[str, Any]) -> Iterator[Problem]:
+    """Problems between sections, looked for wherever the sections are valid.
+
+    Args:
+        valid: Valid sections by the names of `AksSettings`' fields.
+    """
+    mode: str | None = valid.get("mode")
+    network: NetworkSettings | None = valid.get("network")
+    system_nodes: SystemNodesSettings | None = valid.get("system_nodes")
+    karpenter: KarpenterSettings | None = valid.get("karpenter")
+    provisioning: NodeProvisioningSettings | None = valid.get("node_provisioning")
+    node_classes: dict[str, dict[str, Any]] | None = valid.get("node_classes")
+    node_pools: dict[str, dict[str, Any]] | None = valid.get("node_pools")
+    if network is not None:
+        yield from _which_subnet(network)
+        yield from _foreign_subnet(network, valid.get("subscription_id"))
+        if system_nodes is not None:
+            yield from _too_few_addresses(network, system_nodes)
+    if mode is not None and "karpenter" in valid:
+        yield from _who_runs_karpenter(mode, karpenter)
+    if karpenter is not None and system_nodes is not None:
+        yield from _too_many_replicas(karpenter, system_nodes)
+    brought: frozenset[str] = frozenset()
+    if mode is not None and provisioning is not None:
+        brought = AKS_NODE_POOLS if mode == "nap" and provisioning.default_node_pools == "Auto" else frozenset()
+        yield from _no_default_pools(mode, provisioning)
+    for name, spec in (node_classes or {}).items():
+        yield from _brought_by_aks("nodeClasses", name, brought)
+        yield from _node_class(name, spec, mode)
+    known = None if node_classes is None or mode is None or provisioning is None else {*node_classes, *brought}
+    for name, spec in (node_pools or {}).items():
+        yield from _brought_by_aks("nodePools", name, brought)
+        yield from _node_pool(name, spec)
+        yield from node_class_reference(name, spec, manifests.AKS_NODE_CLASS, known)
+
+
+def _which_subnet(network: NetworkSettings) -> Iterator[Problem]:
+    if (network.subnet_id is None) == (network.subnet_cidr is None):
+        yield Problem(
+            key_of("network", "subnetId"),
+            "(not set)" if network.subnet_id is None else shown(network.subnet_id),
+            "leaves open which subnet nodes live in: either subnetCidr makes one, or subnetId takes one that exists",
+            "set exactly one of the two",
+        )
+
+
+def _foreign_subnet(network: NetworkSettings, subscription_id: str | None) -> Iterator[Problem]:
+    if network.subnet_id is None or subscription_id is None:
+        return
+    if network.subnet_id.split("/")[2].lower() != subscription_id:
+        yield Problem(
+            key_of("network", "subnetId"),
+            shown(network.subnet_id),
+            f"lies in another subscription than the cluster ({subscription_id}): Karpenter looks for the network in "
+            "its own and never makes a node",
+            "take a subnet of the same subscription",
+        )
+
+
+def _too_few_addresses(network: NetworkSettings, system_nodes: SystemNodesSettings) -> Iterator[Problem]:
+    shares = 2 ** (NODE_SHARE_PREFIX - network.pod_cidr.prefixlen)
+    if shares <= system_nodes.count:
+        yield Problem(
+            key_of("network", "podCidr"),
+            shown(network.pod_cidr),
+            f"has room for {shares} nodes of /{NODE_SHARE_PREFIX} each, and there are {system_nodes.count} system "
+            "nodes: what Karpenter launches would never become ready",
+            "choose a larger podCidr",
+        )
+    if network.subnet_cidr is None:
+        return
+    # One more while the system pool is upgraded.
+    room = network.subnet_cidr.num_addresses - AZURE_ADDRESSES - system_nodes.count - 1
+    if room < 1:
+        yield Problem(
+            key_of("network", "subnetCidr"),
+            shown(network.subnet_cidr),
+            f"has no address left for Karpenter's nodes: Azure keeps {AZURE_ADDRESSES} and {system_nodes.count} system "
+            "nodes need one each, plus one in an upgrade",
+            "choose a larger range, for example a /20",
+        )
+
+
+def _who_runs_karpenter(mode: str, karpenter: KarpenterSettings | None) -> Iterator[Problem]:
+    if mode == "nap" and karpenter is not None:
+        yield Problem(
+            key_of("karpenter"),
+            "(set)",
+            "configures a controller of this stack's, and in mode nap AKS runs its own, which has no such settings: "
+            "it would change nothing",
+            "remove it, or set karpstack:mode to self-hosted",
+        )
+    if mode == "self-hosted" and karpenter is None:
+        yield Problem(
+            key_of("karpenter"),
+            "(not set)",
+            "is required in mode self-hosted: nodes need at least an SSH key, without which Azure makes none",
+            "set karpstack:karpenter.sshPublicKey",
+        )
+
+
+def _too_many_replicas(karpenter: KarpenterSettings, system_nodes: SystemNodesSettings) -> Iterator[Problem]:
+    if karpenter.replicas > system_nodes.count:
+        yield Problem(
+            key_of("karpenter", "replicas"),
+            shown(karpenter.replicas),
+            f"is more than systemNodes.count {system_nodes.count}: two controllers never share a node, "
+            "so the last one stays pending and `pulumi up` times out",
+            "lower replicas or raise count",
+        )
+
+
+def _no_default_pools(mode: str, provisioning: NodeProvisioningSettings) -> Iterator[Problem]:
+    if mode == "self-hosted" and "default_node_pools" in provisioning.model_fields_set:
+        yield Problem(
+            key_of("nodeProvisioning", "defaultNodePools"),
+            shown(provisioning.default_node_pools),
+            "has no effect in mode self-hosted: AKS brings NodePools only where it runs Karpenter",
+            "remove it, or set karpstack:mode to nap",
+        )
+
+
+def _brought_by_aks(section: str, name: str, brought: frozenset[str]) -> Iterator[Problem]:
+    if name in brought:
+        yield Problem(
+            key_of(section, name),
+            "(set)",
+            "has the name of one that AKS brings itself (nodeProvisioning.defaultNodePools is Auto): the two would "
+            "overwrite each other",
+            "choose another name, or set nodeProvisioning.defaultNodePools to None",
+        )
+
+
+def _node_class(name: str, spec: Mapping[str, Any], mode: str | None) -> Iterator[Problem]:
+    for field, (low, high) in _BOUNDS.items():
+        value = spec.get(field, low)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            yield Problem(
+                key_of("nodeClasses", name, field),
+                shown(value),
+                f"is not a number from {low} to {high}: the API server refuses the node class, after all "
+                "the rest was created",
+                f"choose {low} to {high}",
+            )
+    family, fips = spec.get("imageFamily", "Ubuntu"), spec.get("fipsMode", "Disabled")
+    if family not in _FAMILIES:
+        yield Problem(
+            key_of("nodeClasses", name, "imageFamily"),
+            shown(family),
+            "is no image family that this Karpenter can resolve"
+            + (", and it cannot make Windows nodes at all" if re.match("windows", str(family), re.IGNORECASE) else "")
+            + ": the node class never gets ready (ImagesReady) and no node is made",
+            f"choose {', '.join(_FAMILIES)}",
+        )
+    if fips == "FIPS" and mode == "self-hosted":
+        yield Problem(
+            key_of("nodeClasses", name, "fipsMode"),
+            shown(fips),
+            "needs images that only AKS's own Karpenter may use: self-hosted, no image resolves and no node is made",
+            "set it to Disabled, or karpstack:mode to nap",
+        )
+    elif fips == "FIPS" and family in ("Ubuntu2204", "Ubuntu2404"):
+        yield Problem(
+            key_of("nodeClasses", name, "fipsMode"),
+            shown(fips),
+            f"has no image in the family {family}: the API server refuses the node class",
+            "choose the imageFamily Ubuntu or AzureLinux, or set fipsMode to Disabled",
+        )
+    for gone in sorted({"imageVersion", "imageID"} & spec.keys()):
+        yield Problem(
+            key_of("nodeClasses", name, gone),
+            shown(spec[gone]),
+            "is no field of AKSNodeClass v1beta1: Karpenter takes the latest image of the family, and a pinned one "
+            "that is withdrawn made machines that never joined",
+            "remove it",
+        )
+    if "vnetSubnetID" in spec:
+        yield Problem(
+            key_of("nodeClasses", name, "vnetSubnetID"),
+            shown(spec["vnetSubnetID"]),
+            "is set by the environment: identities may join no subnet but the cluster's, so no node would be made",
+            "remove it; the subnet is karpstack:network's",
+        )
+
+
+def _node_pool(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
+    for index, requirement in enumerate(manifests.node_template(spec).get("requirements") or []):
+        if (
+            requirement.get("key") == _LINUX
+            and "windows" in (requirement.get("values") or [])
+            and requirement.get("operator") == "In"
+        ):
+            yield Problem(
+                key_of("nodePools", name, "template", "spec", "requirements", index),
+                shown(requirement),
+                "asks for Windows nodes, which Karpenter on AKS cannot make: pods that need them stay pending",
+                f"write {_LINUX} In [linux]",
+            )
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+    for label, right in manifests.AKS_DATAPLANE_LABEL.items():
+        if labels.get(label, right) != right:
+            yield Problem(
+                key_of("nodePools", name, "template", "metadata", "labels", label),
+                shown(labels[label]),
+                "contradicts the network, which is Cilium's: its agent would not run on the nodes, and they would "
+                "never be ready",
+                f"write {right}, or leave it out",
+            )

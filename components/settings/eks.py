@@ -1,0 +1,233 @@
+"""The configuration of an EKS environment (karpstack:cloud is `aws`)."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import IPv4Network
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
+
+from .. import versions
+from ..documents import subnets
+from ..documents.charts import KARPENTER_AWS_SETTINGS
+from ..naming import RESERVED_TAG_PREFIXES, EksNames
+from ..problems import refuse
+from .sections import (
+    AccessCidr,
+    Cidr,
+    ResourceSettings,
+    Section,
+    Specs,
+    StackSettings,
+    TagValue,
+    chart_settings,
+    fitting_name,
+    kubernetes_version,
+    separate,
+)
+
+_PRIVATE_RANGES: Final = tuple(IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+
+
+def _tag_key(key: str) -> str:
+    if key.startswith(RESERVED_TAG_PREFIXES):
+        refuse(
+            "has a meaning for AWS, Kubernetes or Karpenter: on every resource it would, for example, offer "
+            "public subnets to Karpenter",
+            "choose a key that does not begin with " + ", ".join(RESERVED_TAG_PREFIXES),
+        )
+    return key
+
+
+def _principal(arn: str) -> str:
+    if not re.fullmatch(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+", arn):
+        refuse(
+            "is not the ARN of an IAM role or user, the only principals that an access entry takes",
+            "write arn:aws:iam::<account>:role/<name>; for IAM Identity Center, the role's ARN without its "
+            "session name",
+        )
+    return arn
+
+
+Tags = dict[Annotated[str, StringConstraints(min_length=1, max_length=128), AfterValidator(_tag_key)], TagValue]
+
+
+class NetworkSettings(Section):
+    """karpstack:network."""
+
+    vpc_cidr: Cidr = Field(description="range of the VPC; nodes live here, pods do not")
+    pod_cidr: Cidr = Field(description="range of the overlay network, for pods")
+    pod_cidr_mask_size: int = Field(24, description="prefix length of each node's share of podCidr")
+    service_cidr: Cidr = Field(description="range of Service addresses")
+    zones: int | list[str] = Field(3, description="number of zones, 2 to 6, or a list of their names")
+    nat_gateways: Literal["single", "per-zone"] = Field("single", description="single (cheap) or per-zone")
+
+    @field_validator("vpc_cidr")
+    @classmethod
+    def _subnets_fit(cls, vpc: IPv4Network) -> IPv4Network:
+        if not subnets.LARGEST_VPC_PREFIX <= vpc.prefixlen <= subnets.SMALLEST_VPC_PREFIX:
+            refuse(
+                f"is a /{vpc.prefixlen}: AWS makes no VPC larger than /16, and in one smaller than /22 the "
+                "subnets do not fit (each zone takes an eighth, its public subnet an eighth of that)",
+                f"choose a VPC from /{subnets.LARGEST_VPC_PREFIX} to /{subnets.SMALLEST_VPC_PREFIX}",
+            )
+        return vpc
+
+    @field_validator("pod_cidr_mask_size")
+    @classmethod
+    def _shares_fit(cls, mask: int, info: ValidationInfo) -> int:
+        pods: IPv4Network | None = info.data.get("pod_cidr")
+        if not 16 <= mask <= 28:
+            refuse(
+                f"gives each node {'far more' if mask < 16 else 'far fewer'} pod addresses than it has pods",
+                "choose 16 to 28; 24 holds the usual 110 pods",
+            )
+        if pods is not None and mask <= pods.prefixlen:
+            refuse(
+                f"leaves room for no second node in podCidr {pods}",
+                f"choose more than {pods.prefixlen}, or a larger podCidr",
+            )
+        return mask
+
+    @field_validator("service_cidr")
+    @classmethod
+    def _eks_takes_it(cls, services: IPv4Network) -> IPv4Network:
+        if not (12 <= services.prefixlen <= 24 and any(map(services.subnet_of, _PRIVATE_RANGES))):
+            refuse(
+                "is refused by EKS when the cluster is created",
+                "choose a /12 to /24 inside 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
+            )
+        return services
+
+    @field_validator("pod_cidr", "service_cidr")
+    @classmethod
+    def _separate(cls, cidr: IPv4Network, info: ValidationInfo) -> IPv4Network:
+        return separate(cidr, info, "vpc_cidr", "pod_cidr")
+
+    @field_validator("zones", mode="before")
+    @classmethod
+    def _zones_fit(cls, zones: object) -> object:
+        if isinstance(zones, list):
+            count = len(zones)
+            if len(set(map(str, zones))) < count:
+                refuse("names a zone twice, which would get two subnets and no more safety", "name each zone once")
+        elif isinstance(zones, int):
+            count = zones
+        else:
+            refuse("is neither a number nor a list of zones", f"choose 2 to {subnets.MAX_ZONES}, or name them")
+        if not 2 <= count <= subnets.MAX_ZONES:
+            refuse(
+                "cannot be: EKS needs subnets in two zones at least, and the plan of subnets holds six",
+                f"choose 2 to {subnets.MAX_ZONES}",
+            )
+        return zones
+
+
+class ClusterSettings(Section):
+    """karpstack:cluster."""
+
+    version: str = Field(description='Kubernetes minor version, in quotes, for example "1.36"')
+    public_access_cidrs: list[AccessCidr] = Field(
+        [], description="ranges that may reach the API server from outside; empty: none"
+    )
+    admins: list[Annotated[str, AfterValidator(_principal)]] = Field(
+        [], description="ARNs of IAM roles and users that administer the cluster, the deployer not among them"
+    )
+    log_types: list[Literal["api", "audit", "authenticator", "controllerManager", "scheduler"]] = Field(
+        ["api", "audit", "authenticator", "controllerManager", "scheduler"], description="control plane logs to keep"
+    )
+    log_retention_days: Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096] = Field(
+        30, description="days that control plane logs are kept"
+    )
+
+    @field_validator("version", mode="before")
+    @classmethod
+    def _karpenter_takes_it(cls, version: object) -> object:
+        return kubernetes_version(
+            version,
+            low=versions.KARPENTER_AWS_KUBERNETES_MIN,
+            high=versions.KARPENTER_AWS_KUBERNETES_MAX,
+            service="EKS",
+            why=f"is not a version that Karpenter {versions.KARPENTER_AWS} takes: its controller would "
+            "stop at start-up and no pod would ever get a node",
+        )
+
+    @field_validator("admins")
+    @classmethod
+    def _once(cls, admins: list[str]) -> list[str]:
+        if repeated := sorted({admin for admin in admins if admins.count(admin) > 1}):
+            refuse(f"names {', '.join(repeated)} twice, and EKS refuses a second access entry", "name each once")
+        return admins
+
+
+class SystemNodesSettings(Section):
+    """karpstack:systemNodes."""
+
+    instance_type: str = Field("m5.large", description="instance type of the system nodes")
+    ami_type: Literal["AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD"] = Field(
+        "AL2023_x86_64_STANDARD", description="image of the system nodes; fits the instance type's architecture"
+    )
+    min_size: int = Field(2, ge=1, description="system nodes at least")
+    desired_size: int = Field(2, ge=1, description="system nodes at first")
+    max_size: int = Field(10, ge=1, description="system nodes at most")
+    disk_size: int = Field(50, ge=20, description="GiB of each system node's disk, 20 at least")
+
+    @field_validator("max_size")
+    @classmethod
+    def _ordered(cls, most: int, info: ValidationInfo) -> int:
+        least, first = info.data.get("min_size", 1), info.data.get("desired_size", 1)
+        if not least <= first <= most:
+            refuse(
+                f"does not go with minSize {least} and desiredSize {first}: EKS refuses the node group",
+                "keep minSize <= desiredSize <= maxSize",
+            )
+        return most
+
+
+class FeatureGates(Section):
+    """karpstack:karpenter.featureGates; the defaults are the chart's."""
+
+    reserved_capacity: bool = True
+    spot_to_spot_consolidation: bool = False
+    node_repair: bool = False
+    node_overlay: bool = False
+    static_capacity: bool = False
+    capacity_buffer: bool = False
+
+
+class KarpenterSettings(Section):
+    """karpstack:karpenter."""
+
+    identity: Literal["pod-identity", "irsa"] = Field("pod-identity", description="pod-identity or irsa")
+    interruption_queue: bool = Field(True, description="whether interruption events reach Karpenter")
+    replicas: int = Field(2, ge=1, description="controllers; one leads, each needs a system node of its own")
+    feature_gates: FeatureGates = Field(FeatureGates(), description="switches of the chart's settings.featureGates")
+    settings: dict[str, str | bool | int | float] = Field({}, description="further keys of the chart's settings")
+    resources: ResourceSettings = Field(ResourceSettings(), description="requests and limits of the controller")
+
+    @field_validator("settings")
+    @classmethod
+    def _chart_knows_them(cls, settings: dict[str, str | bool | int | float]) -> dict[str, str | bool | int | float]:
+        return chart_settings(settings, KARPENTER_AWS_SETTINGS, versions.KARPENTER_AWS)
+
+
+class EksSettings(StackSettings):
+    """The whole configuration. Field names are the keys of namespace karpstack, in camelCase there."""
+
+    region: str = Field(alias="aws:region", description="the AWS region, for example us-east-1")
+    cloud: Literal["aws"] = Field(description="aws")
+    tags: Tags = Field({}, description="tags of every resource")
+    network: NetworkSettings = Field(description="address ranges and zones")
+    cluster: ClusterSettings = Field(description="the control plane")
+    system_nodes: SystemNodesSettings = Field(SystemNodesSettings(), description="the managed node group")
+    spot_service_linked_role: Literal["create", "existing"] = Field(
+        description="create, or existing in an account that has ever used spot instances"
+    )
+    karpenter: KarpenterSettings = Field(KarpenterSettings(), description="the controller")
+    node_classes: Specs = Field(description="EC2NodeClass specs by name")
+
+    @field_validator("name")
+    @classmethod
+    def _name_fits(cls, name: str) -> str:
+        return fitting_name(name, EksNames(name), "AWS")

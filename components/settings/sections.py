@@ -1,0 +1,171 @@
+"""What the configurations of both clouds have in common: types of values, sections, and their refusals.
+
+A section that is forbidden something by its cloud says so in `REFUSED`: such a key is answered with the reason
+instead of "is not a setting".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from ipaddress import IPv4Network, ip_network
+from typing import Annotated, Any, ClassVar, Final
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+)
+from pydantic.alias_generators import to_camel
+
+from ..naming import AksNames, EksNames, worst
+from ..problems import Reason, refuse
+
+_ROOT_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata", "spec"})
+
+
+def _cidr(value: object) -> IPv4Network:
+    try:
+        if not isinstance(value, str) or "/" not in value:
+            raise ValueError
+        meant = ip_network(value, strict=False)
+    except ValueError:
+        refuse("is not an IPv4 range", "write it as address/prefix, for example 10.0.0.0/16")
+    if not isinstance(meant, IPv4Network):
+        refuse("is an IPv6 range, and the overlay, the nodes' network and the services are IPv4", "use an IPv4 range")
+    if str(meant) != value:
+        refuse("has bits beyond its prefix, so it is not the range that it seems to be", f"write {meant}")
+    return meant
+
+
+def _open_cidr(network: IPv4Network) -> IPv4Network:
+    if network.prefixlen == 0:
+        refuse(
+            "opens the API server to the whole internet",
+            "list the ranges of your offices, VPN and CI; an empty list closes the public endpoint",
+        )
+    return network
+
+
+def _object_name(name: str) -> str:
+    if len(name) > 63 or not re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", name):
+        refuse(
+            "is no name that Kubernetes takes here, and it becomes a label's value",
+            "use at most 63 lower-case letters, digits, '-' and '.'",
+        )
+    return name
+
+
+def _spec(spec: dict[str, Any]) -> dict[str, Any]:
+    if present := sorted(_ROOT_FIELDS & spec.keys()):
+        refuse(
+            f"is a whole manifest (it holds {', '.join(present)}); only what stands under `spec` belongs here",
+            "move the contents of `spec` up to this key and drop the rest",
+        )
+    return spec
+
+
+Cidr = Annotated[IPv4Network, BeforeValidator(_cidr)]
+#: A range that may reach the API server.
+AccessCidr = Annotated[Cidr, AfterValidator(_open_cidr)]
+TagValue = Annotated[str, StringConstraints(max_length=256)]
+#: Specs of Kubernetes objects by the objects' names.
+Specs = dict[Annotated[str, AfterValidator(_object_name)], Annotated[dict[str, Any], AfterValidator(_spec)]]
+
+
+class Section(BaseModel):
+    """A group of keys, in camelCase in the stack's file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_default=True)
+
+    #: Keys, in lower case, that will never be settings, with the reason.
+    REFUSED: ClassVar[Mapping[str, Reason]] = {}
+
+
+class ResourceSettings(Section):
+    """karpstack:karpenter.resources."""
+
+    requests: dict[str, str | int] = Field({"cpu": "1", "memory": "1Gi"}, description="what is set aside")
+    limits: dict[str, str | int] = Field({"cpu": "1", "memory": "1Gi"}, description="what is never exceeded")
+
+
+class StackSettings(Section):
+    """A stack's whole configuration: what it has on either cloud."""
+
+    name: str = Field(description="name of the cluster and stem of every physical name")
+    node_pools: Specs = Field(description="NodePool specs by name")
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _remember(cls, value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+        """Hand what is valid to the caller even if something else is not: `load` cross-checks it."""
+        valid = handler(value)
+        if info.context is not None and info.field_name is not None:
+            info.context[info.field_name] = valid
+        return valid
+
+
+def fitting_name(name: str, names: EksNames | AksNames, cloud: str) -> str:
+    """A name from which all the others can be made."""
+    if not re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", name):
+        refuse(
+            "cannot name a cluster and all that is named after it",
+            "use lower-case letters, digits and '-', none at either end",
+        )
+    longest = worst(names)
+    if longest.excess > 0:
+        refuse(
+            f"makes names that {cloud} refuses: the {longest.kind} {longest.name} has {len(longest.name)} "
+            f"characters of {longest.limit} that are allowed",
+            f"choose a name of at most {len(name) - longest.excess} characters",
+        )
+    return name
+
+
+def separate(cidr: IPv4Network, info: ValidationInfo, *others: str) -> IPv4Network:
+    """A range that overlaps none of the fields `others` before it."""
+    for earlier in others:
+        other: IPv4Network | None = info.data.get(earlier)
+        if other is not None and cidr.overlaps(other):
+            refuse(
+                f"overlaps {to_camel(earlier)} {other}: traffic for one would be sent to the other, and "
+                "neither can be changed once the cluster exists",
+                f"choose a range outside {other}",
+            )
+    return cidr
+
+
+def kubernetes_version(version: object, *, low: str, high: str, service: str, why: str) -> object:
+    """A Kubernetes minor version between `low` and `high`; `why` is the consequence of any other."""
+    if isinstance(version, int | float):
+        refuse("is a number, and YAML reads 1.30 as 1.3", f'put it in quotes: "{version}"')
+    if not isinstance(version, str):
+        return version
+    if not re.fullmatch(r"1\.\d+", version):
+        refuse(f"is not a Kubernetes minor version, and {service} chooses the patch itself", 'write it like "1.36"')
+    if not _minor(low) <= _minor(version) <= _minor(high):
+        refuse(why, f"choose {low} to {high}")
+    return version
+
+
+def chart_settings(
+    settings: dict[str, str | bool | int | float], known: frozenset[str], chart_version: str
+) -> dict[str, str | bool | int | float]:
+    """Keys for the chart's `settings` that it knows and that are not the environment's."""
+    if unknown := sorted(settings.keys() - known):
+        refuse(
+            f"holds {', '.join(unknown)}: the chart {chart_version} does not know it, and Helm would "
+            "ignore it without a word, or it follows from the environment",
+            "use only " + ", ".join(sorted(known)),
+        )
+    return settings
+
+
+def _minor(version: str) -> int:
+    return int(version.split(".")[1])

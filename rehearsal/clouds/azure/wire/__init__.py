@@ -1,0 +1,1 @@
+"""The subscription on the wire, for a controller that knows nothing of the rehearsal."""

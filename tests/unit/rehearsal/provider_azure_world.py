@@ -1,0 +1,207 @@
+"""What the tests of the azure-native stand-in share: a subscription in this process, recording clusters, calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from rehearsal.clouds.azure.subscription import Subscription
+from rehearsal.cluster.control_plane import Clusters
+from rehearsal.cluster.objects import Object
+from rehearsal.providers.azure import TYPES
+from rehearsal.providers.azure.base import AzureResource, Session
+from rehearsal.providers.azure.invokes import invokes
+from rehearsal.providers.resource import AUTOMATIC, Created, Properties
+from tests.unit.rehearsal.azure_world import REGION, World
+
+TYPE = "azure-native:{}"
+OVERLAY = {
+    "networkPlugin": "azure",
+    "networkPluginMode": "overlay",
+    "networkDataplane": "cilium",
+    "networkPolicy": "cilium",
+}
+POOL = {
+    "name": "system",
+    "mode": "System",
+    "count": 2,
+    "vmSize": "Standard_D2s_v5",
+    "nodeTaints": ["CriticalAddonsOnly=true:NoSchedule"],
+}
+
+
+class FakeController:
+    """Records what it is told to host."""
+
+    def __init__(self) -> None:
+        self.hosted = False
+        self.environment: Mapping[str, str] = {}
+        self.problem = ""
+        self.starts = 0
+
+    def host(self, namespace: str, variables: Mapping[str, str], token: str) -> str:
+        self.starts += 1
+        self.environment = variables
+        self.hosted = not self.problem
+        return self.problem
+
+    def end_hosted(self) -> None:
+        self.hosted = False
+
+
+class FakeCluster:
+    """A control plane that records what it is told, and answers what the test set."""
+
+    endpoint = "https://127.0.0.1:6443"
+    token = "administrator"
+
+    def __init__(self, name: str, cloud: Any, kubeconfig: Path) -> None:
+        self.name = name
+        self.cloud = cloud
+        self.kubeconfig = kubeconfig
+        self.objects = self
+        self.controller = FakeController()
+        self.present: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self.nodes: dict[str, dict[str, Any]] = {}
+        self.never_ready = False
+
+    def apply(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        for manifest in manifests:
+            self.present[manifest["kind"], manifest["metadata"]["name"]] = manifest
+
+    def delete(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        for manifest in manifests:
+            self.present.pop((manifest["kind"], manifest["metadata"]["name"]), None)
+
+    def define(self, definitions: Iterable[Mapping[str, Any]]) -> None:
+        self.apply(definitions)
+
+    def join(
+        self,
+        machines: Iterable[Any],
+        *,
+        taints: Iterable[Mapping[str, str]] = (),
+        labels: Mapping[str, str] | None = None,
+        timeout: float,
+    ) -> list[str]:
+        names = []
+        for machine in machines:
+            self.nodes[machine.node_name] = {"taints": [*taints], "labels": {**machine.labels, **(labels or {})}}
+            names.append(machine.node_name)
+        return names if self.never_ready else []
+
+    def remove_nodes(self, names: Iterable[str]) -> None:
+        for name in names:
+            del self.nodes[name]
+
+    def list(self, path: str, *, labels: str) -> Iterable[Object]:
+        key, _, value = labels.split(",")[0].partition("=")
+        return [{"metadata": {"name": name}} for name, node in self.nodes.items() if node["labels"].get(key) == value]
+
+
+class FakeClusters:
+    """Clusters that are started in name only; one runs at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.running: dict[str, FakeCluster] = {}
+        self.started: list[dict[str, Any]] = []
+        self.never_ready = False
+        self._kubeconfig = folder / "kubeconfig"
+        self._kubeconfig.write_text("kind: Config\n")
+
+    def start(self, name: str, **options: Any) -> FakeCluster:
+        assert set(options) == {"version", "service_cidr", "issuer", "cloud"}
+        if self.running:
+            raise ValueError("a cluster is running, and a rehearsal has one at a time")
+        self.started.append({"name": name, **options})
+        self.running[name] = FakeCluster(name, options["cloud"], self._kubeconfig)
+        self.running[name].never_ready = self.never_ready
+        return self.running[name]
+
+    def get(self, name: str) -> FakeCluster | None:
+        return self.running.get(name)
+
+    def stop(self, name: str) -> None:
+        self.running.pop(name, None)
+
+
+class Provider:
+    """The resource types over one subscription that has the resource group `demo`."""
+
+    def __init__(self, folder: Path, location: str = REGION) -> None:
+        self.world = World()
+        self.azure: Subscription = self.world.azure
+        self.clusters = FakeClusters(folder)
+        definitions = folder / "definitions"
+        definitions.mkdir(exist_ok=True)
+        self.session = Session(self.azure, cast(Clusters, self.clusters), definitions, location)
+        self._types = {kind.token.rsplit(":", 1)[1]: kind(self.session) for kind in TYPES}
+        self.invokes = invokes(self.session, TYPES)
+
+    def type(self, name: str) -> AzureResource:
+        return self._types[name]
+
+    def check(self, name: str, **inputs: Any) -> Properties:
+        """Inputs as the engine hands them to `create`; every failure is an error of the test."""
+        resource = self.type(name)
+        assert not resource.unknown(inputs)
+        named = resource.autoname(inputs, {}, "thing12345678")
+        named.pop(AUTOMATIC, None)
+        checked, failures = resource.check(named, name="thing")
+        assert not failures
+        return checked
+
+    def failures(self, name: str, **inputs: Any) -> dict[str, str]:
+        """What the check refuses: reason by property."""
+        named = self.type(name).autoname(inputs, {}, "thing12345678")
+        return {failure.property: failure.reason for failure in self.type(name).check(named, name="thing")[1]}
+
+    def create(self, name: str, **inputs: Any) -> Created:
+        return self.type(name).create(self.check(name, **inputs), timeout=5.0)
+
+    def update(self, name: str, created: Created, **inputs: Any) -> Properties:
+        return self.type(name).update(created.id, created.outputs, self.check(name, **inputs), timeout=5.0)
+
+    def read(self, name: str, created: Created) -> Properties | None:
+        return self.type(name).read(created.id, created.outputs)
+
+    def delete(self, name: str, created: Created) -> None:
+        self.type(name).delete(created.id, created.outputs, timeout=5.0)
+
+    # Things that many others need.
+
+    def network(self, **inputs: Any) -> Created:
+        return self.create(
+            "VirtualNetwork",
+            **{
+                "resourceGroupName": "demo",
+                "virtualNetworkName": "net",
+                "addressSpace": {"addressPrefixes": ["10.1.0.0/16"]},
+                **inputs,
+            },
+        )
+
+    def identity(self, name: str = "controller") -> Created:
+        return self.create("UserAssignedIdentity", resourceGroupName="demo", resourceName=name)
+
+    def cluster_inputs(self, **inputs: Any) -> Properties:
+        return {
+            "resourceGroupName": "demo",
+            "resourceName": "rehearsed",
+            "dnsPrefix": "rehearsed",
+            "kubernetesVersion": "1.36",
+            "identity": {"type": "SystemAssigned"},
+            "agentPoolProfiles": [POOL],
+            "networkProfile": OVERLAY,
+            "oidcIssuerProfile": {"enabled": True},
+            "securityProfile": {"workloadIdentity": {"enabled": True}},
+            **inputs,
+        }
+
+    def cluster(self, **inputs: Any) -> Created:
+        return self.create("ManagedCluster", **self.cluster_inputs(**inputs))
+
+    @property
+    def running(self) -> FakeCluster:
+        return self.clusters.running["rehearsed"]

@@ -1,0 +1,270 @@
+"""Managed clusters and agent pools: what ARM computes, what AKS makes, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from rehearsal.clouds.azure import roles
+from rehearsal.clouds.azure.errors import ArmError
+from rehearsal.clouds.azure.node_auto_provisioning import default_manifests
+from rehearsal.clouds.azure.operations import Durations
+from tests.unit.rehearsal.azure_world import AKS, CLUSTER, GROUP, GROUPS, NETWORK, SCOPE, World, machine_id
+
+NODE_GROUP = f"{SCOPE}/resourceGroups/MC_demo_demo_westus2"
+WINDOWS = {"name": "win", "mode": "User", "osType": "Windows", "vmSize": "Standard_D2s_v5"}
+SCALED = {
+    "name": "system",
+    "mode": "System",
+    "count": 2,
+    "vmSize": "Standard_D2s_v5",
+    "enableAutoScaling": True,
+    "minCount": 1,
+    "maxCount": 3,
+}
+
+
+def test_outputs_are_computed() -> None:
+    cluster = World().cluster()
+    properties = cluster["properties"]
+    assert re.fullmatch(r"demo-[a-z0-9]{8}\.hcp\.westus2\.azmk8s\.io", properties["fqdn"])
+    assert re.fullmatch(
+        r"https://westus2\.oic\.prod-aks\.azure\.com/[-0-9a-f]{36}/[-0-9a-f]{36}/",
+        properties["oidcIssuerProfile"]["issuerURL"],
+    )
+    assert properties["nodeResourceGroup"] == "MC_demo_demo_westus2"
+    assert properties["currentKubernetesVersion"] == "1.36.3"
+    assert cluster["identity"]["principalId"]
+    kubelet = properties["identityProfile"]["kubeletidentity"]
+    assert kubelet["resourceId"].startswith(NODE_GROUP)
+    assert World().cluster()["properties"]["fqdn"] == properties["fqdn"]
+
+
+def test_the_node_resource_group_is_made_and_goes() -> None:
+    world = World()
+    cluster = world.cluster()
+    names = {
+        kind: [one["name"] for one in world.arm.list(f"{NODE_GROUP}/providers/Microsoft.Network/{kind}", NETWORK)]
+        for kind in ("virtualNetworks", "networkSecurityGroups", "loadBalancers")
+    }
+    assert names["loadBalancers"] == ["kubernetes"]
+    assert re.fullmatch(r"aks-agentpool-\d{8}-nsg", names["networkSecurityGroups"][0])
+    assert re.fullmatch(r"aks-vnet-\d{8}", names["virtualNetworks"][0])
+    assert world.arm.access.allows(
+        cluster["identity"]["principalId"], "Microsoft.Compute/virtualMachines/write", NODE_GROUP
+    )
+    with pytest.raises(ArmError, match="ResourceGroupManagedBy"):
+        world.arm.delete(NODE_GROUP, GROUPS)
+    world.arm.delete(CLUSTER, AKS)
+    with pytest.raises(ArmError, match="ResourceGroupNotFound"):
+        world.arm.get(NODE_GROUP, GROUPS)
+    assert world.azure.directory.principal(cluster["identity"]["principalId"]) is None
+
+
+def test_an_update_keeps_what_was_computed() -> None:
+    world = World()
+    first = world.cluster()
+    second = world.cluster({**world.cluster_body(), "tags": {"a": "b"}})
+    for name in ("fqdn", "oidcIssuerProfile", "identityProfile"):
+        assert first["properties"][name] == second["properties"][name]
+    assert first["identity"] == second["identity"]
+    assert second["tags"] == {"a": "b"}
+
+
+def test_creation_takes_its_time_and_is_exclusive() -> None:
+    world = World(Durations(0.2, 0, 0, 0))
+    accepted = world.arm.begin_put(CLUSTER, AKS, world.cluster_body())
+    assert accepted.body["properties"]["provisioningState"] == "Creating"
+    with pytest.raises(ArmError, match="another operation"):
+        world.arm.put(CLUSTER, AKS, world.cluster_body())
+    assert accepted.operation is not None
+    world.azure._context.operations.wait(accepted.operation)
+    assert world.arm.get(CLUSTER, AKS)["properties"]["provisioningState"] == "Succeeded"
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"dnsPrefix": "-x"}, "InvalidParameter"),
+        ({"kubernetesVersion": "1.20"}, "K8sVersionNotSupported"),
+        ({"agentPoolProfiles": []}, "NoSystemPool"),
+        (
+            {"agentPoolProfiles": [{"name": "Bad", "mode": "System", "count": 1, "vmSize": "Standard_D2s_v5"}]},
+            "InvalidParameter",
+        ),
+        (
+            {"agentPoolProfiles": [{"name": "a", "mode": "System", "count": 1, "vmSize": "Standard_Z1"}]},
+            "VMSizeNotSupported",
+        ),
+        (
+            {"agentPoolProfiles": [{"name": "a", "mode": "System", "count": 0, "vmSize": "Standard_D2s_v5"}]},
+            "InvalidParameter",
+        ),
+        (
+            {
+                "agentPoolProfiles": [
+                    {"name": "a", "mode": "System", "count": 1, "vmSize": "Standard_D2s_v5", "maxPods": 9}
+                ]
+            },
+            "InvalidParameter",
+        ),
+        (
+            {
+                "agentPoolProfiles": [
+                    {"name": "a", "mode": "System", "count": 1, "vmSize": "Standard_D2s_v5", "osDiskSizeGB": 5}
+                ]
+            },
+            "InvalidParameter",
+        ),
+        (
+            {
+                "agentPoolProfiles": [
+                    {
+                        "name": "a",
+                        "mode": "System",
+                        "count": 1,
+                        "vmSize": "Standard_D2s_v5",
+                        "vnetSubnetID": f"{GROUP}/providers/Microsoft.Network/virtualNetworks/no/subnets/no",
+                    }
+                ]
+            },
+            "SubnetNotFound",
+        ),
+        ({"networkProfile__networkPlugin": "kubenet"}, "InvalidParameter"),
+        ({"networkProfile__networkPlugin": "none"}, "InvalidNetworkPluginMode"),
+        ({"networkProfile__networkPolicy": "calico"}, "InvalidNetworkPolicy"),
+        ({"networkProfile__networkDataplane": "azure"}, "InvalidNetworkPolicy"),
+        ({"networkProfile__podCidr": "10.0.0.0/16"}, "ServiceCidrOverlapExistingSubnetsCidr"),
+        ({"networkProfile__dnsServiceIP": "10.99.0.10"}, "ServiceCidrDnsServiceIPMismatch"),
+        ({"oidcIssuerProfile__enabled": False}, "WorkloadIdentityRequiresOIDCIssuer"),
+        ({"disableLocalAccounts": True}, "DisableLocalAccountsRequiresAADIntegration"),
+        (
+            {"identityProfile": {"kubeletidentity": {"resourceId": f"{GROUP}/providers/x/y/z"}}},
+            "CustomKubeletIdentityOnlySupportedOnUserAssignedMSICluster",
+        ),
+    ],
+)
+def test_clusters_are_refused(changes: dict[str, Any], code: str) -> None:
+    world = World()
+    with pytest.raises(ArmError) as caught:
+        world.cluster(world.cluster_body(**changes))
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        (
+            {
+                "networkProfile__networkPluginMode": None,
+                "networkProfile__networkDataplane": None,
+                "networkProfile__networkPolicy": None,
+            },
+            "overlay",
+        ),
+        ({"networkProfile__networkDataplane": None, "networkProfile__networkPolicy": "calico"}, "Calico"),
+        ({"networkProfile__ipFamilies": ["IPv4", "IPv6"]}, "IPv6"),
+        ({"agentPoolProfiles": [SCALED]}, "autoscaler"),
+        ({"httpProxyConfig": {"httpsProxy": "http://proxy"}}, "HTTP proxy"),
+        ({"diskEncryptionSetID": f"{GROUP}/providers/Microsoft.Compute/diskEncryptionSets/x"}, "disk encryption"),
+        ({"securityProfile__customCATrustCertificates": ["x"]}, "custom CA"),
+    ],
+)
+def test_node_auto_provisioning_is_refused(changes: dict[str, Any], text: str) -> None:
+    world = World()
+    world.cluster(world.cluster_body(nodeProvisioningProfile={"mode": "Auto"}))
+    world.arm.delete(CLUSTER, AKS)
+    with pytest.raises(ArmError, match=text) as caught:
+        world.cluster(world.cluster_body(nodeProvisioningProfile={"mode": "Auto"}, **changes))
+    assert caught.value.code == "UnsupportedNodeProvisioningProfile"
+
+
+def test_node_auto_provisioning_needs_a_managed_identity() -> None:
+    world = World()
+    body = world.cluster_body(
+        nodeProvisioningProfile={"mode": "Auto"}, servicePrincipalProfile={"clientId": "x", "secret": "y"}
+    )
+    with pytest.raises(ArmError, match="service principals are not supported"):
+        world.cluster({**body, "identity": {"type": "None"}})
+
+
+def test_node_auto_provisioning_once_it_runs() -> None:
+    world = World()
+    body = world.cluster_body(nodeProvisioningProfile={"mode": "Auto"})
+    world.cluster(body)
+    with pytest.raises(ArmError, match="cannot be stopped"):
+        world.arm.post(CLUSTER, "stop", AKS)
+    with pytest.raises(ArmError, match="outbound type"):
+        world.cluster(world.cluster_body(nodeProvisioningProfile={"mode": "Auto"}, networkProfile__outboundType="none"))
+    nic = world.interface(world.subnet())
+    world.arm.put(machine_id("node", NODE_GROUP), "2025-04-01", world.machine_body(nic["id"]))
+    with pytest.raises(ArmError, match="NodeAutoProvisioningDisableNotAllowed"):
+        world.cluster(world.cluster_body(nodeProvisioningProfile={"mode": "Manual"}))
+
+
+def test_old_api_versions_do_not_have_it() -> None:
+    world = World()
+    with pytest.raises(ArmError, match="nodeProvisioningProfile"):
+        world.arm.put(CLUSTER, "2024-09-01", world.cluster_body(nodeProvisioningProfile={"mode": "Auto"}))
+
+
+def test_a_subnet_of_ones_own_needs_the_right_to_join_it() -> None:
+    world = World()
+    subnet, identity = world.subnet(), world.identity("cluster")
+    with pytest.raises(ArmError) as caught:
+        world.cluster(world.cluster_body(identity, subnet))
+    assert caught.value.code == "LinkedAuthorizationFailed"
+    assert subnet in caught.value.message
+    with pytest.raises(ArmError, match="LinkedAuthorizationFailed"):
+        world.cluster(world.cluster_body(None, subnet))
+    world.grant(subnet, identity["properties"]["principalId"], roles.NETWORK_CONTRIBUTOR)
+    world.cluster(world.cluster_body(identity, subnet))
+    with pytest.raises(ArmError, match="InUseSubnetCannotBeDeleted"):
+        world.arm.delete(subnet, NETWORK)
+    world.arm.delete(GROUP, GROUPS)
+
+
+def test_a_kubelet_identity_of_ones_own_must_be_assignable() -> None:
+    world = World()
+    identity, kubelet = world.identity("cluster"), world.identity("kubelet")
+    body = world.cluster_body(identity, identityProfile={"kubeletidentity": {"resourceId": kubelet["id"]}})
+    with pytest.raises(ArmError, match="CustomKubeletIdentityMissingPermissionError"):
+        world.cluster(body)
+    world.grant(kubelet["id"], identity["properties"]["principalId"], roles.MANAGED_IDENTITY_OPERATOR)
+    profile = world.cluster(body)["properties"]["identityProfile"]["kubeletidentity"]
+    assert profile["clientId"] == kubelet["properties"]["clientId"]
+
+
+def test_agent_pools() -> None:
+    world = World()
+    world.cluster()
+    pool = {"properties": {"mode": "User", "count": 3, "vmSize": "Standard_D4s_v5"}}
+    world.arm.put(f"{CLUSTER}/agentPools/more", AKS, pool)
+    assert [one["name"] for one in world.arm.get(CLUSTER, AKS)["properties"]["agentPoolProfiles"]] == ["system", "more"]
+    world.cluster()
+    assert len(world.arm.get(CLUSTER, AKS)["properties"]["agentPoolProfiles"]) == 2
+    sets = world.arm.list(f"{NODE_GROUP}/providers/Microsoft.Compute/virtualMachineScaleSets", "2025-04-01")
+    assert [one["sku"]["capacity"] for one in sets] == [2, 3]
+    world.arm.delete(f"{CLUSTER}/agentPools/more", AKS)
+    with pytest.raises(ArmError, match="at least one system agent pool"):
+        world.arm.delete(f"{CLUSTER}/agentPools/system", AKS)
+    with pytest.raises(ArmError, match="Windows"):
+        world.arm.put(f"{CLUSTER}/agentPools/win", AKS, {"properties": WINDOWS})
+
+
+def test_quota_holds_for_agent_pools() -> None:
+    world = World()
+    world.azure.quotas["standardDSv5Family"] = 3
+    with pytest.raises(ArmError, match="standardDSv5Family Cores quota"):
+        world.cluster()
+
+
+def test_the_default_pools_are_those_of_aks() -> None:
+    manifests = default_manifests(cilium=True)
+    pools = {one["metadata"]["name"]: one["spec"]["template"]["spec"] for one in manifests if one["kind"] == "NodePool"}
+    assert set(pools) == {"default", "system-surge"}
+    assert all(pool["nodeClassRef"]["name"] == name for name, pool in pools.items())
+    assert [taint["key"] for taint in pools["system-surge"]["taints"]] == ["CriticalAddonsOnly"]
+    assert "startupTaints" not in default_manifests(cilium=False)[2]["spec"]["template"]["spec"]

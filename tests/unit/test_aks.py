@@ -1,0 +1,455 @@
+"""components.aks and components.kubernetes under Pulumi's mocks, in both modes: parents, wiring, order, secrets."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import runpy
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+import pulumi
+import pytest
+
+from components.aks.provisioning_guard import refuse_stranding
+from tests.unit.example_stack import ROOT, example
+from tests.unit.mock_engine import SUBSCRIPTION, Deployment, Registered, deploy
+
+NAP, SELF_HOSTED = "aks-nap", "aks-self-hosted"
+GROUP = "22222222-2222-2222-2222-222222222222"
+SUBNET = (
+    f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft.Network/virtualNetworks/shared/subnets/aks"
+)
+
+CLUSTER = "azure-native:containerservice:ManagedCluster"
+ASSIGNMENT = "azure-native:authorization:RoleAssignment"
+IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
+CREDENTIAL = "azure-native:managedidentity:FederatedIdentityCredential"
+SECRET = "kubernetes:core/v1:Secret"
+RELEASE = "kubernetes:helm.sh/v3:Release"
+NODE_CLASS = "kubernetes:karpenter.azure.com/v1beta1:AKSNodeClass"
+NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
+PROVIDER = "pulumi:providers:kubernetes"
+
+both = pytest.mark.parametrize("stack", [NAP, SELF_HOSTED])
+
+
+def deployed(stack: str, **changes: Any) -> Deployment:
+    def program() -> None:
+        pulumi.runtime.set_all_config(example(stack, **changes))
+        runpy.run_path(str(ROOT / "__main__.py"), run_name="__main__")
+
+    return deploy(program)
+
+
+@cache
+def shipped(stack: str) -> Deployment:
+    """The example as it is."""
+    return deployed(stack)
+
+
+@cache
+def variant() -> Deployment:
+    """Every choice made the other way."""
+    return deployed(
+        SELF_HOSTED,
+        cluster__admins=[GROUP],
+        cluster__localAccounts=True,
+        cluster__publicAccessCidrs=[],
+        karpenter__bootstrapTokenGeneration=2,
+        karpenter__chartVersion="1.14.0",
+        network__subnetCidr=None,
+        network__subnetId=SUBNET,
+        nodeProvisioning={"allowStrandedNodes": True},
+        systemNodes__zones=[],
+    )
+
+
+def resource(deployment: Deployment, type_: str) -> Registered:
+    (only,) = deployment.of(type_)
+    return only
+
+
+def controller(deployment: Deployment) -> dict[str, Any]:
+    values: dict[str, Any] = deployment.one("aks-karpenter-charts-controller").inputs["values"]
+    return values
+
+
+def environment(deployment: Deployment) -> dict[str, Any]:
+    variables = controller(deployment)["controller"]["env"]
+    return {each["name"]: each.get("value", each.get("valueFrom")) for each in variables}
+
+
+@both
+def test_every_resource_has_a_component_as_parent_and_every_component_is_ours(stack: str) -> None:
+    for each in shipped(stack).resources.values():
+        parent = shipped(stack).resources.get(each.parent)
+        if each.type == "karpstack:aks:Environment":
+            assert parent is None
+        else:
+            assert parent is not None, each.urn
+            assert parent.type.startswith("karpstack:"), each.urn
+            assert each.name.startswith(f"{parent.name}-"), each.urn
+        if not each.request.custom:
+            assert each.type.split(":")[1] in ("aks", "kubernetes"), each.urn
+
+
+def test_few_resources() -> None:
+    assert len(shipped(NAP).resources) < 25
+    assert len(shipped(SELF_HOSTED).resources) < 40
+
+
+@both
+def test_the_network_is_overlay_with_cilium_and_leaves_by_the_load_balancer(stack: str) -> None:
+    assert resource(shipped(stack), CLUSTER).inputs["networkProfile"] == {
+        "networkPlugin": "azure",
+        "networkPluginMode": "overlay",
+        "networkDataplane": "cilium",
+        "networkPolicy": "cilium",
+        "podCidr": "10.244.0.0/16",
+        "serviceCidr": "10.0.0.0/16",
+        "dnsServiceIP": "10.0.0.10",
+        "loadBalancerSku": "standard",
+        "outboundType": "loadBalancer",
+    }
+
+
+@both
+def test_people_come_in_through_entra_only(stack: str) -> None:
+    inputs = resource(shipped(stack), CLUSTER).inputs
+    assert inputs["disableLocalAccounts"] is True
+    assert inputs["enableRBAC"] is True
+    assert inputs["aadProfile"] == {"managed": True, "enableAzureRBAC": True, "adminGroupObjectIDs": []}
+    assert inputs["apiServerAccessProfile"] == {"enablePrivateCluster": False, "authorizedIPRanges": ["192.0.2.0/24"]}
+
+
+@both
+def test_pods_can_have_identities_and_nobody_is_a_service_principal(stack: str) -> None:
+    inputs = resource(shipped(stack), CLUSTER).inputs
+    assert inputs["oidcIssuerProfile"] == {"enabled": True}
+    assert inputs["securityProfile"] == {"workloadIdentity": {"enabled": True}}
+    assert inputs["identity"] == {"type": "UserAssigned", "userAssignedIdentities": ["aks-identity-identity-id"]}
+    assert "servicePrincipalProfile" not in inputs
+
+
+@both
+def test_the_system_pool_is_tainted_over_zones_and_of_fixed_size(stack: str) -> None:
+    (pool,) = resource(shipped(stack), CLUSTER).inputs["agentPoolProfiles"]
+    assert pool["nodeTaints"] == ["CriticalAddonsOnly=true:NoSchedule"]
+    assert (pool["mode"], pool["count"], pool["enableAutoScaling"]) == ("System", 2, False)
+    assert pool["availabilityZones"] == ["1", "2", "3"]
+    assert pool["vnetSubnetID"] == "aks-network-nodes-id"
+    assert pool["orchestratorVersion"] == resource(shipped(stack), CLUSTER).inputs["kubernetesVersion"] == "1.36"
+
+
+def test_who_provisions_nodes() -> None:
+    profile = "nodeProvisioningProfile"
+    assert resource(shipped(NAP), CLUSTER).inputs[profile] == {"mode": "Auto", "defaultNodePools": "Auto"}
+    assert resource(shipped(SELF_HOSTED), CLUSTER).inputs[profile]["mode"] == "Manual"
+    none = deployed(NAP, nodeProvisioning__defaultNodePools="None")
+    assert resource(none, CLUSTER).inputs[profile] == {"mode": "Auto", "defaultNodePools": "None"}
+
+
+def test_nap_installs_no_controller() -> None:
+    assert not shipped(NAP).of(RELEASE)
+    assert not shipped(NAP).of(SECRET)
+    assert not shipped(NAP).of(CREDENTIAL)
+    assert [each.inputs["resourceName"] for each in shipped(NAP).of(IDENTITY)] == ["karpstack-aks-nap-cluster"]
+
+
+def assignments(deployment: Deployment) -> set[tuple[str, str, str]]:
+    """(role, scope, principal)."""
+    roles = {
+        "4d97b98b-1d4f-4787-a291-c67834d212e7": "Network Contributor",
+        "9980e02c-c2be-4d73-94e8-173b1dc7cf3c": "Virtual Machine Contributor",
+        "f1a07417-d97a-45cb-824c-7a7467783830": "Managed Identity Operator",
+        "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b": "Azure Kubernetes Service RBAC Cluster Admin",
+    }
+    prefix = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/"
+    return {
+        (roles[each.inputs["roleDefinitionId"].removeprefix(prefix)], each.inputs["scope"], each.inputs["principalId"])
+        for each in deployment.of(ASSIGNMENT)
+    }
+
+
+COMMON = {
+    ("Network Contributor", "aks-network-nodes-id", "principal-of-{}-cluster"),
+    ("Azure Kubernetes Service RBAC Cluster Admin", "aks-group-id", "deployer"),
+}
+NODES = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/karpstack-aks-nodes"
+
+
+def test_rights_of_nap() -> None:
+    assert assignments(shipped(NAP)) == {(role, scope, who.format("karpstack-aks-nap")) for role, scope, who in COMMON}
+
+
+def test_rights_of_self_hosted() -> None:
+    assert assignments(shipped(SELF_HOSTED)) == {
+        *((role, scope, who.format("karpstack-aks")) for role, scope, who in COMMON),
+        ("Virtual Machine Contributor", NODES, "principal-of-karpstack-aks-karpenter"),
+        ("Network Contributor", NODES, "principal-of-karpstack-aks-karpenter"),
+        ("Managed Identity Operator", NODES, "principal-of-karpstack-aks-karpenter"),
+        ("Network Contributor", "aks-network-nodes-id", "principal-of-karpstack-aks-karpenter"),
+    }
+
+
+@both
+def test_assignments_have_stable_names_and_say_what_they_are_for(stack: str) -> None:
+    names, again = (
+        {each.name: UUID(each.inputs["roleAssignmentName"]) for each in deployment.of(ASSIGNMENT)}
+        for deployment in (shipped(stack), deployed(stack))
+    )
+    assert names == again
+    assert len(set(names.values())) == len(names)
+    for each in shipped(stack).of(ASSIGNMENT):
+        person = each.inputs["principalId"] == "deployer"
+        assert each.inputs["principalType"] == ("User" if person else "ServicePrincipal"), each.urn
+
+
+def test_the_federated_credential_names_issuer_subject_and_audience() -> None:
+    inputs = resource(shipped(SELF_HOSTED), CREDENTIAL).inputs
+    assert inputs["issuer"] == "https://westus2.oic.prod-aks.azure.com/t/i/"
+    assert inputs["subject"] == "system:serviceaccount:kube-system:karpenter-sa"
+    assert inputs["audiences"] == ["api://AzureADTokenExchange"]
+    assert inputs["resourceName"] == "karpstack-aks-karpenter"
+    values = controller(shipped(SELF_HOSTED))
+    namespace = shipped(SELF_HOSTED).one("aks-karpenter-charts-controller").inputs["namespace"]
+    assert inputs["subject"] == f"system:serviceaccount:{namespace}:{values['serviceAccount']['name']}"
+    assert values["serviceAccount"]["annotations"] == {
+        "azure.workload.identity/client-id": "client-of-karpstack-aks-karpenter"
+    }
+
+
+def test_the_controller_gets_everything_that_it_validates() -> None:
+    given = environment(shipped(SELF_HOSTED))
+    assert given["ARM_SUBSCRIPTION_ID"] == given["AZURE_SUBSCRIPTION_ID"] == SUBSCRIPTION
+    assert given["VNET_SUBNET_ID"] == "aks-network-nodes-id"
+    assert given["VNET_GUID"] == "vnet-guid"
+    assert given["NODE_IDENTITIES"] == "kubelet-id"
+    assert given["KUBELET_IDENTITY_CLIENT_ID"] == "kubelet-client"
+    assert given["AZURE_NODE_RESOURCE_GROUP"] == "karpstack-aks-nodes"
+    settings = controller(shipped(SELF_HOSTED))["settings"]
+    # Its own node identity (the cluster's ID) is cut from this form.
+    assert re.fullmatch(r"https://[a-z0-9-]+-[a-z0-9]{8}\.hcp\.westus2\.azmk8s\.io:443", settings["clusterEndpoint"])
+    assert settings["clusterName"] == "karpstack-aks"
+
+
+def test_secrets_are_secrets_and_values_hold_none() -> None:
+    release = shipped(SELF_HOSTED).one("aks-karpenter-charts-controller")
+    assert release.secrets == frozenset()
+    secrets = shipped(SELF_HOSTED).of(SECRET)
+    assert len(secrets) == 2
+    for each in secrets:
+        assert each.secrets == {"data"}, each.urn
+        for value in each.inputs["data"].values():
+            decoded = base64.b64decode(value).decode()
+            if len(decoded) >= 16:
+                assert decoded not in json.dumps(release.inputs)
+    assert resource(shipped(SELF_HOSTED), PROVIDER).secrets == {"kubeconfig"}
+
+
+def token(deployment: Deployment, generation: int = 1) -> tuple[Registered, dict[str, str]]:
+    secret = deployment.one(f"aks-karpenter-bootstrap-token-{generation}")
+    return secret, {key: base64.b64decode(value).decode() for key, value in secret.inputs["data"].items()}
+
+
+def test_the_bootstrap_token_is_one() -> None:
+    secret, data = token(shipped(SELF_HOSTED))
+    assert secret.inputs["type"] == "bootstrap.kubernetes.io/token"
+    assert secret.inputs["metadata"] == {"name": f"bootstrap-token-{data['token-id']}", "namespace": "kube-system"}
+    assert re.fullmatch(r"[a-z0-9]{6}\.[a-z0-9]{16}", f"{data['token-id']}.{data['token-secret']}")
+    assert data["usage-bootstrap-authentication"] == "true"
+    assert "expiration" not in data
+    references = environment(shipped(SELF_HOSTED))
+    for variable, key in (("BOOTSTRAP_TOKEN_ID", "token-id"), ("BOOTSTRAP_TOKEN_SECRET", "token-secret")):
+        assert references[variable]["secretKeyRef"] == {"name": secret.inputs["metadata"]["name"], "key": key}
+    assert references["KUBELET_BOOTSTRAP_TOKEN"] == "$(BOOTSTRAP_TOKEN_ID).$(BOOTSTRAP_TOKEN_SECRET)"
+
+
+def test_the_bootstrap_token_is_kept_and_its_secret_half_is_random() -> None:
+    (secret, first), (_, second) = token(shipped(SELF_HOSTED)), token(deployed(SELF_HOSTED))
+    assert first["token-secret"] != second["token-secret"]
+    assert first["token-id"] == second["token-id"]
+    assert list(secret.request.ignoreChanges) == ["data"]
+
+
+def test_another_generation_is_another_token() -> None:
+    (old, first), (new, second) = token(shipped(SELF_HOSTED)), token(variant(), 2)
+    assert first["token-id"] != second["token-id"]
+    assert old.name != new.name
+    assert environment(variant())["BOOTSTRAP_TOKEN_ID"]["secretKeyRef"]["name"] == new.inputs["metadata"]["name"]
+
+
+def test_the_ssh_key_reaches_the_controller_and_a_changed_one_restarts_it() -> None:
+    secret = shipped(SELF_HOSTED).one("aks-karpenter-bootstrap-ssh").inputs
+    key = base64.b64decode(secret["data"]["ssh-public-key"]).decode()
+    assert key == json.loads(example(SELF_HOSTED)["karpstack:karpenter"])["sshPublicKey"]
+    assert environment(shipped(SELF_HOSTED))["SSH_PUBLIC_KEY"]["secretKeyRef"] == {
+        "name": secret["metadata"]["name"],
+        "key": "ssh-public-key",
+    }
+    other = deployed(SELF_HOSTED, karpenter__sshPublicKey="ssh-rsa " + "A" * 60)
+    assert other.one("aks-karpenter-bootstrap-ssh").inputs["metadata"]["name"] != secret["metadata"]["name"]
+
+
+@both
+def test_the_kubeconfig_asks_entra(stack: str) -> None:
+    config = json.loads(resource(shipped(stack), PROVIDER).inputs["kubeconfig"])
+    name = resource(shipped(stack), CLUSTER).inputs["resourceName"]
+    assert config["clusters"][0]["cluster"] == {
+        "server": f"https://{name}.example:443",
+        "certificate-authority-data": "Q0E=",
+    }
+    assert config["users"][0]["user"]["exec"]["args"] == [
+        "get-token",
+        "--login",
+        "azurecli",
+        "--server-id",
+        "6dae42f8-4368-4678-94ff-500e3e86be80",
+    ]
+
+
+def test_local_accounts_are_a_choice() -> None:
+    assert resource(variant(), CLUSTER).inputs["disableLocalAccounts"] is False
+    assert "name: admin" in resource(variant(), PROVIDER).inputs["kubeconfig"]
+    assert not variant().of("karpstack:aks:DeployerAccess")
+
+
+def test_the_deployers_role_is_a_choice() -> None:
+    existing = deployed(NAP, cluster__deployerRole="existing")
+    assert not existing.of("karpstack:aks:DeployerAccess")
+    assert {who for _, _, who in assignments(existing)} == {"principal-of-karpstack-aks-nap-cluster"}
+    pipeline = deployed(NAP, cluster__deployerRole="ServicePrincipal")
+    assert {each.inputs["principalType"] for each in pipeline.of(ASSIGNMENT)} == {"ServicePrincipal"}
+
+
+def test_a_private_cluster_where_nobody_is_let_in_from_outside() -> None:
+    assert resource(variant(), CLUSTER).inputs["apiServerAccessProfile"] == {"enablePrivateCluster": True}
+    assert ".privatelink." in controller(variant())["settings"]["clusterEndpoint"]
+    assert resource(variant(), CLUSTER).inputs["aadProfile"]["adminGroupObjectIDs"] == [GROUP]
+    assert resource(variant(), CLUSTER).inputs["agentPoolProfiles"][0]["availabilityZones"] == []
+
+
+def test_an_existing_subnet_is_joined_and_not_touched() -> None:
+    assert not variant().of("azure-native:network:VirtualNetwork")
+    assert not variant().of("azure-native:network:Subnet")
+    given = environment(variant())
+    assert (given["VNET_SUBNET_ID"], given["VNET_GUID"]) == (SUBNET, "guid-of-shared")
+    assert resource(variant(), CLUSTER).inputs["agentPoolProfiles"][0]["vnetSubnetID"] == SUBNET
+    assert {who for role, scope, who in assignments(variant()) if scope == SUBNET} == {
+        "principal-of-karpstack-aks-cluster",
+        "principal-of-karpstack-aks-karpenter",
+    }
+
+
+def test_charts_are_the_pinned_ones_unless_the_stack_chooses() -> None:
+    charts = {
+        each.inputs["name"]: (each.inputs["chart"], each.inputs["version"]) for each in shipped(SELF_HOSTED).of(RELEASE)
+    }
+    assert charts == {
+        "karpenter-crd": ("oci://mcr.microsoft.com/aks/karpenter/karpenter-crd", "1.10.2"),
+        "karpenter": ("oci://mcr.microsoft.com/aks/karpenter/karpenter", "1.10.2"),
+    }
+    assert {each.inputs["version"] for each in variant().of(RELEASE)} == {"1.14.0"}
+
+
+def test_node_pools_and_classes_are_the_stacks() -> None:
+    for stack, pools, classes in ((NAP, ["batch"], ["batch"]), (SELF_HOSTED, ["general-purpose"], ["default"])):
+        assert [each.inputs["metadata"]["name"] for each in shipped(stack).of(NODE_POOL)] == pools
+        assert [each.inputs["metadata"]["name"] for each in shipped(stack).of(NODE_CLASS)] == classes
+
+
+@both
+def test_everything_in_the_cluster_uses_its_provider(stack: str) -> None:
+    provider = resource(shipped(stack), PROVIDER)
+    for each in shipped(stack).resources.values():
+        if each.type.startswith("kubernetes:"):
+            assert each.request.provider == f"{provider.urn}::{provider.name}-id", each.urn
+
+
+ORDER = [
+    # what, needs what, and so is deleted before it
+    (NAP, CLUSTER, "aks-identity-roles-subnet"),
+    (NAP, CLUSTER, "aks-deployer-roles-cluster-admin"),
+    (NAP, NODE_CLASS, CLUSTER),
+    (NAP, NODE_POOL, "aks-nodes-class-batch"),
+    (NAP, NODE_POOL, "aks-identity-roles-subnet"),
+    (SELF_HOSTED, CLUSTER, "aks-identity-roles-subnet"),
+    (SELF_HOSTED, CREDENTIAL, CLUSTER),
+    (SELF_HOSTED, "aks-karpenter-identity-roles-machines", CLUSTER),
+    (SELF_HOSTED, "aks-karpenter-charts-controller", "aks-karpenter-charts-crd"),
+    (SELF_HOSTED, "aks-karpenter-charts-controller", CREDENTIAL),
+    (SELF_HOSTED, "aks-karpenter-charts-controller", "aks-karpenter-identity-roles-machines"),
+    (SELF_HOSTED, "aks-karpenter-charts-controller", "aks-karpenter-identity-roles-subnet"),
+    (SELF_HOSTED, "aks-karpenter-charts-controller", "aks-karpenter-bootstrap-token-1"),
+    (SELF_HOSTED, "aks-karpenter-charts-controller", "aks-karpenter-bootstrap-ssh"),
+    (SELF_HOSTED, NODE_CLASS, "aks-karpenter-charts-controller"),
+    (SELF_HOSTED, NODE_POOL, "aks-nodes-class-default"),
+    (SELF_HOSTED, NODE_POOL, "aks-karpenter-identity-roles-kubelet"),
+    (SELF_HOSTED, NODE_POOL, CREDENTIAL),
+]
+
+
+def matching(stack: str, what: str) -> list[Registered]:
+    found = [
+        each for each in shipped(stack).resources.values() if each.request.custom and what in (each.type, each.name)
+    ]
+    assert found, what
+    return found
+
+
+@pytest.mark.parametrize(("stack", "later", "earlier"), ORDER)
+def test_order(stack: str, later: str, earlier: str) -> None:
+    for one in matching(stack, later):
+        for other in matching(stack, earlier):
+            assert shipped(stack).needs(one, other), f"{one.name} may come before {other.name}"
+            assert not shipped(stack).needs(other, one)
+
+
+@both
+def test_nothing_is_deleted_with_the_cluster_and_node_pools_have_time(stack: str) -> None:
+    assert not any(each.request.deletedWith for each in shipped(stack).resources.values())
+    assert all(each.request.customTimeouts.delete == "45m" for each in shipped(stack).of(NODE_POOL))
+    assert all(each.request.customTimeouts.delete == "30m" for each in shipped(stack).of(NODE_CLASS))
+
+
+@both
+def test_every_taggable_resource_carries_the_environments_tags(stack: str) -> None:
+    tagged = [each for each in shipped(stack).resources.values() if "tags" in each.inputs]
+    assert len(tagged) >= 4
+    for each in [
+        *tagged,
+        *(Registered(**{**vars(each), "inputs": each.inputs["spec"]}) for each in shipped(stack).of(NODE_CLASS)),
+    ]:
+        assert each.inputs["tags"].items() >= {"owner": "platform", "environment": "development"}.items(), each.urn
+
+
+@both
+def test_a_change_of_provisioning_is_guarded(stack: str) -> None:
+    assert shipped(stack).hooks == ["aks-node-provisioning"]
+    assert list(resource(shipped(stack), CLUSTER).request.hooks.before_update) == ["aks-node-provisioning"]
+
+
+def test_the_guard_can_be_lifted_for_one_update() -> None:
+    assert variant().hooks == []
+
+
+def update(old: dict[str, Any], new: dict[str, Any]) -> pulumi.ResourceHookArgs:
+    return pulumi.ResourceHookArgs(
+        "urn",
+        "id",
+        "cluster",
+        CLUSTER,
+        old_inputs={"nodeProvisioningProfile": old},
+        new_inputs={"nodeProvisioningProfile": new},
+    )
+
+
+def test_the_guard_refuses_and_says_what_to_do() -> None:
+    with pytest.raises(pulumi.RunError) as caught:
+        refuse_stranding(update({"mode": "Auto"}, {"mode": "Manual"}))
+    for part in ("Auto -> Manual", "limits.cpu to 0", "karpstack:nodeProvisioning.allowStrandedNodes"):
+        assert part in str(caught.value)
+    refuse_stranding(update({"mode": "Auto"}, {"mode": "Auto", "defaultNodePools": "Auto"}))

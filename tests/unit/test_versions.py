@@ -1,0 +1,46 @@
+"""components.versions: the pins that can be held against what is installed."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from components import versions
+from tests.unit.example_stack import ROOT
+from tests.unit.test_aks import shipped
+
+
+@pytest.mark.parametrize("resource", versions.AZURE_APIS)
+def test_azure_api_versions_are_the_reviewed_ones(resource: str) -> None:
+    module, name = resource.split(".")
+    source = inspect.getsource(getattr(import_module(f"pulumi_azure_native.{module}"), name))
+    assert re.findall(r"Uses Azure REST API version ([\w-]+)", source)[0] == versions.AZURE_APIS[resource]
+
+
+@pytest.mark.parametrize("stack", ["aks-nap", "aks-self-hosted"])
+def test_every_azure_resource_in_use_has_a_reviewed_api(stack: str) -> None:
+    used = {
+        each.type.removeprefix("azure-native:").replace(":", ".")
+        for each in shipped(stack).resources.values()
+        if each.type.startswith("azure-native:")
+    }
+    assert used <= set(versions.AZURE_APIS)
+
+
+@pytest.mark.parametrize(
+    ("imported", "absent"),
+    [
+        ("components.settings", ("pulumi_aws", "pulumi_azure_native", "pulumi_kubernetes")),
+        ("components.eks.program", ("pulumi_azure_native",)),
+        ("components.aks.program", ("pulumi_aws",)),
+    ],
+)
+def test_a_cloud_pays_for_no_other_clouds_sdk(imported: str, absent: tuple[str, ...]) -> None:
+    code = f"import sys, {imported}; print(*sorted({{name.split('.')[0] for name in sys.modules}}))"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not set(absent) & set(loaded.stdout.split())
