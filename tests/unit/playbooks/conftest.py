@@ -1,4 +1,4 @@
-"""What the tests of the scale test share: the shipped scenarios and a timeline recorded from a run of both.
+"""What the tests of the scale test share: the shipped scenarios and a timeline recorded from a run of those for EKS.
 
 The production controller made the decisions in `eks.timeline.jsonl`; lines that no test needs are left out.
 """
@@ -18,9 +18,15 @@ SCENARIOS = Path(__file__).resolve().parents[3] / "playbooks" / "scenarios"
 
 
 @pytest.fixture
-def scenarios() -> dict[str, Scenario]:
+def shipped() -> dict[str, Scenario]:
     """The shipped scenarios by name."""
     return {scenario.name: scenario for scenario in load(SCENARIOS)}
+
+
+@pytest.fixture
+def scenarios(shipped: dict[str, Scenario]) -> dict[str, Scenario]:
+    """Those for EKS, by name."""
+    return {name: scenario for name, scenario in shipped.items() if "eks" in scenario.stacks}
 
 
 @pytest.fixture
@@ -32,7 +38,7 @@ def timeline() -> list[Line]:
 
 @pytest.fixture
 def outputs() -> dict[str, Any]:
-    """Outputs of a stack that the scenarios suit."""
+    """Outputs of a stack that those for EKS suit."""
     return {
         "cloud": "aws",
         "region": "us-east-1",

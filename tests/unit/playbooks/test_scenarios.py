@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from playbooks.plugins.module_utils.scale_test.environments import StackError
+from playbooks.plugins.module_utils.scale_test.environments import StackError, environment_of
 from playbooks.plugins.module_utils.scale_test.scenario import Scenario, ScenarioError, choose, load, parse
 
 GOOD: dict[str, Any] = {
@@ -47,6 +47,14 @@ def test_a_good_scenario_is_taken_with_its_defaults() -> None:
     assert scenario.workload.deployment.image.startswith("registry.k8s.io/pause:")
 
 
+def test_a_scenario_may_make_nothing_but_pods_without_requests() -> None:
+    data = changed("nodePools", None) | {"existingNodePools": ["default"]}
+    data["workload"] = {"namespace": "small", "deployment": {"name": "inflate"}}
+    scenario = parse(data, "small.yml")
+    assert scenario.workload.deployment.requests == {}
+    assert scenario.pools == ["default"]
+
+
 def test_what_is_parsed_can_be_parsed_again() -> None:
     """The modules hand scenarios to each other as plain data."""
     scenario = parse(GOOD, "small.yml")
@@ -75,6 +83,12 @@ def test_what_is_parsed_can_be_parsed_again() -> None:
         ("steps.0.scale", -1, ["steps.0.scale: -1", "greater than or equal to 0"]),
         ("steps", [], ["steps: []", "at least 1 item"]),
         ("stacks", ["eks", "gke"], ["stacks: ['eks', 'gke']", "no such environment: gke", "use of eks"]),
+        ("nodePools", {}, ["existingNodePools: []", "without a NodePool here or under nodePools", "name one"]),
+        ("existingNodePools", ["small"], ["existingNodePools: ['small']: small would be", "name it in one of both"]),
+        ("existingNodePools", ["Small_1"], ["existingNodePools.0: 'Small_1'", "Kubernetes would refuse"]),
+        ("steps.0.expect.events", {"Nominated": ["pod"]}, ["steps.0.expect.events.Nominated.0: 'pod'", "'NodeClaim'"]),
+        ("steps.0.expect.events", {"Nominated": []}, ["steps.0.expect.events.Nominated: []", "at least 1 item"]),
+        ("steps.0.expect.taintsGon", ["a"], ["unknown key", "did you mean taintsGone?"]),
         ("workload.namespace", "Small_1", ["workload.namespace: 'Small_1'", "Kubernetes would refuse", "63"]),
         (
             "nodePools.small",
@@ -147,10 +161,48 @@ def test_what_does_not_suit_the_stack_is_refused(
         choose(list(scenarios.values()), names, outputs | output)
 
 
+def azure(outputs: dict[str, Any], *, managed: bool) -> dict[str, Any]:
+    """Outputs of an AKS stack of either kind."""
+    return outputs | {
+        "cloud": "azure",
+        "karpenterVersion": "managed" if managed else "1.10.2",
+        "nodePools": ["batch"] if managed else ["general-purpose"],
+        "nodeClasses": ["batch"] if managed else ["default"],
+    }
+
+
+@pytest.mark.parametrize(("managed", "kind"), [(True, "aks-nap"), (False, "aks-self-hosted")])
+def test_who_runs_karpenter_decides_on_the_stories_for_aks(
+    shipped: dict[str, Scenario], outputs: dict[str, Any], managed: bool, kind: str
+) -> None:
+    chosen = choose(list(shipped.values()), [], azure(outputs, managed=managed))
+    assert chosen == [scenario for scenario in shipped.values() if kind in scenario.stacks]
+    assert environment_of(azure(outputs, managed=managed)).kind == kind
+
+
+def test_a_node_pool_that_a_story_needs_and_the_stack_has_not_is_refused(
+    shipped: dict[str, Scenario], outputs: dict[str, Any]
+) -> None:
+    stack = azure(outputs, managed=False) | {"nodePools": ["general"]}
+    with pytest.raises(ScenarioError, match=r"no NodePool 'general-purpose', .* did you mean general\?"):
+        choose(list(shipped.values()), ["self-hosted-inflate"], stack)
+
+
+def test_what_aks_brings_may_be_used_and_not_overwritten(outputs: dict[str, Any]) -> None:
+    stack = azure(outputs, managed=True)
+    uses = changed("stacks", ["aks-nap"]) | {"existingNodePools": ["default", "system-surge"]}
+    assert choose([parse(uses, "small.yml")], [], stack)
+    overwrites = changed("stacks", ["aks-nap"])
+    overwrites["nodePools"] = {"default": overwrites["nodePools"]["small"]}
+    with pytest.raises(ScenarioError, match=r"nodePools\.default: the stack has .* overwrite"):
+        choose([parse(overwrites, "small.yml")], [], stack)
+
+
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ({"cloud": "gcp"}, "cloud: 'gcp' has no scenarios"),
+        ({"cloud": "gcp"}, "cloud: 'gcp' has no scenarios, .* one of: eks, aks-nap, aks-self-hosted"),
+        ({"karpenterVersion": "managed"}, "cloud: 'aws' has no scenarios where it runs Karpenter itself, so"),
         ({}, "nodeClasses, nodePools missing.*finish `pulumi up`"),
     ],
 )
@@ -162,9 +214,9 @@ def test_a_stack_that_is_no_environment_is_refused(
         choose(list(scenarios.values()), [], given)
 
 
-def test_every_node_pool_carries_the_startup_taint_of_cilium(scenarios: dict[str, Scenario]) -> None:
+def test_every_node_pool_carries_the_startup_taint_of_cilium(shipped: dict[str, Scenario]) -> None:
     """Undeclared, Karpenter would launch further nodes while the first ones wait for their agent."""
-    for scenario in scenarios.values():
+    for scenario in shipped.values():
         for spec in scenario.node_pools.values():
             assert {"key": "node.cilium.io/agent-not-ready", "value": "true", "effect": "NoExecute"} in (
                 spec["template"]["spec"]["startupTaints"]
@@ -209,3 +261,101 @@ def test_eks_spot_consolidation_is_the_story(scenarios: dict[str, Scenario]) -> 
     assert down.expect.replacement.cheaper
     assert down.expect.replacement.smaller
     assert down.expect.always_a_home
+
+
+_LOOKED_AT = {
+    "karpenter.azure.com/sku-name",
+    "karpenter.azure.com/sku-family",
+    "karpenter.azure.com/sku-cpu",
+    "karpenter.azure.com/sku-memory",
+    "karpenter.azure.com/sku-version",
+    "karpenter.sh/capacity-type",
+    "karpenter.sh/nodepool",
+    "node.kubernetes.io/instance-type",
+    "topology.kubernetes.io/zone",
+}
+
+
+def requirements_of(scenario: Scenario) -> dict[str, list[str]]:
+    """Those of its only NodePool."""
+    (spec,) = scenario.node_pools.values()
+    return {item["key"]: item["values"] for item in spec["template"]["spec"]["requirements"]}
+
+
+def test_stories_for_aks_assert_what_people_look_at(shipped: dict[str, Scenario]) -> None:
+    stories = [scenario for scenario in shipped.values() if "eks" not in scenario.stacks]
+    assert [scenario.name for scenario in stories] == [
+        "nap-default",
+        "nap-node-selector-pinned",
+        "nap-node-selector",
+        "nap-weight-pinned",
+        "nap-weight",
+        "self-hosted-inflate",
+    ]
+    for scenario in stories:
+        up, down = scenario.steps
+        assert (up.expect.nodes, down.scale, down.expect.nodes) == (1, 0, 0), scenario.name
+        assert up.expect.node_labels.keys() >= _LOOKED_AT, scenario.name
+        assert up.expect.node_labels["karpenter.sh/nodepool"] == [up.expect.node_pool], scenario.name
+        assert "node.cilium.io/agent-not-ready" in up.expect.taints_gone, scenario.name
+        assert up.expect.events == {"Nominated": ["Pod"]}, scenario.name
+        assert down.expect.events == {"DisruptionTerminating": ["Node", "NodeClaim"]}, scenario.name
+        for spec in scenario.node_pools.values():
+            assert spec["template"]["metadata"]["labels"] == {"kubernetes.azure.com/ebpf-dataplane": "cilium"}
+            assert spec["template"]["spec"]["nodeClassRef"] == {
+                "group": "karpenter.azure.com",
+                "kind": "AKSNodeClass",
+                "name": "default",
+            }
+
+
+def test_nap_default_is_the_story(shipped: dict[str, Scenario]) -> None:
+    scenario = shipped["nap-default"]
+    assert (scenario.node_pools, scenario.existing_node_pools) == ({}, ["default"])
+    assert scenario.workload.deployment.node_selector == {}
+    assert scenario.steps[0].expect.node_pool == "default"
+    assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-cpu"] == ["2"]
+
+
+def test_nap_weight_is_the_story(shipped: dict[str, Scenario]) -> None:
+    scenario = shipped["nap-weight"]
+    assert requirements_of(scenario) == {"karpenter.azure.com/sku-cpu": ["8"]}
+    assert scenario.node_pools["my-node"]["weight"] == 10
+    assert scenario.workload.deployment.requests == scenario.workload.deployment.node_selector == {}
+    assert scenario.steps[0].expect.node_pool == "my-node"
+    assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-cpu"] == ["8"]
+
+
+def test_nap_node_selector_is_the_story(shipped: dict[str, Scenario]) -> None:
+    scenario = shipped["nap-node-selector"]
+    assert requirements_of(scenario) == {"karpenter.azure.com/sku-memory": ["131072"]}
+    assert scenario.workload.deployment.node_selector == {"karpenter.azure.com/sku-memory": "131072"}
+    assert scenario.steps[0].expect.node_pool == "my-node-comp"
+    assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-memory"] == ["131072"]
+    assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-cpu"] == ["16"]
+
+
+@pytest.mark.parametrize(
+    ("name", "published", "capacity_type"),
+    [("nap-weight", "Standard_D8_v4", "on-demand"), ("nap-node-selector", "Standard_E16as_v5", "spot")],
+)
+def test_the_pinned_stories_have_the_published_type(
+    shipped: dict[str, Scenario], name: str, published: str, capacity_type: str
+) -> None:
+    free, pinned = shipped[name], shipped[f"{name}-pinned"]
+    requirements = requirements_of(pinned)
+    first, *others = requirements.pop("node.kubernetes.io/instance-type")
+    assert (first, len(others)) == (published, 3)
+    assert requirements == requirements_of(free) | {"karpenter.sh/capacity-type": [capacity_type]}
+    assert pinned.workload.deployment == free.workload.deployment
+    assert pinned.steps[0].expect.instance_types == [published]
+    assert pinned.steps[0].expect.capacity_type == capacity_type
+
+
+def test_self_hosted_inflate_is_the_story(shipped: dict[str, Scenario]) -> None:
+    scenario = shipped["self-hosted-inflate"]
+    assert (scenario.node_pools, scenario.existing_node_pools) == ({}, ["general-purpose"])
+    assert scenario.workload.deployment.requests == {"cpu": "1"}
+    assert [step.scale for step in scenario.steps] == [2, 0]
+    assert scenario.steps[0].expect.capacity_type == "on-demand"
+    assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-family"] == ["D"]

@@ -54,7 +54,11 @@ def judge(run: StepRun) -> list[Assertion]:
     if expect.nodes is not None:
         seen = len(run.live())
         found.append(_check(run, "number of nodes", str(expect.nodes), str(seen), seen == expect.nodes))
+    if expect.nodes == 0:
+        left = ", ".join(claim.node or "" for claim in run.left())
+        found.append(_check(run, "Nodes", "none left", left or "none left", not left, run.left()))
     found += _nodes(run)
+    found += [_event(run, reason, kind) for reason, kinds in expect.events.items() for kind in kinds]
     if expect.replacement:
         found += _replacement(run, expect.replacement)
     if expect.always_a_home:
@@ -110,7 +114,7 @@ def interruption_queue(replay: Replay, scenario: Scenario, queue: str) -> Assert
 
 
 def _node_pools(run: StepRun) -> Iterator[Assertion]:
-    for name in run.scenario.node_pools:
+    for name in run.scenario.pools:
         why = why_not_ready(run.replay, run.scenario, name)
         yield Assertion(
             f"{run.title}, NodePool {name}",
@@ -170,7 +174,7 @@ def _nodes(run: StepRun) -> Iterator[Assertion]:
         accepted = None if values == "present" else list(values)
         checks.append((f"node label {label}", accepted, _node_label(run.replay, label)))
     live = run.live()
-    if checks and not live:
+    if (checks or expect.taints_gone) and not live:
         yield _check(run, "nodes", "a node to look at", "no node", False)
         return
     for name, accepted, value in checks:
@@ -182,6 +186,29 @@ def _nodes(run: StepRun) -> Iterator[Assertion]:
             ", ".join(found or "missing" for found in seen),
             all(found is not None and (accepted is None or found in accepted) for found in seen),
         )
+    for key in expect.taints_gone:
+        tainted = [claim.node or claim.name for claim in live if key in run.replay.taints(claim)]
+        yield _check(run, f"taint {key}", "gone", f"on {', '.join(tainted)}" if tainted else "gone", not tainted)
+
+
+def _event(run: StepRun, reason: str, kind: str) -> Assertion:
+    """Whether an object of the story met an event of the controller's."""
+    claims = run.claims()
+    ours: dict[str, set[str | None]] = {
+        "Pod": {uid for _, uid in run.replay.pods_added.get(run.scenario.name, ())},
+        "Node": {claim.node for claim in claims},
+        "NodeClaim": {claim.name for claim in claims},
+    }
+    seen = {
+        event.get("reason", "")
+        for time, event in run.replay.events
+        if run.during(time)
+        and event["involvedObject"].get("kind") == kind
+        and event["involvedObject"].get("uid" if kind == "Pod" else "name") in ours[kind]
+    }
+    return _check(
+        run, f"event {reason}", f"on a {kind}", ", ".join(sorted(seen)) or f"none on a {kind}", reason in seen, claims
+    )
 
 
 def _label(name: str) -> Callable[[NodeClaim], str | None]:

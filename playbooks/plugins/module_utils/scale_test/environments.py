@@ -17,19 +17,30 @@ class Environment:
     Attributes:
         kind: What scenario files call it under `stacks`.
         cloud: Value of the stack output `cloud`.
+        managed: Whether the cloud itself runs Karpenter: value `managed` of the stack output `karpenterVersion`.
         node_class_api: API group and version of its node classes.
         node_class_kind: Kind of its node classes.
         node_class_plural: Their name in the API's paths.
+        own: NodePools that the cloud itself brings, each with a node class of its name; no stack output names them.
     """
 
     kind: str
     cloud: str
+    managed: bool
     node_class_api: str
     node_class_kind: str
     node_class_plural: str
+    own: tuple[str, ...] = ()
 
 
-ENVIRONMENTS = (Environment("eks", "aws", "karpenter.k8s.aws/v1", "EC2NodeClass", "ec2nodeclasses"),)
+_AWS = ("karpenter.k8s.aws/v1", "EC2NodeClass", "ec2nodeclasses")
+_AZURE = ("karpenter.azure.com/v1beta1", "AKSNodeClass", "aksnodeclasses")
+
+ENVIRONMENTS = (
+    Environment("eks", "aws", False, *_AWS),
+    Environment("aks-nap", "azure", True, *_AZURE, own=("default", "system-surge")),
+    Environment("aks-self-hosted", "azure", False, *_AZURE),
+)
 KINDS = tuple(environment.kind for environment in ENVIRONMENTS)
 
 _NEEDED = ("cloud", "karpenterVersion", "nodeClasses", "nodePools")
@@ -54,10 +65,11 @@ def environment_of(outputs: Mapping[str, Any]) -> Environment:
             f"stack outputs: {', '.join(missing)} missing, so the scale test cannot know what it may expect; "
             "finish `pulumi up` of the stack, or add them to the file given as stack_outputs"
         )
+    found = (outputs["cloud"], outputs["karpenterVersion"] == "managed")
     for environment in ENVIRONMENTS:
-        if environment.cloud == outputs["cloud"]:
+        if (environment.cloud, environment.managed) == found:
             return environment
     raise StackError(
-        f"stack output cloud: {outputs['cloud']!r} has no scenarios, so nothing would be tested; "
-        f"use a stack on one of: {', '.join(environment.cloud for environment in ENVIRONMENTS)}"
+        f"stack output cloud: {outputs['cloud']!r} has no scenarios{' where it runs Karpenter itself' * found[1]}, so "
+        f"nothing would be tested; use a stack that is one of: {', '.join(KINDS)}"
     )

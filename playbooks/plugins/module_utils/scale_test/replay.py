@@ -81,7 +81,7 @@ class Replay:
         time: When the last line was received.
         prices: USD an hour by offering.
         queue: The recorder's QUEUE lines with their times.
-        nodes: Name of a node -> its excerpt.
+        nodes: Name of a node -> its excerpt, also when it is gone.
         claims: All NodeClaims ever seen.
         marks: The playbook's own lines, and the recorder's GAP lines.
         ready: Scenario -> (time, number of ready pods) at each change.
@@ -98,6 +98,7 @@ class Replay:
         self.prices: dict[Offering, float] = {}
         self.queue: list[tuple[datetime, Line]] = []
         self.nodes: dict[str, Line] = {}
+        self._nodes_gone: set[str] = set()
         self.claims: dict[str, NodeClaim] = {}
         self._objects: dict[tuple[str, str], Line] = {}
         self.marks: list[Line] = []
@@ -143,11 +144,14 @@ class Replay:
             self._pod(found, deleted=deleted)
         elif kind == "NodeClaim":
             self._node_claim(found, deleted=deleted)
-        elif kind == "Node" and not deleted:
+        elif kind == "Node" and deleted:
+            self._nodes_gone.add(name)
+        elif kind == "Node":
             self.nodes[name] = found
+            self._nodes_gone.discard(name)
         elif kind == "Event":
             self.events.append((self.time, found))
-        elif kind != "Node":
+        else:
             self._objects.pop((kind, name), None)
             if not deleted:
                 self._objects[kind, name] = found
@@ -228,6 +232,11 @@ class Replay:
         found = self._objects.get((kind, name), {})
         return {condition["type"]: condition for condition in found.get("conditions", ())}
 
+    def node_class(self, node_pool: str) -> tuple[str, str]:
+        """Kind and name of the node class that a NodePool refers to; empty where the timeline does not tell."""
+        reference = self._objects.get(("NodePool", node_pool), {}).get("nodeClassRef", {})
+        return str(reference.get("kind", "")), str(reference.get("name", ""))
+
     def ready_now(self, scenario: Scenario) -> int:
         """How many of its pods are ready."""
         return self._ready_pods(scenario.name)
@@ -240,6 +249,14 @@ class Replay:
         """Labels of a NodeClaim's node, empty before it is registered."""
         labels: dict[str, str] = self.nodes.get(claim.node or "", {}).get("metadata", {}).get("labels", {})
         return labels
+
+    def taints(self, claim: NodeClaim) -> set[str]:
+        """Keys of the taints on a NodeClaim's node, empty before it is registered."""
+        return {taint["key"] for taint in self.nodes.get(claim.node or "", {}).get("taints", ())}
+
+    def has_node(self, claim: NodeClaim) -> bool:
+        """Whether a NodeClaim's node is there."""
+        return claim.node in self.nodes and claim.node not in self._nodes_gone
 
     def simulated(self, claim: NodeClaim) -> bool:
         """Whether a fake kubelet played the node, so that its boot time says nothing."""

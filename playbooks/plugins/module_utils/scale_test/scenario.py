@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
@@ -70,14 +70,14 @@ class Deployment(_Model):
         name: Name of the Deployment.
         replicas: How many there are before the first step.
         image: Image of the only container.
-        requests: Resource requests of a pod, for example `{cpu: 1, memory: 1.5Gi}`.
+        requests: Resource requests of a pod, for example `{cpu: 1, memory: 1.5Gi}`; none if empty.
         node_selector: The pods' node selector.
     """
 
     name: DnsLabel
     replicas: int = Field(0, ge=0)
     image: str = "registry.k8s.io/pause:3.10"
-    requests: dict[str, str] = Field(min_length=1)
+    requests: dict[str, str] = {}
     node_selector: dict[str, str] = {}
 
 
@@ -105,11 +105,14 @@ class Expectation(_Model):
 
     Attributes:
         within: Seconds from the request until rest.
-        nodes: Number of the story's nodes.
+        nodes: Number of the story's nodes. 0: their NodeClaims and Nodes are gone.
         instance_types: Each node is of one of these.
         capacity_type: Each node is of this.
         node_pool: Each node was launched for this NodePool.
         node_labels: Label -> values of which each node must have one, or `present` for any value.
+        taints_gone: Keys of taints that no node carries any more.
+        events: Reason -> kinds of the story's objects; at least one object of each kind met such an event of
+            Karpenter's during the step.
         replacement: The nodes from before the step were replaced.
         always_a_home: No pod was unschedulable during the step, and no node was disrupted before its
             replacement was initialized.
@@ -122,6 +125,8 @@ class Expectation(_Model):
     capacity_type: Literal["on-demand", "spot", "reserved"] | None = None
     node_pool: str | None = None
     node_labels: dict[str, list[str] | Literal["present"]] = {}
+    taints_gone: list[str] = []
+    events: dict[str, Annotated[list[Literal["Pod", "Node", "NodeClaim"]], Field(min_length=1)]] = {}
     replacement: Replacement | None = None
     always_a_home: bool = False
     ready_gap: float | None = Field(None, ge=0)
@@ -142,6 +147,7 @@ class Scenario(_Model):
         description: What it shows, in a sentence.
         stacks: Kinds of environment that it suits.
         node_pools: Name -> `spec`, as Karpenter writes it, of each NodePool that the scenario makes.
+        existing_node_pools: NodePools that it needs and that are the environment's.
         workload: What is deployed.
         steps: What is done, in this order.
     """
@@ -149,9 +155,27 @@ class Scenario(_Model):
     name: DnsLabel
     description: str
     stacks: Annotated[list[str], AfterValidator(_known_kinds)] = Field(min_length=1)
-    node_pools: dict[DnsLabel, Annotated[dict[str, Any], AfterValidator(_has_node_class)]] = Field(min_length=1)
+    node_pools: dict[DnsLabel, Annotated[dict[str, Any], AfterValidator(_has_node_class)]] = {}
+    existing_node_pools: list[DnsLabel] = Field([], validate_default=True)
     workload: Workload
     steps: list[Step] = Field(min_length=1)
+
+    @field_validator("existing_node_pools")
+    @classmethod
+    def _no_pool_twice_and_one_at_least(cls, existing: list[str], info: ValidationInfo) -> list[str]:
+        made = info.data.get("node_pools")
+        if made is None:
+            return existing  # they are wrong themselves
+        if not made and not existing:
+            raise ValueError("without a NodePool here or under nodePools no node could be launched; name one")
+        if both := sorted(made.keys() & set(existing)):
+            raise ValueError(f"{', '.join(both)} would be the scenario's own under nodePools; name it in one of both")
+        return existing
+
+    @property
+    def pools(self) -> list[str]:
+        """Names of all NodePools that it needs, made by itself or not."""
+        return [*self.node_pools, *self.existing_node_pools]
 
 
 def parse(data: object, source: str) -> Scenario:
@@ -242,17 +266,24 @@ def _mismatches(scenario: Scenario, environment: Environment, outputs: Mapping[s
             "expectations mean nothing on this stack; choose another scenario"
         ]
     problems = []
+    pools, node_classes = ({*outputs[key], *environment.own} for key in ("nodePools", "nodeClasses"))
+    for name in scenario.existing_node_pools:
+        if name not in pools:
+            problems.append(
+                f"{scenario.name}: existingNodePools: the stack has no NodePool {name!r}, so no node could be "
+                f"launched; {_instead(name, pools)}"
+            )
     for name, spec in scenario.node_pools.items():
-        if name in outputs["nodePools"]:
+        if name in pools:
             problems.append(
                 f"{scenario.name}: nodePools.{name}: the stack has a NodePool of this name, which the "
                 "scenario would overwrite and then remove; give the scenario's another name"
             )
-        if (node_class := node_class_name(spec)) not in outputs["nodeClasses"]:
+        if (node_class := node_class_name(spec)) not in node_classes:
             problems.append(
                 f"{scenario.name}: nodePools.{name}.template.spec.nodeClassRef.name: the stack has no node "
                 f"class {node_class!r}, so no node could be launched; "
-                f"{_instead(node_class, outputs['nodeClasses'])}"
+                f"{_instead(node_class, node_classes)}"
             )
     return problems
 
@@ -265,7 +296,11 @@ def _instead(name: str, known: Iterable[str]) -> str:
 
 def _explain(details: ErrorDetails) -> str:
     """One of pydantic's errors as key, value, consequence and fix."""
-    key = ".".join(str(part) for part in details["loc"]) or "(the whole file)"
+    location = details["loc"]
+    if details["type"] == "value_error" and location and (field := Scenario.model_fields.get(str(location[0]))):
+        # Where a default fails, pydantic has the attribute's name.
+        location = (field.alias or location[0], *location[1:])
+    key = ".".join(str(part) for part in location) or "(the whole file)"
     if details["type"] == "extra_forbidden":
         allowed = [field.alias or name for name, field in _model_at(details["loc"][:-1]).model_fields.items()]
         return (

@@ -75,6 +75,10 @@ class StepRun:
         """Those that are there at its end and were not before."""
         return [claim for claim in self.live() if not claim.present_at(self.requested)]
 
+    def left(self) -> list[NodeClaim]:
+        """Those that are gone, and whose nodes are still there."""
+        return [claim for claim in self.claims() if claim.gone and self.replay.has_node(claim)]
+
     def during(self, time: datetime | None) -> bool:
         """Whether something happened during the step."""
         return time is not None and self.requested <= time <= self.ended
@@ -87,7 +91,7 @@ def title(scenario: Scenario, index: int) -> str:
 
 def outcome(run: StepRun) -> Outcome | None:
     """How the step has come to its end; None while it is under way."""
-    unready = any(why_not_ready(run.replay, run.scenario, name) for name in run.scenario.node_pools)
+    unready = any(why_not_ready(run.replay, run.scenario, name) for name in run.scenario.pools)
     if not unready and _at_rest(run):
         return "rest"
     if unready and run.ended - run.requested > _NODE_POOL_PATIENCE:
@@ -105,6 +109,8 @@ def _at_rest(run: StepRun) -> bool:
         return False
     if run.scales_down and expect.nodes is not None and len(live) > expect.nodes:
         return False
+    if expect.nodes == 0 and run.left():
+        return False
     if not expect.replacement:
         return True
     if any(claim.gone is None for claim in run.before()) or not live:
@@ -115,14 +121,17 @@ def _at_rest(run: StepRun) -> bool:
 
 
 def why_not_ready(replay: Replay, scenario: Scenario, node_pool: str) -> str:
-    """Why a NodePool of the scenario is not ready; empty if it is."""
+    """Why a NodePool that the scenario needs is not ready; empty if it is."""
     if not replay.exists("NodePool", node_pool):
         return "it is not there"
     conditions = replay.conditions("NodePool", node_pool)
     if conditions.get("Ready", {}).get("status") == "True":
         return ""
-    reference = scenario.node_pools[node_pool]["template"]["spec"]["nodeClassRef"]
-    kind, name = str(reference.get("kind")), str(reference["name"])
+    if node_pool in scenario.node_pools:
+        reference = scenario.node_pools[node_pool]["template"]["spec"]["nodeClassRef"]
+        kind, name = str(reference.get("kind")), str(reference["name"])
+    else:
+        kind, name = replay.node_class(node_pool)
     if not replay.exists(kind, name):
         return f"{kind} {name} is not there"
     # The reasons are in the node class; its Ready and the NodePool's conditions only repeat them.

@@ -133,6 +133,7 @@ def excerpt(kind: str, found: dict[str, Any]) -> Line:
         kept |= _pick(status, "nodeName", "providerID", "imageID", "capacity", "allocatable")
     elif kind == "NodePool":
         kept |= _pick(spec, "limits") | _pick(status, "resources")
+        kept |= _pick(spec.get("template", {}).get("spec", {}), "nodeClassRef")
     return kept
 
 
