@@ -36,6 +36,8 @@ _REAL_ACCOUNT = ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_CONFIG_FILE", "AWS_SHA
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; the exit code."""
     options = _parser().parse_args(arguments)
+    # A shell that started this in the background has SIGINT ignored, and Python would leave it so.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Whoever ends this command by SIGTERM (a CI job, for example) gets the clean-up of a Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     for name in _REAL_ACCOUNT:
