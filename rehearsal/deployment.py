@@ -29,8 +29,9 @@ class CommandError(Exception):
 def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> dict[str, str]:
     """The variables that point pulumi, kubectl, ansible-playbook and AWS clients at one rehearsed stack."""
     path = [str(Path(sys.executable).parent), str(engines.root / "bin"), *os.environ.get("PATH", "").split(os.pathsep)]
-    if engines.program("pulumi").parent != engines.root / "bin":
-        path.insert(0, str(engines.program("pulumi").parent))
+    pulumi = engines.program("pulumi").parent
+    if pulumi != engines.root / "bin":
+        path.insert(0, str(pulumi))
     found = {
         "PATH": os.pathsep.join(dict.fromkeys(path)),
         "PULUMI_HOME": str(folder.pulumi / "home"),
@@ -44,7 +45,6 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "1",
         "KARPSTACK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH", "")])),
-        "PYTHONDONTWRITEBYTECODE": os.environ.get("PYTHONDONTWRITEBYTECODE", ""),
         "KUBECONFIG": str(folder.kubeconfig),
         "K8S_AUTH_KUBECONFIG": str(folder.kubeconfig),
         "ANSIBLE_HOME": str(folder.root / "ansible"),

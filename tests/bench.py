@@ -20,6 +20,7 @@ import urllib3
 from rich.console import Console
 from rich.table import Table
 
+from components import versions
 from rehearsal import daemon
 from rehearsal.clouds.aws.account import Account
 from rehearsal.cluster.charts import Charts
@@ -32,7 +33,6 @@ from rehearsal.processes import Engines, wait_until
 from rehearsal.timing import Timing
 from tests.rehearsal.conftest import RehearsedStack, descendants, new_stack
 
-KARPENTER_CRD = ("oci://public.ecr.aws/karpenter/karpenter-crd", "1.14.1", None)
 _FLAT = PROJECT / "tests" / "bench_flat"
 
 
@@ -132,7 +132,7 @@ def bare(root: Path, times: dict[str, float]) -> None:
                 issuer="https://oidc.example",
                 cloud=account.cloud("bare"),
             )
-            crds = Charts(engine_set).find(*KARPENTER_CRD)
+            crds = Charts(engine_set).find(versions.KARPENTER_AWS_CRD_CHART, versions.KARPENTER_AWS, None)
             cluster.releases.install("karpenter-crd", "kube-system", crds, {})
             metrics, health = free_ports(2)
             controller = engines.start(

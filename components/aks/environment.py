@@ -18,7 +18,7 @@ from pulumi_azure_native import resources
 
 from ..documents import manifests
 from ..documents.kubeconfig import KubeloginMode
-from ..kubernetes import NodePools, NodePoolsArgs
+from ..kubernetes import NodePools, NodePoolsArgs, in_cluster
 from ..naming import AksNames
 from .access import DeployerAccess, DeployerAccessArgs
 from .cluster import Cluster, ClusterArgs, SystemPool
@@ -192,7 +192,7 @@ class Environment(pulumi.ComponentResource):
                     plan=args.karpenter,
                     tags=args.tags,
                 ),
-                opts=_on(self, provider, [cluster]),
+                opts=in_cluster(self, provider, [cluster]),
             )
             if args.karpenter
             else None
@@ -211,7 +211,7 @@ class Environment(pulumi.ComponentResource):
                     for pool_name, spec in args.node_pools.items()
                 ],
             ),
-            opts=_on(self, provider, [cluster, *([karpenter] if karpenter else [])]),
+            opts=in_cluster(self, provider, [cluster, *([karpenter] if karpenter else [])]),
         )
 
         self.cluster_name = cluster.name
@@ -234,10 +234,3 @@ class Environment(pulumi.ComponentResource):
                 "nodeClasses": self.node_classes,
             }
         )
-
-
-def _on(
-    parent: pulumi.Resource, provider: pulumi.ProviderResource, depends_on: Sequence[pulumi.Resource]
-) -> pulumi.ResourceOptions:
-    """Options of a component whose children live in the cluster behind `provider`."""
-    return pulumi.ResourceOptions(parent=parent, providers=[provider], depends_on=list(depends_on))

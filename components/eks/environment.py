@@ -18,7 +18,7 @@ import pulumi_kubernetes
 
 from .. import versions
 from ..documents import charts, manifests
-from ..kubernetes import Cilium, CiliumArgs, Karpenter, KarpenterArgs, NodePools, NodePoolsArgs
+from ..kubernetes import Cilium, CiliumArgs, Karpenter, KarpenterArgs, NodePools, NodePoolsArgs, in_cluster
 from ..naming import DISCOVERY_TAG, KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, EksNames
 from .access import Access, AccessArgs
 from .addons import Addons, AddonsArgs
@@ -161,7 +161,7 @@ class Environment(pulumi.ComponentResource):
                 pod_cidr_mask_size=args.network.pod_cidr_mask_size,
                 operator_replicas=min(2, args.system_nodes.desired_size),
             ),
-            opts=_on(self, provider),
+            opts=in_cluster(self, provider),
         )
         system_nodes = SystemNodes(
             f"{name}-system",
@@ -265,7 +265,7 @@ class Environment(pulumi.ComponentResource):
                 ),
                 install_after=(addons, identity),
             ),
-            opts=_on(self, provider),
+            opts=in_cluster(self, provider),
         )
 
         # Instances need all of these from their first to their last minute.
@@ -291,7 +291,7 @@ class Environment(pulumi.ComponentResource):
                     for pool_name, spec in args.node_pools.items()
                 ],
             ),
-            opts=_on(self, provider, needed),
+            opts=in_cluster(self, provider, needed),
         )
 
         self.cluster_name = cluster.name
@@ -314,10 +314,3 @@ class Environment(pulumi.ComponentResource):
                 "nodeClasses": self.node_classes,
             }
         )
-
-
-def _on(
-    parent: pulumi.Resource, provider: pulumi.ProviderResource, depends_on: Sequence[pulumi.Resource] = ()
-) -> pulumi.ResourceOptions:
-    """Options of a component whose children live in the cluster behind `provider`."""
-    return pulumi.ResourceOptions(parent=parent, providers=[provider], depends_on=list(depends_on))

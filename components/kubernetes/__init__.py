@@ -7,5 +7,6 @@ provider, through `opts.providers`.
 from .cilium import Cilium, CiliumArgs
 from .karpenter import Karpenter, KarpenterArgs
 from .node_pools import NodePools, NodePoolsArgs
+from .options import in_cluster
 
-__all__ = ["Cilium", "CiliumArgs", "Karpenter", "KarpenterArgs", "NodePools", "NodePoolsArgs"]
+__all__ = ["Cilium", "CiliumArgs", "Karpenter", "KarpenterArgs", "NodePools", "NodePoolsArgs", "in_cluster"]

@@ -52,9 +52,8 @@ def condition(resource: dict[str, Any], kind: str) -> dict[str, Any]:
 
 def look_anew(stack: RehearsedStack) -> None:
     """Start the controller again: it looks for subnets once a minute, and at its start."""
-    for command in (("restart",), ("status", "--timeout=60s")):
-        action, *options = command
-        done = stack.by_hand("kubectl", "-n", "kube-system", "rollout", action, "deployment/karpenter", *options)
+    for action in ("restart", "status"):
+        done = stack.by_hand("kubectl", "-n", "kube-system", "rollout", action, "deployment/karpenter", timeout=60)
         assert done.returncode == 0, done.stdout
 
 

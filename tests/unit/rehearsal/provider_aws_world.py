@@ -13,8 +13,9 @@ from unittest import mock
 from moto.iam.aws_managed_policies import aws_managed_policies_data
 
 from rehearsal.providers.aws import resources
-from rehearsal.providers.resource import AUTOMATIC, Created, Properties, Resource
+from rehearsal.providers.resource import Created, Properties, Resource
 from tests.unit.rehearsal.aws_world import account, trust
+from tests.unit.rehearsal.resource_world import ResourceWorld
 
 
 class FakeCluster:
@@ -85,8 +86,10 @@ class FakeClusters:
         self.running.pop(name, None)
 
 
-class World:
+class World(ResourceWorld):
     """The resource types over one account."""
+
+    proposed_name = "thing-1234567"
 
     def __init__(self, account: Any, clusters: Any, default_tags: Mapping[str, str] | None = None) -> None:
         self.account = account
@@ -95,33 +98,6 @@ class World:
 
     def type(self, token: str) -> Resource:
         return self._resources[token]
-
-    def check(self, token: str, **inputs: Any) -> Properties:
-        """Inputs as the engine hands them to `create`; every failure is an error of the test."""
-        resource = self.type(token)
-        assert not resource.unknown(inputs)
-        named = resource.autoname(inputs, {}, "thing-1234567")
-        named.pop(AUTOMATIC, None)
-        checked, failures = resource.check(named, name="thing")
-        assert not failures
-        return checked
-
-    def failures(self, token: str, **inputs: Any) -> dict[str, str]:
-        """What the check refuses: reason by property."""
-        named = self.type(token).autoname(inputs, {}, "thing-1234567")
-        return {failure.property: failure.reason for failure in self.type(token).check(named, name="thing")[1]}
-
-    def create(self, token: str, **inputs: Any) -> Created:
-        return self.type(token).create(self.check(token, **inputs), timeout=5.0)
-
-    def update(self, token: str, created: Created, **inputs: Any) -> Properties:
-        return self.type(token).update(created.id, created.outputs, self.check(token, **inputs), timeout=5.0)
-
-    def read(self, token: str, created: Created) -> Properties | None:
-        return self.type(token).read(created.id, created.outputs)
-
-    def delete(self, token: str, created: Created) -> None:
-        self.type(token).delete(created.id, created.outputs, timeout=5.0)
 
     def client(self, service: str) -> Any:
         return self.account.client(service)

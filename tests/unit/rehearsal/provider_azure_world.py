@@ -12,8 +12,9 @@ from rehearsal.cluster.objects import Object
 from rehearsal.providers.azure import TYPES
 from rehearsal.providers.azure.base import AzureResource, Session
 from rehearsal.providers.azure.invokes import invokes
-from rehearsal.providers.resource import AUTOMATIC, Created, Properties
+from rehearsal.providers.resource import Created, Properties
 from tests.unit.rehearsal.azure_world import REGION, World
+from tests.unit.rehearsal.resource_world import ResourceWorld
 
 TYPE = "azure-native:{}"
 OVERLAY = {
@@ -126,8 +127,10 @@ class FakeClusters:
         self.running.pop(name, None)
 
 
-class Provider:
+class Provider(ResourceWorld):
     """The resource types over one subscription that has the resource group `demo`."""
+
+    proposed_name = "thing12345678"
 
     def __init__(self, folder: Path, location: str = REGION) -> None:
         self.world = World()
@@ -139,35 +142,9 @@ class Provider:
         self._types = {kind.token.rsplit(":", 1)[1]: kind(self.session) for kind in TYPES}
         self.invokes = invokes(self.session, TYPES)
 
-    def type(self, name: str) -> AzureResource:
-        return self._types[name]
-
-    def check(self, name: str, **inputs: Any) -> Properties:
-        """Inputs as the engine hands them to `create`; every failure is an error of the test."""
-        resource = self.type(name)
-        assert not resource.unknown(inputs)
-        named = resource.autoname(inputs, {}, "thing12345678")
-        named.pop(AUTOMATIC, None)
-        checked, failures = resource.check(named, name="thing")
-        assert not failures
-        return checked
-
-    def failures(self, name: str, **inputs: Any) -> dict[str, str]:
-        """What the check refuses: reason by property."""
-        named = self.type(name).autoname(inputs, {}, "thing12345678")
-        return {failure.property: failure.reason for failure in self.type(name).check(named, name="thing")[1]}
-
-    def create(self, name: str, **inputs: Any) -> Created:
-        return self.type(name).create(self.check(name, **inputs), timeout=5.0)
-
-    def update(self, name: str, created: Created, **inputs: Any) -> Properties:
-        return self.type(name).update(created.id, created.outputs, self.check(name, **inputs), timeout=5.0)
-
-    def read(self, name: str, created: Created) -> Properties | None:
-        return self.type(name).read(created.id, created.outputs)
-
-    def delete(self, name: str, created: Created) -> None:
-        self.type(name).delete(created.id, created.outputs, timeout=5.0)
+    def type(self, token: str) -> AzureResource:
+        """By the last part of its token, the only one that differs."""
+        return self._types[token]
 
     # Things that many others need.
 

@@ -1,0 +1,46 @@
+"""What the tests of every cloud's resource types share: a resource's life as the engine leads it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from rehearsal.providers.resource import AUTOMATIC, Created, Properties, Resource
+
+
+class ResourceWorld(ABC):
+    """The resource types over one simulated account."""
+
+    #: The physical name that the engine proposes for a resource without one.
+    proposed_name: str
+
+    @abstractmethod
+    def type(self, token: str) -> Resource:
+        """The resource type of a token."""
+
+    def check(self, token: str, /, **inputs: Any) -> Properties:
+        """Inputs as the engine hands them to `create`; every failure is an error of the test."""
+        resource = self.type(token)
+        assert not resource.unknown(inputs)
+        named = resource.autoname(inputs, {}, self.proposed_name)
+        named.pop(AUTOMATIC, None)
+        checked, failures = resource.check(named, name="thing")
+        assert not failures
+        return checked
+
+    def failures(self, token: str, /, **inputs: Any) -> dict[str, str]:
+        """What the check refuses: reason by property."""
+        named = self.type(token).autoname(inputs, {}, self.proposed_name)
+        return {failure.property: failure.reason for failure in self.type(token).check(named, name="thing")[1]}
+
+    def create(self, token: str, /, **inputs: Any) -> Created:
+        return self.type(token).create(self.check(token, **inputs), timeout=5.0)
+
+    def update(self, token: str, created: Created, /, **inputs: Any) -> Properties:
+        return self.type(token).update(created.id, created.outputs, self.check(token, **inputs), timeout=5.0)
+
+    def read(self, token: str, created: Created) -> Properties | None:
+        return self.type(token).read(created.id, created.outputs)
+
+    def delete(self, token: str, created: Created) -> None:
+        self.type(token).delete(created.id, created.outputs, timeout=5.0)
