@@ -7,6 +7,8 @@ PYTHON ?= python3
 export KARPSTACK_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/karpstack
 export UV_CACHE_DIR    := $(KARPSTACK_CACHE)/uv
 export PYTHONPATH      := $(CURDIR)
+# Some machines forbid Python to keep what it compiled; every command would then compile its imports anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN  := .venv/bin
 READY := .venv/.ready-$(shell cksum < requirements.lock | cut -d' ' -f1)

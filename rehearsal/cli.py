@@ -133,12 +133,16 @@ def _bring_up(folder: StackFolder, stack_file: StackFile, *, keep: bool) -> None
     running = daemon.running(folder)
     if running:
         console.print(f"The rehearsal of {folder.stack} is running (pid {running.pid}); updating it.")
-        Deployment(folder, engines, running).up(stack_file)
+        deployment = Deployment(folder, engines, running)
+        deployment.prepare(stack_file)
+        deployment.up()
         return
     _forget(folder)
     started = time.monotonic()
     try:
-        Deployment(folder, engines, daemon.start(folder.create(), stack_file, engines)).up(stack_file)
+        starting = daemon.start(folder.create(), stack_file, engines)
+        Deployment(folder, engines, starting.info).prepare(stack_file)  # while the daemon gets ready
+        Deployment(folder, engines, starting.listening()).up()
     except BaseException:
         _tell_crashes(folder)
         if not keep:

@@ -96,12 +96,35 @@ def require(folder: StackFolder) -> DaemonInfo:
     return info
 
 
-def start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> DaemonInfo:
-    """Start the daemon and wait until its providers listen.
+@dataclass(frozen=True)
+class StartingDaemon:
+    """A daemon that was started and may not listen yet."""
 
-    Raises:
-        DaemonError: It ended or did not get ready in a minute; the text has its last log lines.
-    """
+    folder: StackFolder
+    process: subprocess.Popen[bytes]
+    log: Path
+    info: DaemonInfo
+
+    def listening(self) -> DaemonInfo:
+        """Wait until its providers listen.
+
+        Raises:
+            DaemonError: It ended or did not get ready in a minute; the text has its last log lines.
+        """
+        deadline = time.monotonic() + _START_TIMEOUT
+        while True:
+            if (code := self.process.poll()) is not None:
+                raise DaemonError(crash_text("the rehearsal's daemon", code, self.log))
+            info = read(self.folder)
+            if info and info.providers:
+                return info
+            if time.monotonic() > deadline:
+                raise DaemonError(f"the rehearsal's daemon was not ready after {_START_TIMEOUT:g} s; see {self.log}")
+            time.sleep(0.02)
+
+
+def start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> StartingDaemon:
+    """Start the daemon; whoever needs its providers waits for them with `StartingDaemon.listening`."""
     log = folder.logs / "daemon.log"
     with log.open("ab") as output:
         process = subprocess.Popen(
@@ -114,19 +137,9 @@ def start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> Dae
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
     # Written at once, so that a Ctrl-C from here on finds the process to stop.
-    DaemonInfo(process.pid, psutil.Process(process.pid).create_time(), stack_file.cloud, stack_file.region).write(
-        folder
-    )
-    deadline = time.monotonic() + _START_TIMEOUT
-    while True:
-        if (code := process.poll()) is not None:
-            raise DaemonError(crash_text("the rehearsal's daemon", code, log))
-        info = read(folder)
-        if info and info.providers:
-            return info
-        if time.monotonic() > deadline:
-            raise DaemonError(f"the rehearsal's daemon was not ready after {_START_TIMEOUT:g} s; see {log}")
-        time.sleep(0.02)
+    started = psutil.Process(process.pid).create_time()
+    info = DaemonInfo(process.pid, started, stack_file.cloud, stack_file.region).write(folder)
+    return StartingDaemon(folder, process, log, info)
 
 
 def stop(folder: StackFolder) -> list[str]:

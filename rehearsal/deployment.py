@@ -68,11 +68,11 @@ class Deployment:
         self._pulumi = engines.program("pulumi")
         self._environment = {**os.environ, **environment(folder, engines, info)}
 
-    def up(self, stack_file: StackFile) -> None:
-        """Create or update the stack, judged by the policy pack.
+    def prepare(self, stack_file: StackFile) -> None:
+        """Lay down the stack's configuration and make its state, unless it is there; needs no provider.
 
         Raises:
-            CommandError: Pulumi or a policy refused.
+            CommandError: Pulumi could not make the stack.
         """
         backend = self._folder.pulumi / "state"
         backend.mkdir(parents=True, exist_ok=True)
@@ -81,6 +81,13 @@ class Deployment:
             # `stack init` knows no --config-file and writes its salt beside Pulumi.yaml: beside a copy, then.
             shutil.copyfile(PROJECT / "Pulumi.yaml", self._folder.pulumi / "Pulumi.yaml")
             self._run("stack", "init", self._folder.stack, "--no-select", folder=self._folder.pulumi)
+
+    def up(self) -> None:
+        """Create or update the stack, judged by the policy pack.
+
+        Raises:
+            CommandError: Pulumi or a policy refused.
+        """
         self._run("up", "--yes", "--skip-preview", "--suppress-outputs", "--policy-pack", str(PROJECT / "policies"))
 
     def destroy(self) -> None:

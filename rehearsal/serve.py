@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -161,9 +162,14 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    # Loading moto and the clouds' descriptions makes millions of objects that stay: looking for garbage among them
+    # would take as long as loading them.
+    gc.disable()
     daemon = Daemon(StackFolder(stack, Path(root)), StackFile.load(Path(stack_file)), EngineSet(Path(engines)))
     try:
         daemon.start()
+        gc.freeze()
+        gc.enable()
         stopped.wait()
     finally:
         daemon.stop()

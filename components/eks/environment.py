@@ -177,10 +177,11 @@ class Environment(pulumi.ComponentResource):
                 desired_size=args.system_nodes.desired_size,
                 max_size=args.system_nodes.max_size,
                 disk_size=args.system_nodes.disk_size,
+                # The network's routes are no input of the group, yet its nodes pull images through them.
+                after=[network, cilium],
                 tags=args.tags,
             ),
-            # The network's routes are no input of the group, yet its nodes pull images through them.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[network, cilium]),
+            opts=child,
         )
         addons = Addons(
             f"{name}-addons",

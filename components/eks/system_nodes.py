@@ -36,6 +36,7 @@ class SystemNodesArgs:
         desired_size: Nodes at first.
         max_size: Nodes at most.
         disk_size: GiB of each root volume.
+        after: What must be there before the first node boots; the role and the template need not wait for it.
         tags: For every resource, instances and volumes included.
     """
 
@@ -50,6 +51,7 @@ class SystemNodesArgs:
     desired_size: int = 2
     max_size: int = 10
     disk_size: int = 50
+    after: Sequence[pulumi.Resource] = ()
     tags: Mapping[str, str]
 
 
@@ -115,7 +117,7 @@ class SystemNodes(pulumi.ComponentResource):
             taints=[eks.NodeGroupTaintArgs(key=SYSTEM_TAINT_KEY, value="true", effect="NO_SCHEDULE")],
             tags=args.tags,
             opts=pulumi.ResourceOptions(
-                parent=self, depends_on=[role], custom_timeouts=pulumi.CustomTimeouts(delete="30m")
+                parent=self, depends_on=[role, *args.after], custom_timeouts=pulumi.CustomTimeouts(delete="30m")
             ),
         )
         self.node_group_arn = group.arn
