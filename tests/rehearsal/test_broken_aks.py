@@ -86,10 +86,10 @@ def test_a_controller_without_a_subscription_crashes_and_says_so(
     chart = EngineSet.current().chart("karpenter-azure")
     upgraded = aks_self_hosted.by_hand(*helm, "upgrade", "karpenter", str(chart), "-f", str(tmp_path / "values.json"))
     assert upgraded.returncode == 0, upgraded.stdout
-    assert "SUBSCRIPTION_ID" in back_off(aks_self_hosted, "karpenter-azure exited")
+    back_off(aks_self_hosted, "panic: creating Azure config: subscription ID not set")
     status = aks_self_hosted.command("status")
     assert status.returncode == 1
-    assert "SUBSCRIPTION_ID" in status.stdout
+    assert "subscription ID not set" in status.stdout
     aks_self_hosted.mend("1 updated")
     available(aks_self_hosted)
 
