@@ -24,6 +24,18 @@ ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 300.0
 
 
+# Environments that several tests share.
+_SHARED = frozenset({"eks", "broken", "aks_nap", "aks_self_hosted"})
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests run side by side (`--dist loadgroup`), those of one environment stay together, in their order."""
+    for item in items:
+        for name in sorted(_SHARED.intersection(getattr(item, "fixturenames", ()))):
+            item.add_marker(pytest.mark.xdist_group(name))
+
+
 @dataclass
 class RehearsedStack:
     """One stack of the rehearsal, driven by its commands."""

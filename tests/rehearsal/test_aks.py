@@ -4,33 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-
-import pytest
+from typing import Any
 
 from tests import stories
 from tests.rehearsal.conftest import RehearsedStack
 
 
-@pytest.mark.parametrize(
-    ("environment", "scenario", "instance_type", "capacity_type"),
-    [
-        ("aks_nap", "nap-weight-pinned", "Standard_D8_v4", "on-demand"),
-        ("aks_self_hosted", "self-hosted-inflate", "Standard_D", "on-demand"),
-    ],
-)
-def test_aks(
-    request: pytest.FixtureRequest,
-    tmp_path: Path,
-    environment: str,
-    scenario: str,
-    instance_type: str,
-    capacity_type: str,
-) -> None:
-    stack: RehearsedStack = request.getfixturevalue(environment)
-    report = tmp_path / "report"
+def only_claim(stack: RehearsedStack, scenario: str, report: Path) -> dict[str, Any]:
+    """The only NodeClaim of a story that passed."""
     stack.succeed("run", "--scenarios", scenario, "--report", str(report))
     found = stories.story(json.loads((report / "report.json").read_text()), scenario)
     assert found["passed"], found
     (claim,) = found["nodeclaims"]
-    assert claim["instance_type"].startswith(instance_type)
-    assert claim["capacity_type"] == capacity_type
+    assert claim["capacity_type"] == "on-demand"
+    return dict(claim)
+
+
+def test_node_auto_provisioning(aks_nap: RehearsedStack, tmp_path: Path) -> None:
+    assert only_claim(aks_nap, "nap-weight-pinned", tmp_path)["instance_type"] == "Standard_D8_v4"
+
+
+def test_self_hosted(aks_self_hosted: RehearsedStack, tmp_path: Path) -> None:
+    assert only_claim(aks_self_hosted, "self-hosted-inflate", tmp_path)["instance_type"].startswith("Standard_D")

@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import pytest
 from kubernetes import client, watch
 
-from rehearsal.daemon import read
 from rehearsal.engines import EngineSet
 from tests.rehearsal import azure
-from tests.rehearsal.conftest import RehearsedStack
+from tests.rehearsal.conftest import RehearsedStack, descendants
 
 # A story with a NodePool of its own, on the node class that both environments have.
 STORY = "nap-weight-pinned"
@@ -45,17 +43,33 @@ def back_off(stack: RehearsedStack, words: str) -> str:
     raise AssertionError(f"no pod's event ever said {words}")
 
 
-def launching(stack: RehearsedStack, words: str) -> str:
-    """Ask for a node, wait until its NodeClaim says the words, and take all back."""
+def launching(stack: RehearsedStack, status: str, words: str = "") -> str:
+    """Ask for a node, wait until its NodeClaim's condition Launched is so and says the words, and take all back."""
+
+    def launched(claim: dict[str, Any]) -> dict[str, Any]:
+        conditions = claim.get("status", {}).get("conditions", [])
+        return next((dict(one) for one in conditions if one["type"] == "Launched"), {})
+
+    def told(claim: dict[str, Any]) -> bool:
+        return launched(claim).get("status") == status and words in launched(claim)["message"]
+
     created = stack.by_hand("kubectl", "create", "deployment", "inflate", "--image=pause")
     assert created.returncode == 0, created.stdout
     try:
-        claim = stack.wait_for("nodeclaims", "karpenter.sh", lambda claim: words in json.dumps(claim), timeout=30)
+        claim = stack.wait_for("nodeclaims", "karpenter.sh", told, timeout=30)
     finally:
         stack.by_hand("kubectl", "delete", "deployment/inflate")
         stack.by_hand("kubectl", "delete", "nodeclaims", "--all", "--timeout=60s")
-    assert claim, f"no NodeClaim ever said {words}"
-    return str(next(one["message"] for one in claim["status"]["conditions"] if one["type"] == "Launched"))
+    assert claim, f"no NodeClaim ever said Launched {status}: {words}"
+    return str(launched(claim)["message"])
+
+
+def down(stack: RehearsedStack) -> None:
+    """Destroy all that the stack made, and end every process."""
+    processes = descendants(stack.info)
+    output = stack.succeed("down")
+    assert " deleted" in output, output
+    assert not [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 
 
 def flat(text: str) -> str:
@@ -125,7 +139,7 @@ def test_a_controller_that_may_not_make_machines_is_found(aks_self_hosted: Rehea
 
 def test_a_controller_that_may_not_give_machines_their_identity_is_found(aks_self_hosted: RehearsedStack) -> None:
     role = azure.delete(aks_self_hosted, "aks-karpenter-identity-roles-kubelet")
-    said = flat(launching(aks_self_hosted, "LinkedAuthorizationFailed"))
+    said = flat(launching(aks_self_hosted, "Unknown", "LinkedAuthorizationFailed"))
     assert f"object id '{role['outputs']['principalId']}'" in said
     assert "action(s) 'Microsoft.ManagedIdentity/userAssignedIdentities/assign/action' on the linked scope" in said, (
         said
@@ -135,7 +149,7 @@ def test_a_controller_that_may_not_give_machines_their_identity_is_found(aks_sel
 
 
 def test_a_mended_environment_provisions_again(aks_self_hosted: RehearsedStack) -> None:
-    launching(aks_self_hosted, '"type": "Launched"')
+    launching(aks_self_hosted, "True")
 
 
 def test_a_cluster_that_may_not_join_its_subnet_is_found(aks_nap: RehearsedStack, tmp_path: Path) -> None:
@@ -161,11 +175,9 @@ def test_a_cluster_without_the_pools_of_aks_is_refused_their_story(aks_nap: Rehe
         assert words in flat(refused.stdout), refused.stdout
 
 
-@pytest.mark.parametrize("environment", ["aks_self_hosted", "aks_nap"])
-def test_down_leaves_nothing(request: pytest.FixtureRequest, environment: str) -> None:
-    stack: RehearsedStack = request.getfixturevalue(environment)
-    output = stack.succeed("down")
-    assert " deleted" in output, output
-    info = read(stack.folder)
-    assert info is not None
-    assert not psutil.pid_exists(info.pid)
+def test_down_leaves_nothing_of_self_hosted_karpenter(aks_self_hosted: RehearsedStack) -> None:
+    down(aks_self_hosted)
+
+
+def test_down_leaves_nothing_of_node_auto_provisioning(aks_nap: RehearsedStack) -> None:
+    down(aks_nap)
