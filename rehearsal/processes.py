@@ -6,6 +6,7 @@ a later command can stop what a killed daemon left. Processes are stopped by rec
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -21,6 +22,10 @@ import psutil
 from rehearsal.folder import StackFolder
 
 _LAST_LINES = 15
+# A Go program that gives up writes why, and then the stacks of all its goroutines.
+_RECENT_LINES = 400
+_LAST_WORDS = ("panic: ", "fatal error: ")
+_STACKS = "goroutine "
 
 
 class EngineCrashError(RuntimeError):
@@ -158,10 +163,20 @@ class Engines:
 
 
 def crash_text(name: str, code: int, log: Path) -> str:
-    """Say which engine ended, how, and the last lines that it logged."""
+    """Say which engine ended, how, and the last lines that it logged; of a Go program, with what words it gave up."""
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
-    lines = log.read_text(errors="replace").splitlines()[-_LAST_LINES:] if log.exists() else []
+    lines = _last_words(log.read_text(errors="replace").splitlines()) if log.exists() else []
     return "\n".join([f"{name} {how}; the last lines of {log}:", *(f"  {line[:400]}" for line in lines)])
+
+
+def _last_words(lines: Sequence[str]) -> list[str]:
+    """The last lines; those of a panic in their place, without its stacks and without lines that only separate."""
+    recent = lines[-_RECENT_LINES:]
+    starts = [index for index, line in enumerate(recent) if line.startswith(_LAST_WORDS)]
+    if not starts:
+        return list(recent[-_LAST_LINES:])
+    words = itertools.takewhile(lambda line: not line.startswith(_STACKS), recent[starts[-1] :])
+    return [line.strip() for line in words if line.strip(" \t-")][:_LAST_LINES]
 
 
 def stop_recorded(folder: StackFolder, grace: float = 5.0) -> list[str]:

@@ -33,6 +33,7 @@ from rehearsal.processes import Engines, wait_until
 from rehearsal.timing import Timing
 from tests.rehearsal.conftest import RehearsedStack, descendants, new_stack
 
+_AKS = ("aks-nap", "aks-self-hosted")
 _FLAT = PROJECT / "tests" / "bench_flat"
 
 
@@ -47,8 +48,8 @@ def stopwatch(times: dict[str, float], name: str) -> Iterator[None]:
 def main() -> int:
     """Measure and print."""
     times: dict[str, float] = {}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         with stopwatch(times, "check"):
             subprocess.run([sys.executable, "-m", "rehearsal.engines"], cwd=PROJECT, check=True, capture_output=True)
         stack = new_stack(folder)
@@ -62,16 +63,30 @@ def main() -> int:
             flat(stack, folder, times)
         finally:
             stack.command("down", "--force")
+        for name in _AKS:
+            up_alone(folder, name, times)
         bare(folder / "bare", times)
     table = Table(title=f"{os.cpu_count()} cores, {resources} resources", title_justify="left")
     for column in ("figure", "measured", "against", "ratio", "aim"):
         table.add_column(column)
     ratio(table, "rehearsal up, nothing to Karpenter ready", times["up"], "bare engines", times["bare"], 3.0)
     ratio(table, "unchanged pulumi up", times["unchanged"], "flat program", times["flat"], 1.5)
+    for name in _AKS:
+        ratio(table, f"rehearsal up {name}", times[name], "up eks", times["up"], 1.5)
     table.add_row("check of built engines", f"{times['check']:.2f} s", "", "", "< 2 s")
     table.add_row("resident memory", f"{resident:.2f} GiB", "", "", "< 1.5 GB")
     Console(width=120).print(table)
     return 0
+
+
+def up_alone(folder: Path, name: str, times: dict[str, float]) -> None:
+    """Time `up` of another stack from nothing, with no other stack beside it."""
+    stack = new_stack(folder, name)
+    try:
+        with stopwatch(times, name):
+            stack.succeed("up")
+    finally:
+        stack.command("down", "--force")
 
 
 def ratio(table: Table, name: str, measured: float, against: str, base: float, aim: float) -> None:

@@ -18,6 +18,7 @@ from pulumi_azure_native import resources
 
 from ..documents import manifests
 from ..documents.kubeconfig import KubeloginMode
+from ..documents.provisioning import BROUGHT_BY_AKS
 from ..kubernetes import NodePools, NodePoolsArgs, in_cluster
 from ..naming import AksNames
 from .access import DeployerAccess, DeployerAccessArgs
@@ -92,7 +93,8 @@ class Environment(pulumi.ComponentResource):
     """The environment. `kubeconfig` is a secret; Azure has no `interruption_queue`, so it is empty.
 
     Where AKS runs Karpenter, `karpenter_version` is `managed` and `karpenter_namespace` empty: no controller is in
-    the cluster.
+    the cluster. `default_node_pools` are those that AKS brings, each with a node class of its name; they are not among
+    `node_pools`.
     """
 
     cluster_name: pulumi.Output[str]
@@ -103,6 +105,7 @@ class Environment(pulumi.ComponentResource):
     karpenter_namespace: pulumi.Output[str]
     node_pools: pulumi.Output[list[str]]
     node_classes: pulumi.Output[list[str]]
+    default_node_pools: pulumi.Output[list[str]]
 
     def __init__(self, name: str, args: EnvironmentArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:aks:Environment", name, {}, opts)
@@ -222,6 +225,8 @@ class Environment(pulumi.ComponentResource):
         self.karpenter_namespace = karpenter.namespace if karpenter else pulumi.Output.from_input("")
         self.node_pools = node_pools.node_pools
         self.node_classes = node_pools.node_classes
+        brings_some = args.karpenter is None and args.node_provisioning.default_node_pools == "Auto"
+        self.default_node_pools = pulumi.Output.from_input(list(BROUGHT_BY_AKS) if brings_some else [])
         self.register_outputs(
             {
                 "clusterName": self.cluster_name,
@@ -232,5 +237,6 @@ class Environment(pulumi.ComponentResource):
                 "karpenterNamespace": self.karpenter_namespace,
                 "nodePools": self.node_pools,
                 "nodeClasses": self.node_classes,
+                "defaultNodePools": self.default_node_pools,
             }
         )

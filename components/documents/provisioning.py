@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 Profile = Mapping[str, Any]
+
+#: NodePools, and AKSNodeClasses of the same names, that AKS brings with defaultNodePools Auto.
+BROUGHT_BY_AKS: Final = ("default", "system-surge")
 
 
 def stranding(old: Profile, new: Profile) -> str:

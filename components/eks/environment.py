@@ -105,7 +105,10 @@ class EnvironmentArgs:
 
 
 class Environment(pulumi.ComponentResource):
-    """The environment. `interruption_queue` is empty without a queue, `kubeconfig` is a secret."""
+    """The environment. `interruption_queue` is empty without a queue, `kubeconfig` is a secret.
+
+    `default_node_pools` is empty: EKS brings none.
+    """
 
     cluster_name: pulumi.Output[str]
     cluster_endpoint: pulumi.Output[str]
@@ -115,6 +118,7 @@ class Environment(pulumi.ComponentResource):
     karpenter_namespace: pulumi.Output[str]
     node_pools: pulumi.Output[list[str]]
     node_classes: pulumi.Output[list[str]]
+    default_node_pools: pulumi.Output[list[str]]
 
     def __init__(self, name: str, args: EnvironmentArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:eks:Environment", name, {}, opts)
@@ -303,6 +307,7 @@ class Environment(pulumi.ComponentResource):
         self.karpenter_namespace = karpenter.namespace
         self.node_pools = node_pools.node_pools
         self.node_classes = node_pools.node_classes
+        self.default_node_pools = pulumi.Output.from_input([])
         self.register_outputs(
             {
                 "clusterName": self.cluster_name,
@@ -313,5 +318,6 @@ class Environment(pulumi.ComponentResource):
                 "karpenterNamespace": self.karpenter_namespace,
                 "nodePools": self.node_pools,
                 "nodeClasses": self.node_classes,
+                "defaultNodePools": self.default_node_pools,
             }
         )

@@ -11,15 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ..documents import manifests
+from ..documents.provisioning import BROUGHT_BY_AKS
 from ..problems import Problem, key_of, shown
 from .aks import AZURE_ADDRESSES, NODE_SHARE_PREFIX
 from .node_pool_checks import node_class_reference
 
 if TYPE_CHECKING:
     from .aks import KarpenterSettings, NetworkSettings, NodeProvisioningSettings, SystemNodesSettings
-
-#: NodePools, and AKSNodeClasses of the same names, that AKS brings with defaultNodePools Auto.
-AKS_NODE_POOLS: Final = frozenset({"default", "system-surge"})
 
 _FAMILIES: Final = ("Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux")
 _BOUNDS: Final = {"maxPods": (10, 250), "osDiskSizeGB": (30, 2048)}
@@ -50,7 +48,7 @@ def cross_checks(valid: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _too_many_replicas(karpenter, system_nodes)
     brought: frozenset[str] = frozenset()
     if mode is not None and provisioning is not None:
-        brought = AKS_NODE_POOLS if mode == "nap" and provisioning.default_node_pools == "Auto" else frozenset()
+        brought = frozenset(BROUGHT_BY_AKS if mode == "nap" and provisioning.default_node_pools == "Auto" else ())
         yield from _no_default_pools(mode, provisioning)
     for name, spec in (node_classes or {}).items():
         yield from _brought_by_aks("nodeClasses", name, brought)

@@ -2,9 +2,9 @@
 
 The process is what the containers of those pods would be: it starts when one of them has a node, with the
 environment and the arguments of its live manifest and its service account's own token; it is restarted when the pod
-template changes and stopped when the last pod goes. The pods turn Ready when the process answers /readyz, so helm,
-`kubectl rollout status` and `kubectl scale` mean here what they mean in a cloud. Several replicas share one process:
-only the leader would work anyway.
+template changes, started again with a kubelet's patience when it ended by itself, and stopped when the last pod goes.
+The pods turn Ready when the process answers /readyz, so helm, `kubectl rollout status` and `kubectl scale` mean here
+what they mean in a cloud. Several replicas share one process: only the leader would work anyway.
 
 A cloud that offers Karpenter as a part of its managed cluster keeps it elsewhere (`Controller.host`): then the same
 process runs without a pod.
@@ -42,6 +42,9 @@ LABEL = "app.kubernetes.io/name=karpenter"
 _TIMEOUT = 60.0
 # How often the process is looked at while it runs: a process offers no event that several could wait for.
 _SECONDS_BETWEEN_LOOKS = 0.5
+# A kubelet starts a container again at once, and then waits twice as long each time.
+_FIRST_BACK_OFF = 10.0
+_LONGEST_BACK_OFF = 300.0
 _HASH = "pod-template-hash"
 _LEASE = "karpenter-leader-election"
 _LOG = logging.getLogger(__name__)
@@ -104,6 +107,8 @@ class Controller:
         self._engine: Engine | None = None
         self._ready: set[str] = set()
         self._failed: set[str] = set()
+        self._back_off = 0.0
+        self._tries = 0
         # A stop may come while a start is under way: the one waits for the other.
         self._lock = threading.Lock()
         self._stopped = False
@@ -152,6 +157,9 @@ class Controller:
             self._follow()
         elif event.source == "look":
             self._look(event.object["pid"])
+        elif event.source == "again" and event.object["tries"] == self._tries:
+            self._failed.clear()
+            self._follow()
 
     def _follow(self) -> None:
         """Bring the process in line with the pods."""
@@ -178,14 +186,25 @@ class Controller:
         # A pod that is new since the process failed is another try, as it is with a kubelet.
         again = self.problem and newest["metadata"]["uid"] not in self._failed
         if template != self._template or again:
-            self._template = template
             self._end()
+            if template != self._template:
+                self._back_off = 0.0
+            self._template = template
             self.problem = self._begin(newest)
             if self.problem:
-                self._failed = set(self._pods)
+                self._back_away()
                 warn(self._objects, newest, "kubelet", "BackOff", self.problem)
+            else:
+                self._tries += 1
         if self._engine is not None:
             self._tell_ready([pod for pod in placed if _template(pod) == template])
+
+    def _back_away(self) -> None:
+        """Leave the process ended for a while; a pod that is new by then starts it earlier."""
+        self._failed = set(self._pods)
+        self._tries += 1
+        self._feed.after(self._back_off, "again", {"tries": self._tries})
+        self._back_off = min(max(2 * self._back_off, _FIRST_BACK_OFF), _LONGEST_BACK_OFF)
 
     def _begin(self, pod: Object) -> str:
         """Start the process as a pod's container and wait until it is ready; why that failed, or empty."""
@@ -313,7 +332,7 @@ class Controller:
             engine.check()
         except EngineCrashError as error:
             self.problem = str(error)
-            self._failed = set(self._pods)
+            self._back_away()
             self._metrics_address.unlink(missing_ok=True)
             self._engine = None
             for uid in self._ready & self._pods.keys():

@@ -24,6 +24,18 @@ ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 300.0
 
 
+# Environments that several tests share.
+_SHARED = frozenset({"eks", "broken", "aks_nap", "aks_self_hosted"})
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests run side by side (`--dist loadgroup`), those of one environment stay together, in their order."""
+    for item in items:
+        for name in sorted(_SHARED.intersection(getattr(item, "fixturenames", ()))):
+            item.add_marker(pytest.mark.xdist_group(name))
+
+
 @dataclass
 class RehearsedStack:
     """One stack of the rehearsal, driven by its commands."""
@@ -124,6 +136,42 @@ class RehearsedStack:
                 place[last] = value
         self.configuration.write_text(yaml.safe_dump(content, sort_keys=False))
 
+    def configured(self, key: str) -> Any:
+        """A value of the stack's configuration."""
+        return yaml.safe_load(self.configuration.read_text())["config"][key]
+
+    def mend(self, changed: str) -> None:
+        """A refresh shows what is broken, and an update puts it right: `1 created`, for example."""
+        refreshed = self.by_hand("pulumi", "refresh", "--yes", "--skip-preview", "--non-interactive")
+        assert refreshed.returncode == 0, refreshed.stdout
+        output = self.succeed("up")
+        assert changed in output, output
+
+    def failing_story(self, folder: Path, name: str, *, within: float) -> str:
+        """Run the first step of a scenario, written for whatever this stack is, with little patience.
+
+        Returns:
+            All that the failure says: what is printed, the report's assertions, the evidence.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        scenario = yaml.safe_load((ROOT / "playbooks" / "scenarios" / f"{name}.yml").read_text())
+        scenario["stacks"] = [self.folder.stack]
+        if scenario.get("nodePools"):
+            scenario.pop("existingNodePools", None)  # other environments lack them
+        scenario["steps"] = scenario["steps"][:1]
+        scenario["steps"][0]["expect"]["within"] = within
+        (folder / f"{name}.yml").write_text(yaml.safe_dump(scenario))
+        report = folder / "report"
+        result = self.by_hand(
+            "ansible-playbook", "playbooks/scale_test.yml", "-e", f"scenario_dir={folder}", "-e", f"report_dir={report}"
+        )
+        assert result.returncode != 0, result.stdout
+        assert report.is_dir(), result.stdout
+        (story,) = json.loads((report / "report.json").read_text())["stories"]
+        assert not story["passed"]
+        evidence = "".join(path.read_text() for path in (report / "evidence").rglob("*.yml"))
+        return result.stdout + json.dumps(story["assertions"]) + evidence
+
     def scale(self, name: str, namespace: str, replicas: int) -> None:
         """Scale a Deployment."""
         client.AppsV1Api(self.api()).patch_namespaced_deployment_scale(
@@ -157,7 +205,23 @@ def new_stack(folder: Path, stack: str = "eks") -> RehearsedStack:
 @pytest.fixture(scope="session")
 def eks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsedStack]:
     """The healthy EKS environment; whoever changes it puts it right again."""
-    stack = new_stack(tmp_path_factory.mktemp("eks"))
+    yield from _up(tmp_path_factory, "eks")
+
+
+@pytest.fixture(scope="session")
+def aks_nap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsedStack]:
+    """The AKS environment with node auto provisioning; whoever changes it puts it right again."""
+    yield from _up(tmp_path_factory, "aks-nap")
+
+
+@pytest.fixture(scope="session")
+def aks_self_hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsedStack]:
+    """The AKS environment with self-hosted Karpenter; whoever changes it puts it right again."""
+    yield from _up(tmp_path_factory, "aks-self-hosted")
+
+
+def _up(tmp_path_factory: pytest.TempPathFactory, name: str) -> Iterator[RehearsedStack]:
+    stack = new_stack(tmp_path_factory.mktemp(name), name)
     try:
         stack.succeed("up")
         yield stack

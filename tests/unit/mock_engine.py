@@ -34,6 +34,7 @@ class Registered:
 class Deployment:
     resources: dict[str, Registered] = field(default_factory=dict)
     hooks: list[str] = field(default_factory=list)
+    outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def of(self, type_: str) -> list[Registered]:
         return [resource for resource in self.resources.values() if resource.type == type_]
@@ -157,6 +158,13 @@ class _Monitor(mocks.MockMonitor):
                 request=request,
             )
         return response
+
+    def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802 gRPC's name
+        properties = rpc.deserialize_properties(request.outputs)
+        self.deployment.outputs[request.urn] = {
+            name: rpc.unwrap_rpc_secret(value) for name, value in properties.items()
+        }
+        return super().RegisterResourceOutputs(request)  # type: ignore[no-untyped-call]
 
 
 class _Callbacks:

@@ -23,6 +23,7 @@ SUBNET = (
     f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft.Network/virtualNetworks/shared/subnets/aks"
 )
 
+ENVIRONMENT = "karpstack:aks:Environment"
 CLUSTER = "azure-native:containerservice:ManagedCluster"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
@@ -150,6 +151,17 @@ def test_who_provisions_nodes() -> None:
     assert resource(shipped(SELF_HOSTED), CLUSTER).inputs[profile]["mode"] == "Manual"
     none = deployed(NAP, nodeProvisioning__defaultNodePools="None")
     assert resource(none, CLUSTER).inputs[profile] == {"mode": "Auto", "defaultNodePools": "None"}
+
+
+def test_what_aks_brings_is_told_to_those_who_use_the_stack() -> None:
+    """Scale tests know the stack by its outputs alone."""
+
+    def told(deployment: Deployment) -> object:
+        return deployment.outputs[resource(deployment, ENVIRONMENT).urn]["defaultNodePools"]
+
+    assert told(shipped(NAP)) == ["default", "system-surge"]
+    assert told(shipped(SELF_HOSTED)) == []
+    assert told(deployed(NAP, nodeProvisioning__defaultNodePools="None")) == []
 
 
 def test_nap_installs_no_controller() -> None:

@@ -77,13 +77,15 @@ class EntraError(Exception):
         number: Entra's number, 700213 for example.
         error: The OAuth error code.
         status: HTTP status.
+        mend: Which resource to look at, for the rehearsal's log: Entra itself names none.
     """
 
-    def __init__(self, number: int, error: str, message: str, status: int = 401) -> None:
+    def __init__(self, number: int, error: str, message: str, status: int = 401, mend: str = "") -> None:
         super().__init__(f"AADSTS{number}: {message}")
         self.number = number
         self.error = error
         self.status = status
+        self.mend = mend
 
     @property
     def body(self) -> dict[str, Any]:
@@ -128,11 +130,19 @@ class FederatedCredential:
         issuer: URL, compared letter by letter, the slash at its end included.
         subject: `system:serviceaccount:<namespace>:<name>`.
         audiences: Usually `api://AzureADTokenExchange` alone.
+        id: Its resource id, for messages.
     """
 
     issuer: str
     subject: str
     audiences: tuple[str, ...]
+    id: str = ""
+
+    def __str__(self) -> str:
+        return (
+            f"the federated credential {self.id} has the issuer '{self.issuer}', the subject '{self.subject}' and the "
+            f"audience '{','.join(self.audiences)}'"
+        )
 
 
 @dataclass
@@ -262,19 +272,23 @@ class Directory:
     def _check_assertion(self, principal: Principal, assertion: str) -> None:
         issuer, subject, audiences = _claims(assertion)
         candidates = list(self.credentials(principal.resource)) if principal.resource else []
+        mend = "; ".join(map(str, candidates)) or f"{principal.resource or principal.name} needs a federated credential"
         if not candidates:
             raise EntraError(
-                70025, "invalid_client", _NO_CREDENTIALS.format(value=principal.client_id, name=principal.name)
+                70025,
+                "invalid_client",
+                _NO_CREDENTIALS.format(value=principal.client_id, name=principal.name),
+                mend=mend,
             )
         candidates = [one for one in candidates if one.issuer == issuer]
         if not candidates:
-            raise EntraError(700211, "invalid_client", _NO_ISSUER.format(value=issuer))
+            raise EntraError(700211, "invalid_client", _NO_ISSUER.format(value=issuer), mend=mend)
         candidates = [one for one in candidates if one.subject == subject]
         if not candidates:
-            raise EntraError(700213, "invalid_client", _NO_SUBJECT.format(value=subject))
+            raise EntraError(700213, "invalid_client", _NO_SUBJECT.format(value=subject), mend=mend)
         shared = [audience for one in candidates for audience in one.audiences if audience in audiences]
         if not shared:
-            raise EntraError(700212, "invalid_client", _NO_AUDIENCE.format(value=",".join(audiences)))
+            raise EntraError(700212, "invalid_client", _NO_AUDIENCE.format(value=",".join(audiences)), mend=mend)
         reviewer = self._issuers.get(issuer)
         if reviewer is None or reviewer.review_token(assertion, shared[0]) != subject:
             raise EntraError(50013, "invalid_grant", _SIGNATURE.format(value=issuer), 400)

@@ -168,6 +168,7 @@ def azure(outputs: dict[str, Any], *, managed: bool) -> dict[str, Any]:
         "karpenterVersion": "managed" if managed else "1.10.2",
         "nodePools": ["batch"] if managed else ["general-purpose"],
         "nodeClasses": ["batch"] if managed else ["default"],
+        "defaultNodePools": ["default", "system-surge"] if managed else [],
     }
 
 
@@ -199,10 +200,37 @@ def test_what_aks_brings_may_be_used_and_not_overwritten(outputs: dict[str, Any]
 
 
 @pytest.mark.parametrize(
+    ("story", "message"),
+    [
+        ("nap-default", r"nap-default: existingNodePools: the stack has no NodePool 'default', so no node could be "),
+        (
+            "nap-weight",
+            r"nap-weight: nodePools\.my-node\..*nodeClassRef\.name: the stack has no node class 'default', ",
+        ),
+    ],
+)
+def test_a_story_for_pools_that_aks_does_not_bring_is_refused(
+    shipped: dict[str, Scenario], outputs: dict[str, Any], story: str, message: str
+) -> None:
+    stack = azure(outputs, managed=True) | {"defaultNodePools": []}
+    with pytest.raises(ScenarioError, match=message) as refused:
+        choose(list(shipped.values()), [story], stack)
+    assert "use of batch; the stack output defaultNodePools is empty, so AKS brings none" in str(refused.value)
+    # One that makes its own and uses a class of the stack's is taken.
+    own = changed("stacks", ["aks-nap"])
+    own["nodePools"]["small"]["template"]["spec"]["nodeClassRef"]["name"] = "batch"
+    assert choose([parse(own, "small.yml")], [], stack)
+
+
+@pytest.mark.parametrize(
     ("output", "message"),
     [
+        ({"cloud": "azure", "karpenterVersion": "managed"}, "defaultNodePools missing.*finish `pulumi up`"),
         ({"cloud": "gcp"}, "cloud: 'gcp' has no scenarios, .* one of: eks, aks-nap, aks-self-hosted"),
-        ({"karpenterVersion": "managed"}, "cloud: 'aws' has no scenarios where it runs Karpenter itself, so"),
+        (
+            {"karpenterVersion": "managed", "defaultNodePools": []},
+            "cloud: 'aws' has no scenarios where it runs Karpenter itself, so",
+        ),
         ({}, "nodeClasses, nodePools missing.*finish `pulumi up`"),
     ],
 )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
+from playbooks.plugins.module_utils.scale_test.assertions import judge
 from playbooks.plugins.module_utils.scale_test.replay import Replay
 from playbooks.plugins.module_utils.scale_test.scenario import Scenario
 from playbooks.plugins.module_utils.scale_test.steps import StepRun, outcome, why_not_ready
@@ -66,6 +69,30 @@ def test_a_step_that_takes_too_long_is_late(timeline: list[Line], scenarios: dic
     run = cut(timeline, scenarios["eks-cheapest-fit"], 0, 3)
     after = StepRun(run.replay, run.scenario, 0, run.requested, run.requested + timedelta(seconds=181))
     assert outcome(after) == "late"
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("LaunchFailed", " (Launched LaunchFailed: ERROR CODE: AuthorizationFailed over scope '/x')"),
+        ("AwaitingReconciliation", "; "),
+    ],
+)
+def test_a_node_that_does_not_come_says_why(
+    timeline: list[Line], scenarios: dict[str, Scenario], reason: str, told: str
+) -> None:
+    run = next(
+        run
+        for run in (cut(timeline, scenarios["eks-cheapest-fit"], 0, tenths / 10) for tenths in range(1, 300))
+        if run.live()
+    )
+    (claim,) = run.live()
+    claim.reached.clear()
+    message = "ERROR CODE: AuthorizationFailed\n--------\nover scope '/x'\n"
+    claim.conditions["Launched"] = {"type": "Launched", "status": "Unknown", "reason": reason, "message": message}
+    late = StepRun(run.replay, run.scenario, 0, run.requested, run.requested + timedelta(seconds=181), "late")
+    (time,) = [assertion for assertion in judge(late) if assertion.name.endswith(", time")]
+    assert f"{claim.name} not initialized{told}" in f"{time.seen}; "
 
 
 def test_a_node_class_that_is_not_ready_leaves_no_hope(timeline: list[Line], scenarios: dict[str, Scenario]) -> None:

@@ -196,6 +196,19 @@ def test_tokens_are_refused_as_entra_does(pod: Pod, change: dict[str, str], numb
     assert named in caught.value.body["error_description"]
 
 
+@pytest.mark.parametrize(
+    "token", [assertion("https://other/"), assertion(ISSUER, "other"), assertion(ISSUER, audience="other")]
+)
+def test_a_refusal_names_the_credential_to_mend(pod: Pod, token: str) -> None:
+    """Entra's own words name none; the rehearsal's log does."""
+    with pytest.raises(EntraError) as caught:
+        pod.ask(token)
+    credential = f"{pod.identity['id']}/federatedIdentityCredentials/"
+    assert credential in caught.value.mend
+    assert f"the subject '{SUBJECT}'" in caught.value.mend
+    assert credential not in str(caught.value.body)
+
+
 def test_a_token_that_the_cluster_does_not_vouch_for_is_refused(pod: Pod) -> None:
     pod.cluster.subject = None
     with pytest.raises(EntraError, match="AADSTS50013"):

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from rehearsal.folder import StackFolder
-from rehearsal.processes import EngineCrashError, Engines, stop_recorded, wait_until
+from rehearsal.processes import EngineCrashError, Engines, crash_text, stop_recorded, wait_until
 
 SLEEP = [sys.executable, "-c", "import time; print('ready', flush=True); time.sleep(60)"]
 STUBBORN = [
@@ -47,6 +47,17 @@ def test_a_crash_is_told_with_name_code_and_last_lines(folder: StackFolder) -> N
     assert "disk is full" in told[0]
     with pytest.raises(EngineCrashError, match="etcd exited with code 3"):
         engine.check()
+
+
+def test_of_a_go_program_its_last_words_are_told_and_not_its_stacks(folder: StackFolder) -> None:
+    log = folder.logs / "karpenter-azure.log"
+    words = ["panic: ensuring Azure token can be retrieved", "\t-----", '\t  "AADSTS700213: no matching record"', "\t"]
+    stacks = ["goroutine 1 [running]:", *(f"frame {number}" for number in range(40))]
+    log.write_text("\n".join(["panic: an older one", *["info"] * 30, *words, *stacks]))
+    assert crash_text("karpenter-azure", 2, log).splitlines()[1:] == [
+        "  panic: ensuring Azure token can be retrieved",
+        '  "AADSTS700213: no matching record"',
+    ]
 
 
 def test_stopping_is_not_a_crash(folder: StackFolder) -> None:

@@ -149,7 +149,7 @@ def _unrest(run: StepRun) -> str:
         if claim.deleting:
             found.append(f"{claim.name} going")
         elif "Initialized" not in claim.reached:
-            found.append(f"{claim.name} not initialized")
+            found.append(f"{claim.name} not initialized{_why_not_initialized(claim)}")
         elif run.step.expect.replacement and claim.present_at(run.requested):
             found.append(f"{claim.name} still there")
     complaints = [
@@ -158,6 +158,19 @@ def _unrest(run: StepRun) -> str:
         if run.during(time) and event.get("reason") in _COMPLAINTS
     ]
     return ", ".join(found) + (f"; the controller said {complaints[-1]}" if complaints else "")
+
+
+def _why_not_initialized(claim: NodeClaim) -> str:
+    """What the controller says of the first condition that is not met, in one line."""
+    for kind in ("Launched", "Registered", "Initialized"):
+        condition = claim.conditions.get(kind, {})
+        if condition.get("status") == "True":
+            continue
+        words = " ".join(word for word in str(condition.get("message", "")).split() if word.strip("-"))
+        # So it says of what it has not come to yet.
+        told = words and condition.get("reason") != "AwaitingReconciliation"
+        return f" ({kind} {condition.get('reason', '')}: {words})" if told else ""
+    return ""
 
 
 def _nodes(run: StepRun) -> Iterator[Assertion]:

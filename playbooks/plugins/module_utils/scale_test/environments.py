@@ -21,7 +21,6 @@ class Environment:
         node_class_api: API group and version of its node classes.
         node_class_kind: Kind of its node classes.
         node_class_plural: Their name in the API's paths.
-        own: NodePools that the cloud itself brings, each with a node class of its name; no stack output names them.
     """
 
     kind: str
@@ -30,7 +29,6 @@ class Environment:
     node_class_api: str
     node_class_kind: str
     node_class_plural: str
-    own: tuple[str, ...] = ()
 
 
 _AWS = ("karpenter.k8s.aws/v1", "EC2NodeClass", "ec2nodeclasses")
@@ -38,12 +36,14 @@ _AZURE = ("karpenter.azure.com/v1beta1", "AKSNodeClass", "aksnodeclasses")
 
 ENVIRONMENTS = (
     Environment("eks", "aws", False, *_AWS),
-    Environment("aks-nap", "azure", True, *_AZURE, own=("default", "system-surge")),
+    Environment("aks-nap", "azure", True, *_AZURE),
     Environment("aks-self-hosted", "azure", False, *_AZURE),
 )
 KINDS = tuple(environment.kind for environment in ENVIRONMENTS)
 
 _NEEDED = ("cloud", "karpenterVersion", "nodeClasses", "nodePools")
+# Where the cloud runs Karpenter, it may bring NodePools of its own.
+_NEEDED_IF_MANAGED = (*_NEEDED, "defaultNodePools")
 
 
 class StackError(ValueError):
@@ -59,17 +59,18 @@ def environment_of(outputs: Mapping[str, Any]) -> Environment:
     Raises:
         StackError: An output is missing, or no scenario can suit the cloud.
     """
-    missing = [name for name in _NEEDED if name not in outputs]
+    managed = outputs.get("karpenterVersion") == "managed"
+    missing = [name for name in (_NEEDED_IF_MANAGED if managed else _NEEDED) if name not in outputs]
     if missing:
         raise StackError(
             f"stack outputs: {', '.join(missing)} missing, so the scale test cannot know what it may expect; "
             "finish `pulumi up` of the stack, or add them to the file given as stack_outputs"
         )
-    found = (outputs["cloud"], outputs["karpenterVersion"] == "managed")
+    found = (outputs["cloud"], managed)
     for environment in ENVIRONMENTS:
         if (environment.cloud, environment.managed) == found:
             return environment
     raise StackError(
-        f"stack output cloud: {outputs['cloud']!r} has no scenarios{' where it runs Karpenter itself' * found[1]}, so "
+        f"stack output cloud: {outputs['cloud']!r} has no scenarios{' where it runs Karpenter itself' * managed}, so "
         f"nothing would be tested; use a stack that is one of: {', '.join(KINDS)}"
     )

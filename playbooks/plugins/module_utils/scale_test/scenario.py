@@ -266,12 +266,19 @@ def _mismatches(scenario: Scenario, environment: Environment, outputs: Mapping[s
             "expectations mean nothing on this stack; choose another scenario"
         ]
     problems = []
-    pools, node_classes = ({*outputs[key], *environment.own} for key in ("nodePools", "nodeClasses"))
+    # Each of the cloud's own has a node class of its name.
+    brought = outputs.get("defaultNodePools", ())
+    pools, node_classes = ({*outputs[key], *brought} for key in ("nodePools", "nodeClasses"))
+    none_brought = (
+        "; the stack output defaultNodePools is empty, so AKS brings none of its own here"
+        if environment.managed and not brought
+        else ""
+    )
     for name in scenario.existing_node_pools:
         if name not in pools:
             problems.append(
                 f"{scenario.name}: existingNodePools: the stack has no NodePool {name!r}, so no node could be "
-                f"launched; {_instead(name, pools)}"
+                f"launched; {_instead(name, pools)}{none_brought}"
             )
     for name, spec in scenario.node_pools.items():
         if name in pools:
@@ -283,7 +290,7 @@ def _mismatches(scenario: Scenario, environment: Environment, outputs: Mapping[s
             problems.append(
                 f"{scenario.name}: nodePools.{name}.template.spec.nodeClassRef.name: the stack has no node "
                 f"class {node_class!r}, so no node could be launched; "
-                f"{_instead(node_class, node_classes)}"
+                f"{_instead(node_class, node_classes)}{none_brought}"
             )
     return problems
 

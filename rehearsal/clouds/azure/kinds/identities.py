@@ -124,5 +124,5 @@ def credentials(store: Store, identity: str) -> Iterator[FederatedCredential]:
     """The federated credentials of an identity, as Entra matches them."""
     for one in store.of_type(CREDENTIAL_TYPE, identity):
         yield FederatedCredential(
-            one.properties["issuer"], one.properties["subject"], tuple(one.properties["audiences"])
+            one.properties["issuer"], one.properties["subject"], tuple(one.properties["audiences"]), one.id.text
         )

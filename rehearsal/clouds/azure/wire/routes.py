@@ -6,6 +6,7 @@ Knows HTTP's side of ARM only; what is allowed and what it means is decided by `
 from __future__ import annotations
 
 import json
+import logging
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -47,6 +48,8 @@ _OPERATION = re.compile(
 _GRAPH = "/providers/microsoft.resourcegraph/resources"
 _TOKEN = re.compile(r"/(?P<tenant>[^/]+)/oauth2/v2\.0/token")
 _DISCOVERY = re.compile(r"/(?P<tenant>[^/]+)/v2\.0/\.well-known/openid-configuration")
+
+_log = logging.getLogger(__name__)
 
 _UNAUTHENTICATED = "Authentication failed. The 'Authorization' header is missing."
 _INVALID = "The access token is invalid."
@@ -132,6 +135,7 @@ class Routes:
             self._context.faults.record(
                 Call(request.method, f"{LOGIN}{request.path}", error.status, code=f"AADSTS{error.number}")
             )
+            _log.warning("Entra gave no token: %s%s", error, f" To mend: {error.mend}" if error.mend else "")
             return HttpResponse(error.status, error.body)
 
     def _login(self, request: HttpRequest) -> HttpResponse:

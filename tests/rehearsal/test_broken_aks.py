@@ -1,0 +1,183 @@
+"""AKS environments that are wrong in one place: the rehearsal must find it, say it in Azure's words, and name it.
+
+They are the environments of `test_aks`, broken and mended one place after the other. The last tests take them down.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import psutil
+from kubernetes import client, watch
+
+from rehearsal.engines import EngineSet
+from tests.rehearsal import azure
+from tests.rehearsal.conftest import RehearsedStack, descendants
+
+# A story with a NodePool of its own, on the node class that both environments have.
+STORY = "nap-weight-pinned"
+
+
+def look_anew(stack: RehearsedStack) -> None:
+    """Start the controller's pods again; nobody waits for them to be well."""
+    done = stack.by_hand("kubectl", "-n", "kube-system", "delete", "pod", "-l", "app.kubernetes.io/name=karpenter")
+    assert done.returncode == 0, done.stdout
+
+
+def available(stack: RehearsedStack) -> None:
+    """Wait until the controller's Deployment is as it should be."""
+    done = stack.by_hand("kubectl", "-n", "kube-system", "rollout", "status", "deployment/karpenter", "--timeout=60s")
+    assert done.returncode == 0, done.stdout
+
+
+def back_off(stack: RehearsedStack, words: str) -> str:
+    """Wait until `kubectl describe pod` says of the controller why it does not start."""
+    stream = watch.Watch()
+    events = client.CoreV1Api(stack.api()).list_namespaced_event
+    for event in stream.stream(events, "kube-system", field_selector="reason=BackOff", timeout_seconds=30):
+        if words in event["object"].message:
+            stream.stop()
+            return str(event["object"].message)
+    raise AssertionError(f"no pod's event ever said {words}")
+
+
+def launching(stack: RehearsedStack, status: str, words: str = "") -> str:
+    """Ask for a node, wait until its NodeClaim's condition Launched is so and says the words, and take all back."""
+
+    def launched(claim: dict[str, Any]) -> dict[str, Any]:
+        conditions = claim.get("status", {}).get("conditions", [])
+        return next((dict(one) for one in conditions if one["type"] == "Launched"), {})
+
+    def told(claim: dict[str, Any]) -> bool:
+        return launched(claim).get("status") == status and words in launched(claim)["message"]
+
+    created = stack.by_hand("kubectl", "create", "deployment", "inflate", "--image=pause")
+    assert created.returncode == 0, created.stdout
+    try:
+        claim = stack.wait_for("nodeclaims", "karpenter.sh", told, timeout=30)
+    finally:
+        stack.by_hand("kubectl", "delete", "deployment/inflate")
+        stack.by_hand("kubectl", "delete", "nodeclaims", "--all", "--timeout=60s")
+    assert claim, f"no NodeClaim ever said Launched {status}: {words}"
+    return str(launched(claim)["message"])
+
+
+def down(stack: RehearsedStack) -> None:
+    """Destroy all that the stack made, and end every process."""
+    processes = descendants(stack.info)
+    output = stack.succeed("down")
+    assert " deleted" in output, output
+    assert not [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+
+
+def flat(text: str) -> str:
+    """On one line, without quoting."""
+    return " ".join(text.replace("\\n", " ").replace("\\", "").replace("''", "'").split())
+
+
+def test_a_stack_without_a_subscription_is_refused(aks_self_hosted: RehearsedStack) -> None:
+    subscription = aks_self_hosted.configured("azure-native:subscriptionId")
+    aks_self_hosted.configure(**{"azure-native:subscriptionId": None})
+    refused = aks_self_hosted.command("up")
+    aks_self_hosted.configure(**{"azure-native:subscriptionId": subscription})
+    assert refused.returncode != 0
+    for words in ("azure-native:subscriptionId = (not set)", "nothing was created"):
+        assert words in refused.stdout, refused.stdout
+
+
+def test_a_controller_without_a_subscription_crashes_and_says_so(
+    aks_self_hosted: RehearsedStack, tmp_path: Path
+) -> None:
+    """The configuration cannot say it; whoever edits the release can."""
+    helm = ("helm", "--namespace", "kube-system")
+    values = json.loads(aks_self_hosted.by_hand(*helm, "get", "values", "karpenter", "--output", "json").stdout)
+    values["controller"]["env"] = [
+        one for one in values["controller"]["env"] if not one["name"].endswith("SUBSCRIPTION_ID")
+    ]
+    (tmp_path / "values.json").write_text(json.dumps(values))
+    chart = EngineSet.current().chart("karpenter-azure")
+    upgraded = aks_self_hosted.by_hand(*helm, "upgrade", "karpenter", str(chart), "-f", str(tmp_path / "values.json"))
+    assert upgraded.returncode == 0, upgraded.stdout
+    back_off(aks_self_hosted, "panic: creating Azure config: subscription ID not set")
+    status = aks_self_hosted.command("status")
+    assert status.returncode == 1
+    assert "subscription ID not set" in status.stdout
+    aks_self_hosted.mend("1 updated")
+    available(aks_self_hosted)
+
+
+def test_a_federated_credential_with_another_subject_is_found(aks_self_hosted: RehearsedStack, tmp_path: Path) -> None:
+    other = "system:serviceaccount:karpenter:karpenter-sa"
+    credential = azure.change(aks_self_hosted, "aks-karpenter-identity-federation", subject=other)
+    look_anew(aks_self_hosted)
+    back_off(aks_self_hosted, "AADSTS700213")
+    said = flat(aks_self_hosted.failing_story(tmp_path, STORY, within=3))
+    presented = "No matching federated identity record found for presented assertion subject "
+    assert f"{presented}'system:serviceaccount:kube-system:karpenter-sa'" in said, said
+    assert "check your federated identity credential Subject" in said
+    # Entra names no resource; the rehearsal does.
+    log = (aks_self_hosted.folder.logs / "daemon.log").read_text()
+    assert f"To mend: the federated credential {credential['id']}" in log
+    assert f"the subject '{other}'" in log
+    aks_self_hosted.mend("1 updated")
+    look_anew(aks_self_hosted)
+    available(aks_self_hosted)
+
+
+def test_a_controller_that_may_not_make_machines_is_found(aks_self_hosted: RehearsedStack, tmp_path: Path) -> None:
+    role = azure.delete(aks_self_hosted, "aks-karpenter-identity-roles-machines")
+    client_id = azure.resource(aks_self_hosted, "aks-karpenter-identity-identity")["outputs"]["clientId"]
+    said = flat(aks_self_hosted.failing_story(tmp_path, STORY, within=6))
+    assert "ERROR CODE: AuthorizationFailed" in said, said
+    assert f"The client '{client_id}' with object id '{role['outputs']['principalId']}' does not have" in said, said
+    assert "authorization to perform action 'Microsoft.Compute/virtualMachines/" in said, said
+    assert f"over scope '{role['inputs']['scope']}/providers/Microsoft.Compute/virtualMachines/aks-" in said, said
+    aks_self_hosted.mend("1 created")
+
+
+def test_a_controller_that_may_not_give_machines_their_identity_is_found(aks_self_hosted: RehearsedStack) -> None:
+    role = azure.delete(aks_self_hosted, "aks-karpenter-identity-roles-kubelet")
+    said = flat(launching(aks_self_hosted, "Unknown", "LinkedAuthorizationFailed"))
+    assert f"object id '{role['outputs']['principalId']}'" in said
+    assert "action(s) 'Microsoft.ManagedIdentity/userAssignedIdentities/assign/action' on the linked scope" in said, (
+        said
+    )
+    assert f"'{role['inputs']['scope']}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/" in said, said
+    aks_self_hosted.mend("1 created")
+
+
+def test_a_mended_environment_provisions_again(aks_self_hosted: RehearsedStack) -> None:
+    launching(aks_self_hosted, "True")
+
+
+def test_a_cluster_that_may_not_join_its_subnet_is_found(aks_nap: RehearsedStack, tmp_path: Path) -> None:
+    role = azure.delete(aks_nap, "aks-identity-roles-subnet")
+    identity = azure.resource(aks_nap, "aks-identity-identity")["outputs"]
+    said = flat(aks_nap.failing_story(tmp_path, STORY, within=6))
+    assert "ERROR CODE: LinkedAuthorizationFailed" in said, said
+    assert f"The client '{identity['clientId']}' with object id '{identity['principalId']}'" in said, said
+    assert "action(s) 'Microsoft.Network/virtualNetworks/subnets/join/action' on the linked scope(s)" in said, said
+    assert f"'{role['inputs']['scope']}'" in said, said
+    aks_nap.mend("1 created")
+
+
+def test_a_cluster_without_the_pools_of_aks_is_refused_their_story(aks_nap: RehearsedStack, tmp_path: Path) -> None:
+    provisioning = {"defaultNodePools": "None", "allowStrandedNodes": True}
+    aks_nap.configure(**{"karpstack:nodeProvisioning": provisioning})
+    assert "1 updated" in aks_nap.succeed("up")
+    pools: Any = client.CustomObjectsApi(aks_nap.api()).list_cluster_custom_object("karpenter.sh", "v1", "nodepools")
+    assert [pool["metadata"]["name"] for pool in pools["items"]] == ["batch"]
+    refused = aks_nap.command("run", "--scenarios", "nap-default", "--report", str(tmp_path))
+    assert refused.returncode != 0
+    for words in ("the stack has no NodePool 'default'", "the stack output defaultNodePools is empty"):
+        assert words in flat(refused.stdout), refused.stdout
+
+
+def test_down_leaves_nothing_of_self_hosted_karpenter(aks_self_hosted: RehearsedStack) -> None:
+    down(aks_self_hosted)
+
+
+def test_down_leaves_nothing_of_node_auto_provisioning(aks_nap: RehearsedStack) -> None:
+    down(aks_nap)
