@@ -24,8 +24,8 @@ API_SERVER = "kube-apiserver"
 
 _STAGES = Path(__file__).resolve().parent / "stages"
 _TIMEOUT = 60.0
-# kube-apiserver ends when its last watch does, so not by itself. It listens no more meanwhile, and whoever holds a lease
-# has about ten seconds to renew it.
+# kube-apiserver ends when its last watch does, so not by itself. It listens no more meanwhile, and whoever holds a
+# lease has about ten seconds to renew it.
 _RESTART_GRACE = 1.0
 
 # Started first, stopped last: a kube-apiserver whose etcd is gone hangs when it is asked to end.
