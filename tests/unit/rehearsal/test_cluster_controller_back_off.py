@@ -1,0 +1,102 @@
+"""The controller's process after it ended by itself: it comes back as a kubelet would bring it back."""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from rehearsal.cluster import controller as module
+from rehearsal.cluster.controller import LABEL, Controller
+from rehearsal.folder import StackFolder
+from tests.unit.rehearsal.cluster_world import World
+
+PODS = f"/api/v1/pods?{LABEL}"
+BACK_OFF = 0.2
+
+
+class Tries:
+    """Stands in for the start of the process: says what is to come of each try, and when it was made."""
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = list(problems)
+        self.made: queue.Queue[float] = queue.Queue()
+
+    def begin(self, pod: dict[str, Any]) -> str:
+        self.made.put(time.monotonic())
+        return self.problems.pop(0) if self.problems else ""
+
+
+def pod(name: str = "karpenter-1", template: str = "a") -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "kube-system",
+            "uid": name,
+            "labels": {"pod-template-hash": template},
+            "creationTimestamp": "2026-11-21T10:00:00Z",
+        },
+        "spec": {"nodeName": "system"},
+    }
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def controller(tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Controller]:
+    monkeypatch.setattr(module, "_FIRST_BACK_OFF", BACK_OFF)
+    found = Controller(
+        StackFolder("test", tmp_path).create(),
+        cast(Any, SimpleNamespace(stop=lambda *arguments: None)),
+        cast(Any, SimpleNamespace(program=lambda name: Path("/karpenter"))),
+        world.objects(),
+        cast(Any, SimpleNamespace(controller_engine="karpenter-azure")),
+        "https://127.0.0.1:6443",
+        b"",
+    )
+    found.start()
+    yield found
+    found.stop()
+
+
+def test_it_is_started_again_at_once_and_then_with_patience(
+    controller: Controller, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = Tries("no token", "no token", "no token")
+    monkeypatch.setattr(controller, "_begin", tries.begin)
+    world.happen(PODS, "ADDED", pod())
+    made = [tries.made.get(timeout=5) for _ in range(4)]
+    first, second, third = (later - earlier for earlier, later in itertools.pairwise(made))
+    assert first < BACK_OFF <= second < third
+    for _ in range(3):
+        assert world.created.get(timeout=5)["message"] == "no token"
+    # It runs: nobody starts it again.
+    with pytest.raises(queue.Empty):
+        tries.made.get(timeout=4 * BACK_OFF)
+    assert controller.problem == ""
+
+
+def test_a_changed_template_is_tried_without_patience(
+    controller: Controller, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_FIRST_BACK_OFF", 60.0)
+    tries = Tries("no token", "no token")
+    monkeypatch.setattr(controller, "_begin", tries.begin)
+    world.happen(PODS, "ADDED", pod())
+    for _ in range(2):
+        tries.made.get(timeout=5)
+    mended = pod("karpenter-2", "b")
+    mended["metadata"]["creationTimestamp"] = "2026-11-21T10:00:01Z"
+    world.happen(PODS, "ADDED", mended)
+    tries.made.get(timeout=5)
