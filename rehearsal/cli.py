@@ -101,9 +101,8 @@ def _parser() -> argparse.ArgumentParser:
     chosen.add_argument("--scenarios", default="", help="names of scenarios, separated by commas")
     chosen.add_argument(
         "--tags",
-        default=_WALK_THROUGH,
         help="run the scenarios with one of these tags, separated by commas; `all` for every one that suits the stack "
-        f"(default: {_WALK_THROUGH})",
+        f"(default: {_WALK_THROUGH}, and {_ALL} with --scenario-dir)",
     )
     run.add_argument("--scenario-dir", type=Path, help="folder of scenarios of your own (default: playbooks/scenarios)")
     run.add_argument("--report", type=Path, help="folder for the report (default: build/rehearsal/<stack>)")
@@ -201,8 +200,8 @@ def _choice(options: argparse.Namespace) -> dict[str, str]:
         found["scenario_dir"] = str(options.scenario_dir.resolve())
     if options.scenarios:
         found["scenarios"] = options.scenarios
-    elif options.tags != _ALL:
-        found["scenario_tags"] = options.tags
+    elif (tags := options.tags or (_ALL if options.scenario_dir else _WALK_THROUGH)) != _ALL:
+        found["scenario_tags"] = tags
     return found
 
 

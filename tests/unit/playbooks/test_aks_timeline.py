@@ -116,8 +116,9 @@ def test_an_event_of_another_step_does_not_count(timeline: list[Line], story: Sc
 
 def test_a_node_that_outlives_its_nodeclaim_fails(timeline: list[Line], story: Scenario) -> None:
     lines = without(timeline, lambda line: (line["type"], line.get("kind")) == ("DELETED", "Node"))
-    (failure,) = failures(lines, story)
-    assert "step 2 (scale to 0), Nodes: expected none left; seen aks-default-" in failure
+    step, clean_up = failures(lines, story)
+    assert "step 2 (scale to 0), Nodes: expected none left; seen aks-default-" in step
+    assert "clean-up: expected no NodePool, NodeClaim, Node and pod of the story left; seen Node aks-" in clean_up
 
 
 def test_scaling_to_nothing_waits_for_the_node(timeline: list[Line], story: Scenario) -> None:

@@ -397,12 +397,13 @@ def _model_at(location: tuple[int | str, ...]) -> type[BaseModel]:
     for part in location:
         for name, field in model.model_fields.items():
             if part == (field.alias or name):
-                model = next(
-                    (
-                        kind
-                        for kind in (field.annotation, *get_args(field.annotation))
-                        if isinstance(kind, type) and issubclass(kind, BaseModel)
-                    ),
-                    model,
-                )
+                model = next(_models(field.annotation), model)
     return model
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models that an annotation is about, such as `list[Step]` or `Count | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models(inner)
