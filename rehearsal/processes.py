@@ -43,11 +43,21 @@ class _Record:
             return None
 
 
+@dataclass(frozen=True)
+class _Launch:
+    """How an engine was started, so that it can be started so again."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    cwd: Path
+
+
 class Engine:
     """A running child process."""
 
-    def __init__(self, name: str, popen: subprocess.Popen[bytes], log: Path, record: Path) -> None:
+    def __init__(self, name: str, launch: _Launch, popen: subprocess.Popen[bytes], log: Path, record: Path) -> None:
         self.name = name
+        self.launch = launch
         self.log = log
         self._popen = popen
         self._record = record
@@ -110,27 +120,51 @@ class Engines:
         Raises:
             ValueError: An engine of that name is running.
         """
+        keep = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR") if key in os.environ}
+        launch = _Launch(
+            [os.fspath(part) for part in command],
+            dict(keep if environment is None else environment),
+            cwd or self._folder.root,
+        )
+        return self._start(name, launch)
+
+    def restart(self, name: str, grace: float = 5.0) -> Engine:
+        """Stop an engine and start it again as it was started before; that is no crash.
+
+        Args:
+            name: Its name.
+            grace: Seconds until it is killed.
+
+        Raises:
+            LookupError: No engine of that name was started.
+        """
+        engine = self.get(name)
+        if engine is None:
+            raise LookupError(f"no engine {name} runs")
+        engine.stop(grace)
+        return self._start(name, engine.launch)
+
+    def _start(self, name: str, launch: _Launch) -> Engine:
         with self._lock:
             if name in self._engines and self._engines[name].running:
                 raise ValueError(f"the engine {name} is running already (pid {self._engines[name].pid})")
             log = self._folder.logs / f"{name}.log"
             record = self._folder.processes / f"{name}.json"
-            keep = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR") if key in os.environ}
             with log.open("ab") as output:
                 # A session of its own: a Ctrl-C in the terminal reaches the daemon alone, which stops in order.
                 popen = subprocess.Popen(
-                    [os.fspath(part) for part in command],
+                    launch.command,
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
-                    env=dict(keep if environment is None else environment),
-                    cwd=cwd or self._folder.root,
+                    env=launch.environment,
+                    cwd=launch.cwd,
                     start_new_session=True,
                 )
             record.write_text(
                 json.dumps({"name": name, "pid": popen.pid, "started": psutil.Process(popen.pid).create_time()})
             )
-            engine = Engine(name, popen, log, record)
+            engine = Engine(name, launch, popen, log, record)
             self._engines[name] = engine
         threading.Thread(target=self._watch, args=(engine, popen), name=f"watch-{name}", daemon=True).start()
         return engine

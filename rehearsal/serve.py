@@ -17,8 +17,10 @@ from typing import Protocol
 
 import psutil
 
+from rehearsal import control
 from rehearsal.cluster.charts import Charts
 from rehearsal.cluster.control_plane import Clusters
+from rehearsal.cluster.servers import API_SERVER
 from rehearsal.daemon import DaemonInfo
 from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
@@ -50,6 +52,7 @@ class _Cloud:
         package: Name of its Pulumi package.
         version: Version of the package.
         configuration: What the stand-in for the package serves.
+        control: What the control endpoint does to the account.
         start: Puts the account on the wire, and gives more variables for commands on the stack.
         warm_up: Loads what would make the first requests slow.
     """
@@ -58,6 +61,7 @@ class _Cloud:
     package: str
     version: str
     configuration: Configuration
+    control: control.Cloud
     start: Callable[[], Mapping[str, str]]
     warm_up: Callable[[], None] = lambda: None
 
@@ -67,6 +71,7 @@ def _aws(
 ) -> _Cloud:
     # Each cloud's own libraries are loaded for that cloud alone: moto takes a second and 150 MB.
     from rehearsal.clouds.aws.account import Account
+    from rehearsal.clouds.aws.control import AwsControl
     from rehearsal.providers import aws
 
     account = Account(stack_file.region, engine_set.prices("aws"), timing)
@@ -75,12 +80,14 @@ def _aws(
         account.start()
         return account.administrator_environment
 
-    return _Cloud(account, aws.PACKAGE, aws.VERSION, aws.configuration(account, clusters), start, account.warm_up)
+    configuration = aws.configuration(account, clusters)
+    return _Cloud(account, aws.PACKAGE, aws.VERSION, configuration, AwsControl(account), start, account.warm_up)
 
 
 def _azure(
     folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, timing: Timing, clusters: Clusters
 ) -> _Cloud:
+    from rehearsal.clouds.azure.control import AzureControl
     from rehearsal.clouds.azure.subscription import SUBSCRIPTION_ID, Subscription
     from rehearsal.providers import azure
 
@@ -97,7 +104,7 @@ def _azure(
         return {}
 
     configuration = azure.configuration(subscription, clusters, definitions)
-    return _Cloud(subscription, azure.PACKAGE, azure.VERSION, configuration, start)
+    return _Cloud(subscription, azure.PACKAGE, azure.VERSION, configuration, AzureControl(subscription), start)
 
 
 _CLOUDS = {"aws": _aws, "azure": _azure}
@@ -116,6 +123,9 @@ class Daemon:
         self._clusters = Clusters(folder, self._engines, engine_set, timing)
         self._cloud = cloud = _CLOUDS[stack_file.cloud](folder, stack_file, engine_set, timing, self._clusters)
         self._cloud_started = threading.Event()
+        self._control = control.ControlServer(
+            control.Control(cloud.control, {API_SERVER: self._clusters.restart_api_server})
+        )
         self._servers = {
             cloud.package: ProviderServer(cloud.package, cloud.version, self._when_started(cloud.configuration)),
             kubernetes.PACKAGE: ProviderServer(
@@ -128,13 +138,17 @@ class Daemon:
         self._publish(providers={package: server.start() for package, server in self._servers.items()})
         variables = self._cloud.start()
         self._cloud_started.set()
-        self._publish(ready=True, variables=dict(variables))
+        self._publish(ready=True, variables={**variables, control.VARIABLE: self._control.start()})
         self._cloud.warm_up()
 
     def stop(self) -> None:
-        """Stop everything: providers first, so that nothing new is started, then the cluster, then the account."""
+        """Stop everything.
+
+        Providers and control endpoint go first, so that nothing new is started, then the cluster, then the account.
+        """
         for server in self._servers.values():
             server.stop()
+        self._control.stop()
         self._clusters.stop_all()
         self._engines.stop_all()
         self._cloud.account.stop()

@@ -19,11 +19,13 @@ class Timing:
         node_boot: From the launch of an instance to its kubelet's registration. A cloud takes 30 to 60 s.
         system_node_boot: The same for the nodes of a managed node group.
         agent_start: From a node's registration to a running Cilium agent.
+        spot_notice: From the warning of a spot interruption to the end of the instance. AWS gives 120 s.
     """
 
     node_boot: float = 5.0
     system_node_boot: float = 0.2
     agent_start: float = 0.2
+    spot_notice: float = 15.0
 
     @classmethod
     def from_environment(cls) -> Timing:

@@ -94,6 +94,7 @@ class Cilium:
         self._feed = Feed(objects)
         self._agents: dict[str, Object] = {}
         self._operators: dict[str, Object] = {}
+        self._operator_was_up = False
         self._nodes: dict[str, Object] = {}
         self._starting: set[str] = set()
         self._started: set[str] = set()
@@ -121,11 +122,12 @@ class Cilium:
                 _keep(self._agents, node, event)
                 self._judge(node)
         elif event.source == "operators":
-            before = self._operator_up()
             _keep(self._operators, metadata["uid"], event)
-            if self._operator_up() != before:
+            up = self._operator_up()
+            if up != self._operator_was_up:
                 for node in list(self._agents):
                     self._judge(node)
+                self._operator_was_up = up
         elif event.source == "start":
             self._start_agent(event.object["node"], event.object["uid"])
 

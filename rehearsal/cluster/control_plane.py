@@ -256,6 +256,19 @@ class Clusters:
             # The endpoint may soon be somebody else's; the keys in it open nothing any more.
             cluster.kubeconfig.unlink(missing_ok=True)
 
+    def restart_api_server(self) -> None:
+        """Restart the API server of the cluster that runs, and wait until it is ready.
+
+        Raises:
+            LookupError: No cluster runs.
+            EngineCrashError: It ended by itself.
+            TimeoutError: It was not ready in a minute.
+        """
+        with self._lock:
+            if self._cluster is None:
+                raise LookupError("no cluster runs, so there is nothing to restart; create the stack first")
+            servers.restart_api_server(self._engines, self._cluster.objects)
+
     def stop_all(self) -> None:
         """Stop the cluster that runs, if one does."""
         cluster = self._cluster

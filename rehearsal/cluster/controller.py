@@ -1,10 +1,10 @@
 """Runs the production Karpenter controller for the pods of its chart.
 
 The process is what the containers of those pods would be: it starts when one of them has a node, with the
-environment and the arguments of its live manifest and its service account's own token; it is restarted when the pod
-template changes and stopped when the last pod goes. The pods turn Ready when the process answers /readyz, so helm,
-`kubectl rollout status` and `kubectl scale` mean here what they mean in a cloud. Several replicas share one process:
-only the leader would work anyway.
+environment and the arguments of its live manifest and its service account's own token. It ends with that pod, killed
+where the pod is deleted without grace, and starts anew for another; it is restarted when the pod template changes. The
+pods turn Ready when the process answers /readyz, so helm, `kubectl rollout status` and `kubectl scale` mean here what
+they mean in a cloud. Several replicas share one process: only the leader would work anyway.
 
 A cloud that offers Karpenter as a part of its managed cluster keeps it elsewhere (`Controller.host`): then the same
 process runs without a pod.
@@ -29,7 +29,7 @@ from rehearsal.cluster.cilium import READY_ANNOTATION
 from rehearsal.cluster.cloud import Cloud, ControllerIdentityError
 from rehearsal.cluster.container import ContainerConfigError, arguments, environment
 from rehearsal.cluster.feed import Event, Feed
-from rehearsal.cluster.objects import ApiError, Object, Objects, warn
+from rehearsal.cluster.objects import ApiError, Object, Objects, unavailable, warn
 from rehearsal.cluster.servers import free_ports
 from rehearsal.cluster.tokens import create_token
 from rehearsal.engines import EngineSet
@@ -40,6 +40,8 @@ from rehearsal.processes import Engine, EngineCrashError, Engines, wait_until
 LABEL = "app.kubernetes.io/name=karpenter"
 
 _TIMEOUT = 60.0
+# Until a process that was asked to end is killed.
+_GRACE = 5.0
 # How often the process is looked at while it runs: a process offers no event that several could wait for.
 _SECONDS_BETWEEN_LOOKS = 0.5
 _HASH = "pod-template-hash"
@@ -100,6 +102,10 @@ class Controller:
         self._feed = Feed(objects)
         self._pods: dict[str, Object] = {}
         self._template = ""
+        #: The pod whose container the process is: its uid, and whether it was deleted without grace.
+        self._pod = ""
+        self._killed = False
+        self._metrics_port = 0
         self._namespace = ""
         self._engine: Engine | None = None
         self._ready: set[str] = set()
@@ -145,11 +151,15 @@ class Controller:
         if event.source == "pods":
             uid = event.object["metadata"]["uid"]
             if event.type == "DELETED":
-                self._pods.pop(uid, None)
+                before = self._pods.pop(uid, event.object)
                 self._ready.discard(uid)
+                if uid == self._pod and "deletionTimestamp" not in before["metadata"]:
+                    self._killed = True
             else:
                 self._pods[uid] = event.object
-            self._follow()
+            # Pods that go together are looked at together: no process is begun for one that is about to go.
+            if self._feed.idle:
+                self._follow()
         elif event.source == "look":
             self._look(event.object["pid"])
 
@@ -164,9 +174,8 @@ class Controller:
             if self.hosted:
                 self.problem = ""
             elif not self._pods or self._engine is not None:
-                self._template = ""
-                self.problem = ""
-                self._end()
+                self._end_container()
+                self._template = self._pod = self.problem = ""
             return
         newest = max(placed, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
         template = _template(newest)
@@ -177,15 +186,22 @@ class Controller:
             return
         # A pod that is new since the process failed is another try, as it is with a kubelet.
         again = self.problem and newest["metadata"]["uid"] not in self._failed
-        if template != self._template or again:
-            self._template = template
-            self._end()
+        lost = self._pod not in {pod["metadata"]["uid"] for pod in placed}
+        if template != self._template or again or lost:
+            self._end_container()
+            if not self._feed.idle:
+                return
             self.problem = self._begin(newest)
+            self._template, self._pod = template, newest["metadata"]["uid"]
             if self.problem:
                 self._failed = set(self._pods)
                 warn(self._objects, newest, "kubelet", "BackOff", self.problem)
         if self._engine is not None:
             self._tell_ready([pod for pod in placed if _template(pod) == template])
+
+    def _end_container(self) -> None:
+        self._end(grace=0.0 if self._killed else _GRACE)
+        self._killed = False
 
     def _begin(self, pod: Object) -> str:
         """Start the process as a pod's container and wait until it is ready; why that failed, or empty."""
@@ -208,6 +224,8 @@ class Controller:
                 self._engine = engine
             wait_until(lambda: self._stopped or _ready(port), "the Karpenter controller", _TIMEOUT, engines=[engine])
         except (ContainerConfigError, ControllerIdentityError, ApiError, pod_files.PrivateMountError) as error:
+            if unavailable(error):
+                raise
             return f"the Karpenter controller cannot start: {error}", None
         except (EngineCrashError, TimeoutError) as error:
             self._end()
@@ -252,6 +270,8 @@ class Controller:
             self._folder / "kubeconfig", "rehearsal", self._endpoint, self._authority, token_file=own
         )
         metrics, health = free_ports(2)
+        # The same for every process, so that who reads its metrics finds its successor's.
+        self._metrics_port = metrics = self._metrics_port or metrics
         self._metrics_address.write_text(f"http://127.0.0.1:{metrics}/metrics")
         variables = {
             **{key: os.environ[key] for key in ("PATH", "TMPDIR") if key in os.environ},
@@ -315,20 +335,20 @@ class Controller:
             self.problem = str(error)
             self._failed = set(self._pods)
             self._metrics_address.unlink(missing_ok=True)
-            self._engine = None
             for uid in self._ready & self._pods.keys():
                 if self._annotate(self._pods[uid], "false"):
                     warn(self._objects, self._pods[uid], "kubelet", "BackOff", self.problem)
             self._ready.clear()
+            self._engine = None
             return
         self._feed.after(_SECONDS_BETWEEN_LOOKS, "look", {"pid": pid})
 
-    def _end(self) -> None:
+    def _end(self, grace: float = _GRACE) -> None:
         with self._lock:
             running = self._engine is not None
             self._engine = None
             self._metrics_address.unlink(missing_ok=True)
-            self._engines.stop(self._cloud.controller_engine)
+            self._engines.stop(self._cloud.controller_engine, grace)
         if running and not self._stopped:
             self._release_lease()
 
@@ -340,8 +360,10 @@ class Controller:
                 f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{_LEASE}",
                 {"spec": {"holderIdentity": ""}},
             )
-        except ApiError as error:
-            if error.status != 404:
+        except (ApiError, urllib3.exceptions.HTTPError) as error:
+            if unavailable(error):
+                _LOG.info("the controller's lease was not released, so its successor waits until it ends: %s", error)
+            elif not isinstance(error, ApiError) or error.status != 404:
                 raise
 
 

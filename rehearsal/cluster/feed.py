@@ -15,10 +15,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from rehearsal.cluster.objects import ApiError, Object, Objects
+from rehearsal.cluster.objects import ApiError, Object, Objects, unavailable
 from rehearsal.cluster.watch import Watch
 
-_NOT_YET = 429
 _SECONDS_BETWEEN_TRIES = 0.2
 _LOG = logging.getLogger(__name__)
 
@@ -51,6 +50,7 @@ class Feed:
         self._queue: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._timers: list[tuple[float, int, Event]] = []
         self._order = itertools.count()
+        self._periods: dict[str, float] = {}
         self._watches: dict[str, Watch] = {}
         self._closed = False
 
@@ -70,13 +70,26 @@ class Feed:
         """Give a TIMER event later. For the reader's thread only."""
         heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._order), Event(source, TIMER, what or {})))
 
+    def every(self, seconds: float, source: str) -> None:
+        """Give TIMER events from now on, `seconds` after one another was taken. For the reader's thread only."""
+        self._periods[source] = seconds
+        self.after(seconds, source)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing that the watches told waits to be read."""
+        return self._queue.empty()
+
     def next(self, timeout: float | None = None) -> Event | None:
         """The next event; None when the feed was closed or `timeout` seconds are over."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self._closed:
             now = time.monotonic()
             if self._timers and self._timers[0][0] <= now:
-                return heapq.heappop(self._timers)[2]
+                event = heapq.heappop(self._timers)[2]
+                if event.source in self._periods:
+                    self.after(self._periods[event.source], event.source)
+                return event
             ends = [end for end in (deadline, self._timers[0][0] if self._timers else None) if end is not None]
             try:
                 return self._queue.get(timeout=max(0.0, min(ends) - now) if ends else None)
@@ -88,17 +101,16 @@ class Feed:
     def run(self, handle: Callable[[Event], None], name: str) -> threading.Thread:
         """Handle all events in a thread of their own until the feed is closed.
 
-        A handler that raises is logged and the next event is handled: one bad object must not end a stand-in.
+        An event that is handled while the API server does not answer is handled again, until it does: a handler must
+        bear that. One that raises anything else is logged and the next event is handled: one bad object must not end a
+        stand-in.
         """
 
         def loop() -> None:
             while (event := self.next()) is not None:
-                try:
-                    handle(event)
-                except Exception:
-                    if self._closed or self._objects.closed.is_set():
+                while not self._handled(event, handle, name):
+                    if self._closed or self._objects.closed.wait(_SECONDS_BETWEEN_TRIES):
                         return
-                    _LOG.exception("%s: handling %s of %s failed", name, event.type, event.source)
 
         thread = threading.Thread(target=loop, name=name, daemon=True)
         thread.start()
@@ -111,6 +123,19 @@ class Feed:
             self.unwatch(source)
         self._queue.put(None)
 
+    def _handled(self, event: Event, handle: Callable[[Event], None], name: str) -> bool:
+        """Handle an event; whether that is over, well or not."""
+        try:
+            handle(event)
+        except Exception as error:
+            if self._closed or self._objects.closed.is_set():
+                return True
+            if unavailable(error):
+                _LOG.debug("%s: handling %s of %s waits for the API server: %s", name, event.type, event.source, error)
+                return False
+            _LOG.exception("%s: handling %s of %s failed", name, event.type, event.source)
+        return True
+
     def _pump(self, source: str, watch: Watch) -> None:
         while True:
             try:
@@ -121,8 +146,7 @@ class Feed:
                 if error.status == 404:
                     self._queue.put(Event(source, UNSERVED))
                     return
-                # 429 is how the API server says that a new kind is about to be served.
-                _LOG.log(logging.DEBUG if error.status == _NOT_YET else logging.WARNING, "watch %s: %s", source, error)
+                _LOG.log(logging.DEBUG if unavailable(error) else logging.WARNING, "watch %s: %s", source, error)
             except Exception:
                 # A watch that ended unseen would leave its stand-in waiting for ever.
                 _LOG.exception("watch %s", source)

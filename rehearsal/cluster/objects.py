@@ -19,7 +19,7 @@ import urllib3
 
 from rehearsal.cluster.watch import Object, Watch, items
 
-__all__ = ["MERGE", "STRATEGIC", "ApiError", "Object", "Objects", "has_condition", "warn"]
+__all__ = ["MERGE", "STRATEGIC", "ApiError", "Object", "Objects", "has_condition", "unavailable", "warn"]
 
 FIELD_MANAGER = "rehearsal"
 MERGE = "application/merge-patch+json"
@@ -27,6 +27,8 @@ STRATEGIC = "application/strategic-merge-patch+json"
 
 _APPLY = "application/apply-patch+yaml"
 _REQUEST_TIMEOUT = 60.0
+# Too many requests (also: a new kind is about to be served), starting or ending, no answer in time.
+_NOT_NOW = (429, 502, 503, 504)
 _LOG = logging.getLogger(__name__)
 
 
@@ -224,6 +226,13 @@ def has_condition(item: Mapping[str, Any], kind: str, status: str = "True") -> b
     # Objects written by Go have null where a list was never filled.
     conditions = item.get("status", {}).get("conditions") or []
     return any(each["type"] == kind and each["status"] == status for each in conditions)
+
+
+def unavailable(error: Exception) -> bool:
+    """Whether an error says that the API server does not answer now; it may in a moment, as after a restart."""
+    if isinstance(error, ApiError):
+        return error.status in _NOT_NOW
+    return isinstance(error, urllib3.exceptions.HTTPError)
 
 
 def warn(objects: Objects, about: Mapping[str, Any], component: str, reason: str, message: str) -> None:

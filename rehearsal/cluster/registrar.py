@@ -46,7 +46,7 @@ class Registrar:
         """Begin to watch; returns at once."""
         self._feed.watch("definitions", _DEFINITIONS, fields=f"metadata.name={_CLAIMS}")
         self._feed.watch("nodes", _NODES)
-        self._feed.after(_SECONDS_BETWEEN_LOOKS, "look")
+        self._feed.every(_SECONDS_BETWEEN_LOOKS, "look")
         self._feed.run(self._handle, "registrar")
 
     def stop(self) -> None:
@@ -114,7 +114,6 @@ class Registrar:
         elif event.source == "boot":
             self._boot(event.object["name"], event.object["provider_id"])
         elif event.source == "look":
-            self._feed.after(_SECONDS_BETWEEN_LOOKS, "look")
             self._look()
 
     def _definition(self, event: Event) -> None:

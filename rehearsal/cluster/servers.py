@@ -20,6 +20,8 @@ from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
 from rehearsal.processes import Engine, Engines, wait_until
 
+API_SERVER = "kube-apiserver"
+
 _STAGES = Path(__file__).resolve().parent / "stages"
 _TIMEOUT = 60.0
 
@@ -98,6 +100,22 @@ def start(
     objects = servers.objects()
     wait_until(objects.healthy, "kube-apiserver", _TIMEOUT, engines=[etcd, api_server, *rest], interval=0.02)
     return servers
+
+
+def restart_api_server(engines: Engines, objects: Objects) -> None:
+    """Restart kube-apiserver, on its port and with its keys and certificates, and wait until it is ready.
+
+    Args:
+        engines: Has the processes.
+        objects: A client of the cluster.
+
+    Raises:
+        LookupError: It does not run.
+        EngineCrashError: It ended by itself; the text has its last log lines.
+        TimeoutError: It was not ready in a minute.
+    """
+    engine = engines.restart(API_SERVER)
+    wait_until(objects.healthy, API_SERVER, _TIMEOUT, engines=[engine], interval=0.02)
 
 
 def stop(engines: Engines) -> None:

@@ -19,17 +19,16 @@ _NOT_IMPLEMENTED = "The rehearsal's AWS has no {service}:{action}: {error}"
 _CODES = ("AccessDeniedException", "InvalidClientTokenId", "NotImplementedException", "UnrecognizedClientException")
 
 
-def patch(patches: Patches, refuse: Callable[[Any], Exception | None]) -> None:
+def patch(patches: Patches, refuse: Callable[[Any], Exception | None], turn: threading.RLock) -> None:
     """Install it.
 
     Args:
         patches: Where to install.
         refuse: Given moto's response object, why its caller may not do this; None when they may.
+        turn: Held while a request is answered; whoever else changes moto's models holds it too.
     """
     from moto.core import errors
     from moto.core.responses import ActionResult, BaseResponse
-
-    turn = threading.RLock()
 
     def call_action(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def checked(response: Any) -> Any:

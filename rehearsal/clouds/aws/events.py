@@ -8,6 +8,7 @@ AWS counts it in the rule's FailedInvocations; nothing is raised, for nobody wai
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,9 +46,11 @@ class Delivery:
 class EventBus:
     """The account's default event bus in one region."""
 
-    def __init__(self, account_id: str, region: str) -> None:
+    def __init__(self, account_id: str, region: str, turn: threading.RLock) -> None:
+        """`turn` is held while moto's models are read and changed; see `dispatch`."""
         self._account_id = account_id
         self._region = region
+        self._turn = turn
         self.deliveries: list[Delivery] = []
 
     @property
@@ -65,22 +68,20 @@ class EventBus:
         """
         from moto.events.models import events_backends
 
-        before = len(self.deliveries)
-        backend: Any = events_backends[self._account_id][self._region]
-        backend.put_events(
-            [
-                {
-                    "Source": source,
-                    "DetailType": detail_type,
-                    "Detail": json.dumps(dict(detail)),
-                    "Resources": list(resources),
-                }
-            ]
-        )
-        return self.deliveries[before:]
+        event = {
+            "Source": source,
+            "DetailType": detail_type,
+            "Detail": json.dumps(dict(detail)),
+            "Resources": list(resources),
+        }
+        with self._turn:
+            before = len(self.deliveries)
+            backend: Any = events_backends[self._account_id][self._region]
+            backend.put_events([event])
+            return self.deliveries[before:]
 
     def interrupt(self, instance_id: str) -> list[Delivery]:
-        """EC2 announces that it takes a spot instance back in two minutes. The instance itself goes on running."""
+        """EC2 announces that it takes a spot instance back. It is not this bus that ends the instance then."""
         return self.put(
             _SPOT_INTERRUPTION,
             {"instance-id": instance_id, "instance-action": "terminate"},

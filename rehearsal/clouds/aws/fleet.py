@@ -71,6 +71,7 @@ class Shortage:
         code: AWS's error code, for example `InsufficientInstanceCapacity` or `UnfulfillableCapacity`.
         message: Text; AWS's own for a lack of capacity when empty.
         remaining: Launches that still succeed before it sets in.
+        met: Launches that it has refused.
     """
 
     instance_type: str = ""
@@ -79,6 +80,7 @@ class Shortage:
     code: str = "InsufficientInstanceCapacity"
     message: str = ""
     remaining: int = 0
+    met: int = 0
 
     def hits(self, pool: Pool) -> bool:
         """Whether a launch from this pool meets the error now."""
@@ -92,6 +94,19 @@ class Shortage:
     def concerns(self, pool: Pool) -> bool:
         """Whether a launch from this pool counts against `remaining`."""
         return self.remaining > 0 and Shortage(self.instance_type, self.zone, self.capacity_type).hits(pool)
+
+
+@dataclass
+class Throttle:
+    """RequestLimitExceeded for the next calls.
+
+    Attributes:
+        remaining: Calls that it will still refuse.
+        met: Calls that it has refused.
+    """
+
+    remaining: int
+    met: int = 0
 
 
 @dataclass(frozen=True)
@@ -141,23 +156,32 @@ class Fleets:
         self._prices = prices
         self._roles = roles
         self._lock = threading.RLock()
-        self._throttled = 0
+        self._throttles: list[Throttle] = []
         self.shortages: list[Shortage] = []
         self.calls: list[FleetCall] = []
 
     def inject(self, shortage: Shortage) -> None:
         """Make launches fail from now on."""
-        self.shortages.append(shortage)
+        with self._lock:
+            self.shortages.append(shortage)
 
-    def throttle(self, calls: int) -> None:
-        """Answer the next calls with RequestLimitExceeded."""
-        self._throttled = calls
+    def throttle(self, calls: int) -> Throttle:
+        """Answer so many calls with RequestLimitExceeded, after those that are throttled already."""
+        throttle = Throttle(calls)
+        with self._lock:
+            self._throttles.append(throttle)
+        return throttle
+
+    def end_errors(self) -> None:
+        """Forget injected errors."""
+        with self._lock:
+            self.shortages.clear()
+            self._throttles.clear()
 
     def reset(self) -> None:
         """Forget injected errors and logged calls."""
-        self.shortages.clear()
+        self.end_errors()
         self.calls.clear()
-        self._throttled = 0
 
     def patch(self, patches: Patches) -> None:
         """Answer moto's CreateFleet."""
@@ -190,9 +214,12 @@ class Fleets:
         Returns:
             The API's answer: FleetId, Instances and Errors.
         """
-        if self._throttled > 0:
-            self._throttled -= 1
-            raise answer("RequestLimitExceeded", _THROTTLED)
+        with self._lock:
+            throttle = next((throttle for throttle in self._throttles if throttle.remaining > 0), None)
+            if throttle:
+                throttle.remaining -= 1
+                throttle.met += 1
+                raise answer("RequestLimitExceeded", _THROTTLED)
         if request.get("Type") != "instant":
             raise answer(
                 "InvalidParameterValue",
@@ -316,6 +343,7 @@ class Fleets:
             raise _LaunchError("AuthFailure.ServiceLinkedRoleCreationNotPermitted", _NO_SPOT_ROLE)
         for shortage in self.shortages:
             if shortage.hits(pool):
+                shortage.met += 1
                 text = _NO_SPOT_CAPACITY if pool.capacity_type == "spot" else _NO_CAPACITY
                 raise _LaunchError(
                     shortage.code, shortage.message or text.format(type=pool.instance_type, zone=pool.zone)

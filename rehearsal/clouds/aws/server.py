@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from rehearsal.clouds.aws.identity import CredentialError
+from rehearsal.loopback import Loopback
 
 _PREFIX, _SUFFIX = "/pod-identity/", "/v1/credentials"
 _PRICING_TARGET = "AWSPriceListService."
@@ -36,14 +36,19 @@ class Server:
     ) -> None:
         self._get_products = get_products
         self._credentials = credentials
-        self._server: Any = None
-        self._thread: threading.Thread | None = None
+        self._loopback: Loopback | None = None
         self._moto: Any = None
 
     @property
     def endpoint(self) -> str:
-        """`http://127.0.0.1:<port>`."""
-        return f"http://127.0.0.1:{self._server.server_port}"
+        """`http://127.0.0.1:<port>`.
+
+        Raises:
+            RuntimeError: It does not listen.
+        """
+        if self._loopback is None:
+            raise RuntimeError("the account is not on the wire: call start() first")
+        return self._loopback.url
 
     def start(self) -> None:
         """Listen on a free port of the loopback interface."""
@@ -57,19 +62,15 @@ class Server:
                 _log.debug("%s %s", self.requestline, code)
 
         self._moto = DomainDispatcherApplication(create_backend_app)
-        self._server = make_server("127.0.0.1", 0, self, threaded=True, request_handler=Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, name="aws", daemon=True)
-        self._thread.start()
+        server = make_server("127.0.0.1", 0, self, threaded=True, request_handler=Handler)
+        self._loopback = Loopback(server, "aws")
+        self._loopback.start()
 
     def stop(self) -> None:
         """Close the port; safe to call twice."""
-        if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
-            self._server = None
-        if self._thread is not None:
-            self._thread.join(5)
-            self._thread = None
+        if self._loopback is not None:
+            self._loopback.stop()
+            self._loopback = None
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         """Route one WSGI request."""

@@ -50,6 +50,7 @@ class Fault:
         after: Matching calls that still succeed before it sets in.
         times: How many calls it hits; for ever when None.
         retry_after: Seconds in the answer's `Retry-After`; none when 0.
+        hits: How many calls it has hit.
     """
 
     code: str
@@ -64,6 +65,7 @@ class Fault:
     after: int = 0
     times: int | None = None
     retry_after: int = 0
+    hits: int = 0
 
     @classmethod
     def sku_not_available(cls, size: str = "", zone: str = "", priority: str = "") -> Fault:
@@ -144,6 +146,11 @@ class Faults:
         with self._lock:
             self._faults.append(fault)
 
+    def end(self) -> None:
+        """Forget the faults."""
+        with self._lock:
+            self._faults.clear()
+
     def reset(self) -> None:
         """Forget faults and calls."""
         with self._lock:
@@ -191,6 +198,7 @@ class Faults:
                     continue
                 if fault.times is not None:
                     fault.times -= 1
+                fault.hits += 1
                 text = fault.message.format(size=size, zone=zone, region=region, kind=method)
                 headers = {"Retry-After": str(fault.retry_after)} if fault.retry_after else {}
                 return ArmError(fault.code, text, fault.status, headers)

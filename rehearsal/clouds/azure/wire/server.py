@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import logging
 import ssl
-import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +18,7 @@ from typing import Any
 
 from rehearsal.clouds.azure.wire.certificates import create
 from rehearsal.clouds.azure.wire.routes import HOSTS, HttpRequest, HttpResponse, Routes
+from rehearsal.loopback import Loopback
 
 _log = logging.getLogger(__name__)
 
@@ -28,8 +28,7 @@ class Server:
 
     def __init__(self, routes: Routes) -> None:
         self._routes = routes
-        self._server: ThreadingHTTPServer | None = None
-        self._thread: threading.Thread | None = None
+        self._loopback: Loopback | None = None
         self._folder: TemporaryDirectory[str] | None = None
         self._authority = Path()
         self.refused: list[str] = []
@@ -41,9 +40,9 @@ class Server:
         Raises:
             RuntimeError: It does not listen.
         """
-        if self._server is None:
+        if self._loopback is None:
             raise RuntimeError("the subscription is not on the wire: call start() first")
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return self._loopback.url
 
     @property
     def authority(self) -> Path:
@@ -61,19 +60,14 @@ class Server:
             folder = Path(self._folder.name)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._authority, context = create(folder, HOSTS)
-        self._server = _Tunnels(self._routes, context, self.refused)
-        self._thread = threading.Thread(target=self._server.serve_forever, name="azure", daemon=True)
-        self._thread.start()
+        self._loopback = Loopback(_Tunnels(self._routes, context, self.refused), "azure")
+        self._loopback.start()
 
     def stop(self) -> None:
         """Close the port and remove the certificates; safe to call twice."""
-        if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
-            self._server = None
-        if self._thread is not None:
-            self._thread.join(5)
-            self._thread = None
+        if self._loopback is not None:
+            self._loopback.stop()
+            self._loopback = None
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
