@@ -15,6 +15,7 @@ from typing import Any
 from .expectation import Pending, Replacement
 from .prices import HOW_TO_GET_PRICES
 from .replay import NodeClaim, Replay, quantity
+from .resources import TEMPLATE
 from .scenario import Scenario
 from .steps import StepRun, title, told, why_not_ready
 
@@ -113,7 +114,7 @@ def resources(replay: Replay, scenario: Scenario) -> Assertion | None:
     if not ours["source"]:
         return Assertion("clean-up, cloud", expected, f"not checked: {ours['reason']}", True, where)
     earlier = {_named(found) for look in looks[: looks.index(ours)] for found in look["resources"]}
-    brought = {_named(found) for found in ours["resources"]} - earlier
+    brought = {_named(found) for found in ours["resources"] if found["kind"] == TEMPLATE} - earlier
     after = [look for look in looks if look["moment"] == "after" and look["source"]]
     last = {_named(found) for look in after for found in look["orphans"]}
     left = sorted({_named(found) for found in ours["orphans"]} | (brought & last))

@@ -16,8 +16,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import boto3
-import botocore.exceptions
 from kubernetes import client, config
 
 from .actions import Nodes, OutOfCapacity
@@ -235,6 +233,10 @@ def send_notice(region: str, queue: str, kind: str, instance: str) -> None:
     Raises:
         FaultError: AWS refused.
     """
+    # Imported here because it takes longer to load than all the rest, and a rehearsal does without.
+    import boto3
+    import botocore.exceptions
+
     try:
         sqs = boto3.client("sqs", region_name=region)
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]

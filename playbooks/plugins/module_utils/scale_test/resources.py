@@ -11,9 +11,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import boto3
-import botocore.exceptions
-
 from .rehearsal_control import RehearsalControl, RehearsalError
 from .replay import Replay
 from .timeline import Reader, Writer
@@ -82,6 +79,10 @@ def from_aws(region: str, cluster: str) -> list[CloudResource]:
     Raises:
         NotCheckedError: AWS refused.
     """
+    # Imported here because it takes longer to load than all the rest, and a rehearsal does without.
+    import boto3
+    import botocore.exceptions
+
     tags = [{"Name": f"tag:{_CLUSTER_TAG}", "Values": [cluster]}]
     try:
         ec2 = boto3.client("ec2", region_name=region)
