@@ -198,7 +198,9 @@ class Replay:
             claim.deleting = claim.deleting or self.time
         if deleted:
             claim.gone = claim.gone or self.time
-        if claim.node and claim.node not in self._claims_by_node:
+        # Addresses are given out again, and with them the names of nodes.
+        owner = self._claims_by_node.get(claim.node or "")
+        if claim.node and owner is not claim and (owner is None or owner.gone):
             self._claims_by_node[claim.node] = claim
             claim.hosted.update(pod.scenario for pod in self.pods.values() if pod.node == claim.node)
 
@@ -260,7 +262,8 @@ class Replay:
 
     def has_node(self, claim: NodeClaim) -> bool:
         """Whether a NodeClaim's node is there."""
-        return claim.node in self.nodes and claim.node not in self._nodes_gone
+        ours = self._claims_by_node.get(claim.node or "") is claim
+        return ours and claim.node in self.nodes and claim.node not in self._nodes_gone
 
     def simulated(self, claim: NodeClaim) -> bool:
         """Whether a fake kubelet played the node, so that its boot time says nothing."""
