@@ -85,7 +85,7 @@ FALSE: list[tuple[str, int, dict[str, Any], str]] = [
     ("budget", 1, {"nodeLabels": {"story-version": ["2"]}}, "node label story-version: expected 2; seen 1"),
     ("budget", 1, {"events": {"DisruptionTerminating": ["Node"]}}, "event DisruptionTerminating: expected on a Node"),
     ("budget", 2, {"undisturbed": True, "replacement": None}, "nodes: expected none came, none went; seen "),
-    ("capacity-shortage", 3, {"nodes": 2}, "number of nodes: expected 2; seen 1"),
+    ("capacity-shortage", 2, {"nodes": 1}, "number of nodes: expected 1; seen 2"),
     ("burst-1000", 0, {"nodes": {"max": 99}}, "number of nodes: expected 0 to 99; seen 100"),
     ("burst-1000", 1, {"nodes": {"min": 1}}, "number of nodes: expected at least 1; seen 0"),
     ("churn", 0, {"undisturbed": True}, "nodes: expected none came, none went; seen "),
@@ -123,11 +123,16 @@ def test_each_story_is_falsified(shipped: dict[str, Scenario]) -> None:
 Change = Callable[[list[Line]], list[Line]]
 
 
+def about(line: Line) -> str:
+    """The kind of the object that a line is about, or the line's type."""
+    return str(line["kind"] if "object" in line else line["type"])
+
+
 def without(kind: str, what: Callable[[Line], bool]) -> Change:
     """Leaves out lines that a story must not do without."""
 
     def change(lines: list[Line]) -> list[Line]:
-        kept = [line for line in lines if line.get("kind", line["type"]) != kind or not what(line)]
+        kept = [line for line in lines if about(line) != kind or not what(line)]
         assert len(kept) < len(lines)
         return kept
 
@@ -139,26 +144,16 @@ def edited(kind: str, edit: Callable[[Line], None]) -> Change:
 
     def change(lines: list[Line]) -> list[Line]:
         for line in lines:
-            if line.get("kind", line["type"]) == kind:
+            if about(line) == kind:
                 edit(line)
         return lines
 
     return change
 
 
-def _short_of_all(line: Line) -> None:
-    if line["scenario"] == "capacity-shortage":
-        types = ("c", "m", "r", "D", "Standard")
-        line["detail"]["instanceTypes"] = types
-
-
 def _more_than_the_limits(line: Line) -> None:
     if line["object"].get("resources"):
         line["object"]["resources"]["memory"] = "101Gi"
-
-
-def _stuck(line: Line) -> None:
-    """A pod of the second step's end that never goes: its DELETED lines are lost."""
 
 
 # Story, what is different in what was recorded, and what the failure says.
@@ -182,7 +177,7 @@ OTHERWISE: list[tuple[str, Change, str]] = [
     (
         "budget",
         without("Event", lambda line: line["object"]["reason"] == "DisruptionBlocked"),
-        "event DisruptionBlocked: expected on a NodePool; seen none on a NodePool",
+        "event DisruptionBlocked: expected on a NodePool; seen ",
     ),
     (
         "capacity-shortage",
@@ -192,17 +187,17 @@ OTHERWISE: list[tuple[str, Change, str]] = [
     (
         "controller-kill",
         without("NodeClaim", lambda line: line["type"] == "DELETED"),
-        "number of nodes: expected 0; seen 10",
+        "clean-up: expected no NodePool, NodeClaim, Node and pod of the story left; seen NodeClaim controller-kill-",
     ),
     (
         "api-server-restart",
         without("Pod", lambda line: line["type"] == "DELETED"),
-        "step 2 (scale to 0), pods: expected 0 there, each ready; seen 50 there, 0 ready",
+        "clean-up: expected no NodePool, NodeClaim, Node and pod of the story left; seen Pod inflate-",
     ),
     (
         "throttling",
         without("Node", lambda line: line["type"] == "DELETED"),
-        "step 3 (scale to 0), Nodes: expected none left; seen ",
+        "clean-up: expected no NodePool, NodeClaim, Node and pod of the story left; seen Node ",
     ),
     (
         "churn",
