@@ -12,6 +12,7 @@ from typing import Any
 
 import boto3
 import pytest
+from kubernetes import client
 from moto import mock_aws
 
 from playbooks.plugins.module_utils.scale_test import faults
@@ -288,3 +289,34 @@ def test_a_recommendation_has_no_action() -> None:
     made = notice("rebalance", "1", "eu-west-1", "i-0123")
     assert made["detail-type"] == "EC2 Instance Rebalance Recommendation"
     assert made["detail"] == {"instance-id": "i-0123"}
+
+
+class Pods:
+    """The part of Kubernetes' API that killing needs; notes what is deleted."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        self.deleted: list[tuple[str, str, int]] = []
+
+    def list_namespaced_pod(self, namespace: str, label_selector: str) -> client.V1PodList:
+        metadata = [client.V1ObjectMeta(name=name, namespace=namespace) for name in self.names]
+        return client.V1PodList(items=[client.V1Pod(metadata=found) for found in metadata])
+
+    def delete_collection_namespaced_pod(self, namespace: str, label_selector: str, grace_period_seconds: int) -> None:
+        self.deleted.append((namespace, label_selector, grace_period_seconds))
+
+
+def test_all_pods_of_the_controller_are_deleted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, the second would take over from the first, and nothing would have been killed."""
+    pods = Pods("karpenter-1", "karpenter-2")
+    monkeypatch.setattr("kubernetes.config.new_client_from_config", lambda: None)
+    monkeypatch.setattr("kubernetes.client.CoreV1Api", lambda _: pods)
+    assert faults.kill_controller("kube-system") == ["karpenter-1", "karpenter-2"]
+    assert pods.deleted == [("kube-system", "app.kubernetes.io/name=karpenter", 0)]
+
+
+def test_where_no_controller_is_none_can_be_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubernetes.config.new_client_from_config", lambda: None)
+    monkeypatch.setattr("kubernetes.client.CoreV1Api", lambda _: Pods())
+    with pytest.raises(FaultError, match=r"in kube-system, so there is no controller to kill"):
+        faults.kill_controller("kube-system")

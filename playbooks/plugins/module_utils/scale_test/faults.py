@@ -123,9 +123,10 @@ def _faults(
     elif step.kill_controller or (meanwhile and meanwhile.kill_controller):
         yield "kill-controller", {"pods": kill_controller(str(target.outputs["karpenterNamespace"]))}
     elif step.restart_api_server or (meanwhile and meanwhile.restart_api_server):
+        control = target.control
         # Marked before, so that the timeline shows it where it begins; it takes seconds.
         yield "restart-api-server", {}
-        target.control.restart("kube-apiserver")
+        control.restart("kube-apiserver")
 
 
 def _run(timeline: Path, scenario: Scenario, index: int, requested: datetime) -> StepRun:

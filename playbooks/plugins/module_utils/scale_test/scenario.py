@@ -138,9 +138,8 @@ class Step(Model):
         actions = [name for name in names if name not in ("expect", "meanwhile")]
         given = [names[name] for name in actions if getattr(self, name) is not None]
         if not given:
-            raise ValueError(
-                f"nothing is done, so nothing could come of it; add one of {', '.join(map(names.get, actions))}"  # type: ignore[arg-type]
-            )
+            known = ", ".join(names[name] for name in actions)
+            raise ValueError(f"nothing is done, so nothing could come of it; add one of {known}")
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} in one step, of which neither is first; make a step of each")
         if self.meanwhile and self.scale is None:
