@@ -24,6 +24,9 @@ API_SERVER = "kube-apiserver"
 
 _STAGES = Path(__file__).resolve().parent / "stages"
 _TIMEOUT = 60.0
+# kube-apiserver ends when its last watch does, so not by itself. It listens no more meanwhile, and whoever holds a
+# lease has about ten seconds to renew it.
+_RESTART_GRACE = 1.0
 
 # Started first, stopped last: a kube-apiserver whose etcd is gone hangs when it is asked to end.
 _ORDER = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
@@ -114,7 +117,7 @@ def restart_api_server(engines: Engines, objects: Objects) -> None:
         EngineCrashError: It ended by itself; the text has its last log lines.
         TimeoutError: It was not ready in a minute.
     """
-    engine = engines.restart(API_SERVER)
+    engine = engines.restart(API_SERVER, _RESTART_GRACE)
     wait_until(objects.healthy, API_SERVER, _TIMEOUT, engines=[engine], interval=0.02)
 
 

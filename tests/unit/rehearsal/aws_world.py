@@ -59,12 +59,12 @@ def _session() -> Any:
 
 
 @contextmanager
-def account(folder: Path) -> Iterator[Account]:
+def account(folder: Path, timing: Timing | None = None) -> Iterator[Account]:
     """A prepared account."""
     table = folder / "prices.json"
     table.write_text(json.dumps({REGION: PRICES}))
     with mock_aws():
-        made = InProcessAccount(REGION, table, Timing())
+        made = InProcessAccount(REGION, table, timing or Timing())
         made.prepare()
         try:
             yield made

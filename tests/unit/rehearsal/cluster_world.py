@@ -15,6 +15,8 @@ class World:
 
     def __init__(self) -> None:
         self.closed = threading.Event()
+        #: How many of the next requests to create something meet an API server that is starting.
+        self.away = 0
         self.created: queue.Queue[Object] = queue.Queue()
         self.patched: queue.Queue[tuple[str, Any]] = queue.Queue()
         self.present: dict[str, Object] = {}
@@ -39,6 +41,9 @@ class World:
         return watch
 
     def create(self, path: str, body: Mapping[str, Any]) -> Object:
+        if self.away > 0:
+            self.away -= 1
+            raise ApiError(503, "ServiceUnavailable", "the API server is starting")
         self.created.put({**body, "path": path})
         return dict(body)
 

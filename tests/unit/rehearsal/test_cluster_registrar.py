@@ -94,6 +94,15 @@ def test_a_claim_gets_its_node_once(world: World, cloud: TheCloud) -> None:
 
 
 @pytest.mark.usefixtures("registrar")
+def test_a_machine_that_boots_while_the_api_server_is_away_joins_later(world: World, cloud: TheCloud) -> None:
+    cloud.machines[MACHINE.provider_id] = MACHINE
+    world.away = 2
+    world.happen(DEFINITIONS, "ADDED", DEFINITION)
+    world.happen(CLAIMS, "ADDED", claim())
+    assert world.created.get(timeout=5)["kind"] == "Node"
+
+
+@pytest.mark.usefixtures("registrar")
 def test_claims_are_found_although_their_kind_is_served_late(world: World, cloud: TheCloud) -> None:
     cloud.machines[MACHINE.provider_id] = MACHINE
     world.happen(DEFINITIONS, "ADDED", DEFINITION)

@@ -7,9 +7,11 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import pytest
 import urllib3
 
-from rehearsal.cluster.feed import Feed
+from rehearsal.cluster.feed import Event, Feed
+from rehearsal.cluster.objects import ApiError
 from rehearsal.cluster.watch import Object, Watch
 
 Answer = list[Object] | Exception
@@ -134,3 +136,84 @@ def test_a_feed_gives_timers_in_their_order_and_ends_at_once_when_it_is_closed()
     assert feed.next(timeout=0.01) is None
     threading.Timer(0.05, feed.close).start()
     assert feed.next(timeout=30) is None
+
+
+class Unwatched:
+    """Stands in for `Objects` where nothing is watched."""
+
+    def __init__(self) -> None:
+        self.closed = threading.Event()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        urllib3.exceptions.ProtocolError("broken"),
+        ApiError(503, "ServiceUnavailable", "starting"),
+        ApiError(429, "TooManyRequests", "later"),
+    ],
+)
+def test_what_meets_an_api_server_that_is_away_is_handled_again_before_anything_else(error: Exception) -> None:
+    handled, over = list[str](), threading.Event()
+    answers: list[Exception | None] = [error, error, None, None]
+
+    def handle(event: Event) -> None:
+        handled.append(event.source)
+        answer = answers.pop(0)
+        if answer:
+            raise answer
+        if not answers:
+            over.set()
+
+    feed = Feed(Unwatched())  # type: ignore[arg-type]
+    feed.after(0, "first")
+    feed.after(0, "second")
+    thread = feed.run(handle, "test")
+    assert over.wait(5)
+    assert handled == ["first", "first", "first", "second"]
+    feed.close()
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_what_fails_otherwise_is_left(caplog: pytest.LogCaptureFixture) -> None:
+    handled, over = list[str](), threading.Event()
+
+    def handle(event: Event) -> None:
+        handled.append(event.source)
+        if event.source == "first":
+            raise ApiError(422, "Invalid", "no such field")
+        over.set()
+
+    feed = Feed(Unwatched())  # type: ignore[arg-type]
+    feed.after(0, "first")
+    feed.after(0, "second")
+    feed.run(handle, "test")
+    assert over.wait(5)
+    feed.close()
+    assert handled == ["first", "second"]
+    assert "handling TIMER of first failed" in caplog.text
+
+
+def test_a_reader_that_waits_for_the_api_server_ends_with_it() -> None:
+    objects, met = Unwatched(), threading.Event()
+
+    def handle(event: Event) -> None:
+        met.set()
+        raise ApiError(503, "ServiceUnavailable", "never again")
+
+    feed = Feed(objects)  # type: ignore[arg-type]
+    feed.after(0, "first")
+    thread = feed.run(handle, "test")
+    assert met.wait(5)
+    objects.closed.set()
+    feed.close()
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_a_periodic_timer_goes_on_whatever_becomes_of_its_events() -> None:
+    feed = Feed(Unwatched())  # type: ignore[arg-type]
+    feed.every(0.01, "look")
+    found = [feed.next(timeout=5) for _ in range(3)]
+    assert [event.source for event in found if event] == ["look"] * 3

@@ -59,6 +59,30 @@ def test_stopping_is_not_a_crash(folder: StackFolder) -> None:
     assert list(folder.processes.iterdir()) == []
 
 
+def test_a_restart_is_not_a_crash_and_starts_the_same_again(folder: StackFolder, tmp_path: Path) -> None:
+    told: list[str] = []
+    engines = Engines(folder, on_crash=told.append)
+    code = "import os, time; print('ready', os.environ['KEY'], os.getcwd(), flush=True); time.sleep(60)"
+    first = engines.start("kube-apiserver", [sys.executable, "-c", code], environment={"KEY": "value"}, cwd=tmp_path)
+    log = folder.logs / "kube-apiserver.log"
+    wait_until(lambda: log.read_text().count("ready") == 1, "the engine", 10)
+    second = engines.restart("kube-apiserver")
+    try:
+        wait_until(lambda: log.read_text().count("ready") == 2, "the engine", 10, engines=[first, second])
+        assert (first.running, second.running) == (False, True)
+        assert engines.get("kube-apiserver") is second
+        assert set(log.read_text().splitlines()) == {f"ready value {tmp_path}"}
+        assert json.loads((folder.processes / "kube-apiserver.json").read_text())["pid"] == second.pid
+        assert told == []
+    finally:
+        engines.stop_all()
+
+
+def test_only_what_runs_is_restarted(folder: StackFolder) -> None:
+    with pytest.raises(LookupError, match="no engine kube-apiserver runs"):
+        Engines(folder).restart("kube-apiserver")
+
+
 def test_an_engine_that_ignores_the_signal_is_killed(folder: StackFolder) -> None:
     engines = Engines(folder)
     engine = engines.start("kube-apiserver", STUBBORN)

@@ -1,0 +1,199 @@
+"""The controller's process follows its pods: which of them it belongs to, how it ends and when it starts anew."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rehearsal.cluster import controller as module
+from rehearsal.cluster.cloud import Machine
+from rehearsal.cluster.controller import LABEL, Controller
+from rehearsal.cluster.objects import ApiError, Object
+from rehearsal.folder import StackFolder
+from tests.unit.rehearsal.cluster_world import World
+
+PODS = f"/api/v1/pods?{LABEL}"
+
+
+class Process:
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    def check(self) -> None:
+        """It runs."""
+
+
+class Processes:
+    """Stands in for `Engines`: tells of every start (its port of metrics) and stop (its grace)."""
+
+    def __init__(self) -> None:
+        self.told: queue.Queue[tuple[str, Any]] = queue.Queue()
+        self._running: Process | None = None
+        self._pids = iter(range(1, 100))
+
+    def start(self, name: str, command: Sequence[str], *, environment: Mapping[str, str]) -> Process:
+        self._running = Process(next(self._pids))
+        self.told.put(("start", environment["METRICS_PORT"]))
+        return self._running
+
+    def stop(self, name: str, grace: float = 5.0) -> None:
+        if self._running:
+            self._running = None
+            self.told.put(("stop", grace))
+
+
+class Programs:
+    def program(self, name: str) -> Path:
+        return Path(name)
+
+
+class TheCloud:
+    controller_engine = "karpenter-aws"
+    node_class_group = "karpenter.k8s.aws"
+    controller_needs_pod_files = False
+    problem: Exception | None = None
+
+    def machine(self, provider_id: str) -> Machine | None:
+        raise NotImplementedError
+
+    def controller_environment(self, *arguments: Any) -> dict[str, str]:
+        if self.problem:
+            problem, self.problem = self.problem, None
+            raise problem
+        return {}
+
+
+def pod(uid: str, template: str = "one", created: str = "10:00", **metadata: Any) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": uid,
+            "namespace": "kube-system",
+            "uid": uid,
+            "labels": {"pod-template-hash": template},
+            "creationTimestamp": created,
+            **metadata,
+        },
+        "spec": {"nodeName": "node", "containers": [{"name": "controller"}]},
+    }
+
+
+class Rig:
+    def __init__(self, folder: Path) -> None:
+        self.world, self.processes, self.cloud = World(), Processes(), TheCloud()
+        self.world.present["/api/v1/namespaces/kube-system/serviceaccounts/default"] = {"metadata": {}}
+        self.controller = Controller(
+            StackFolder("test", folder).create(),
+            self.processes,  # type: ignore[arg-type]
+            Programs(),  # type: ignore[arg-type]
+            self.world.objects(),
+            self.cloud,
+            "https://127.0.0.1:1",
+            b"",
+        )
+        self.controller.start()
+
+    def happen(self, kind: str, item: Object) -> None:
+        self.world.happen(PODS, kind, item)
+
+    def told(self) -> tuple[str, Any]:
+        return self.processes.told.get(timeout=5)
+
+    def ready(self) -> str:
+        """Name of the next pod that is told to be ready; the lease is passed over."""
+        while True:
+            path, _ = self.world.patched.get(timeout=5)
+            if "/pods/" in path:
+                return path.rsplit("/", 1)[-1]
+
+    def quiet(self) -> bool:
+        try:
+            self.processes.told.get(timeout=0.2)
+        except queue.Empty:
+            return True
+        return False
+
+
+@pytest.fixture
+def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+    monkeypatch.setattr(module, "_ready", lambda port: True)
+    monkeypatch.setattr(module, "create_token", lambda *arguments: "token")
+    made = Rig(tmp_path)
+    yield made
+    made.controller.stop()
+
+
+def test_one_process_for_all_pods_of_a_template(rig: Rig) -> None:
+    rig.happen("ADDED", pod("a"))
+    assert rig.told()[0] == "start"
+    assert rig.ready() == "a"
+    rig.happen("ADDED", pod("b", created="10:01"))
+    assert rig.ready() == "b"
+    rig.happen("DELETED", pod("b"))
+    assert rig.quiet()
+
+
+def test_a_pod_that_is_deleted_takes_the_process_with_it(rig: Rig) -> None:
+    rig.happen("ADDED", pod("a"))
+    _, port = rig.told()
+    rig.happen("MODIFIED", pod("a", deletionTimestamp="10:02"))
+    assert rig.told() == ("stop", 5.0)
+    rig.happen("DELETED", pod("a", deletionTimestamp="10:02"))
+    assert rig.quiet()
+    rig.happen("ADDED", pod("b", created="10:02"))
+    assert rig.told() == ("start", port)  # where the metrics are does not change
+    assert rig.ready() == "a"
+    assert rig.ready() == "b"
+
+
+def test_a_pod_that_is_deleted_without_grace_kills_the_process(rig: Rig) -> None:
+    rig.happen("ADDED", pod("a"))
+    assert rig.told()[0] == "start"
+    rig.happen("DELETED", pod("a"))
+    assert rig.told() == ("stop", 0.0)
+    rig.happen("ADDED", pod("b", created="10:02"))
+    assert rig.told()[0] == "start"
+    rig.happen("MODIFIED", pod("b", deletionTimestamp="10:02"))
+    assert rig.told() == ("stop", 5.0)
+
+
+def test_another_pod_takes_over(rig: Rig) -> None:
+    rig.happen("ADDED", pod("a"))
+    assert rig.told()[0] == "start"
+    rig.happen("ADDED", pod("b", created="10:01"))
+    assert rig.quiet()
+    rig.happen("DELETED", pod("a"))
+    assert rig.told() == ("stop", 0.0)
+    assert rig.told()[0] == "start"
+
+
+def test_another_template_is_another_process(rig: Rig) -> None:
+    rig.happen("ADDED", pod("a"))
+    assert rig.told()[0] == "start"
+    rig.happen("ADDED", pod("b", "two", "10:01"))
+    assert [rig.told()[0], rig.told()[0]] == ["stop", "start"]
+    rig.happen("DELETED", pod("a", deletionTimestamp="10:02"))
+    assert rig.quiet()
+
+
+def test_a_start_that_meets_an_api_server_that_is_away_is_made_again(rig: Rig) -> None:
+    rig.cloud.problem = ApiError(503, "ServiceUnavailable", "the API server is starting")
+    rig.happen("ADDED", pod("a"))
+    assert rig.told()[0] == "start"
+    assert rig.controller.problem == ""
+
+
+def test_a_start_that_is_refused_waits_for_another_pod(rig: Rig) -> None:
+    rig.cloud.problem = ApiError(403, "Forbidden", "no")
+    rig.happen("ADDED", pod("a"))
+    assert rig.world.created.get(timeout=5)["reason"] == "BackOff"
+    assert "cannot start: no" in rig.controller.problem
+    rig.happen("MODIFIED", pod("a"))
+    assert rig.quiet()
+    rig.happen("ADDED", pod("b", created="10:01"))
+    assert rig.told()[0] == "start"

@@ -1,0 +1,183 @@
+"""The control endpoint, without its port: what it passes on to a cloud, and every refusal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import pytest
+
+from rehearsal.control import Body, Control, ControlError, Hits
+from rehearsal.processes import EngineCrashError
+
+
+class TheCloud:
+    """Records what it is asked for; every fault has hit twice."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Any, ...]] = []
+
+    def instance_types(self) -> Collection[str]:
+        return ["c5.large", "m5.large", "m5.xlarge", "r5.large", "r5.xlarge", "t3.large", "t3.nano"]
+
+    def zones(self) -> Collection[str]:
+        return ["us-east-1a", "us-east-1b"]
+
+    def out_of_capacity(self, instance_type: str, capacity_type: str, zone: str) -> Hits:
+        self.asked.append((instance_type, capacity_type, zone))
+        return lambda: 2
+
+    def throttle(self, calls: int) -> Hits:
+        self.asked.append(("throttle", calls))
+        return lambda: 2
+
+    def end_faults(self) -> None:
+        self.asked.append(("end",))
+
+    def interrupt(self, kind: str, instance: str) -> Sequence[Body]:
+        if instance == "absent":
+            raise ControlError("there is no instance absent", 404)
+        self.asked.append((kind, instance))
+        return [{"queue": "arn", "problem": ""}]
+
+    def resources(self) -> Body:
+        return {"instances": []}
+
+    def stop(self) -> None:
+        self.asked.append(("stop",))
+
+
+class World:
+    def __init__(self, restart: Callable[[], None] = lambda: None) -> None:
+        self.cloud = TheCloud()
+        self.control = Control(self.cloud, {"kube-apiserver": restart})
+
+    def send(self, method: str, path: str, **body: Any) -> tuple[int, Body]:
+        return self.control.answer(method, path, json.dumps(body).encode() if body else b"")
+
+
+def test_a_shortage_is_every_combination_of_what_was_given() -> None:
+    world = World()
+    request = {
+        "kind": "out-of-capacity",
+        "instanceTypes": ["m5.large", "c5.large"],
+        "capacityTypes": ["spot"],
+        "zones": ["us-east-1a", "us-east-1b"],
+    }
+    assert world.send("POST", "/faults", **request) == (200, {**request, "hits": 8})
+    assert world.cloud.asked == [
+        (instance_type, "spot", zone)
+        for instance_type in ("m5.large", "c5.large")
+        for zone in ("us-east-1a", "us-east-1b")
+    ]
+
+
+def test_what_is_left_out_stands_for_all() -> None:
+    world = World()
+    world.send("POST", "/faults", kind="out-of-capacity", instanceTypes=["m5.large"])
+    assert world.cloud.asked == [("m5.large", "", "")]
+
+
+def test_faults_are_listed_until_all_end() -> None:
+    world = World()
+    world.send("POST", "/faults", kind="throttle", calls=20)
+    world.send("POST", "/faults", kind="out-of-capacity", instanceTypes=["m5.large"])
+    faults = [
+        {"kind": "throttle", "calls": 20, "hits": 2},
+        {"kind": "out-of-capacity", "instanceTypes": ["m5.large"], "hits": 2},
+    ]
+    assert world.send("GET", "/faults") == (200, {"faults": faults})
+    assert world.send("DELETE", "/faults") == (200, {"faults": faults})
+    assert world.cloud.asked[-1] == ("end",)
+    assert world.send("GET", "/faults") == (200, {"faults": []})
+
+
+def test_interruptions_and_resources_are_the_clouds_business() -> None:
+    world = World()
+    sent = world.send("POST", "/interruptions", kind="rebalance", instance="aws:///us-east-1a/i-1")
+    assert sent == (200, {"deliveries": [{"queue": "arn", "problem": ""}]})
+    assert world.cloud.asked == [("rebalance", "aws:///us-east-1a/i-1")]
+    answer = world.send("POST", "/interruptions", kind="interruption", instance="absent")
+    assert answer == (404, {"error": "there is no instance absent"})
+    assert world.send("GET", "/resources") == (200, {"instances": []})
+
+
+def test_a_restart_answers_when_it_is_over() -> None:
+    over: list[str] = []
+    world = World(lambda: over.append("restarted"))
+    assert world.send("POST", "/restarts", engine="kube-apiserver") == (200, {"engine": "kube-apiserver"})
+    assert over == ["restarted"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "text"),
+    [
+        (LookupError("no cluster runs; create it"), 409, "no cluster runs"),
+        (EngineCrashError("exited with code 1"), 503, "did not come back: exited with code 1"),
+        (TimeoutError("was not ready"), 503, "did not come back: was not ready"),
+        (RuntimeError("surprise"), 500, "daemon.log"),
+    ],
+)
+def test_a_restart_that_fails_says_so(error: Exception, status: int, text: str) -> None:
+    def restart() -> None:
+        raise error
+
+    answer = World(restart).send("POST", "/restarts", engine="kube-apiserver")
+    assert answer[0] == status
+    assert text in answer[1]["error"]
+
+
+SHORTAGE = {"kind": "out-of-capacity", "instanceTypes": ["m5.large"]}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        ("/faults", {}, ("kind is missing", "no call would fail", "out-of-capacity, throttle")),
+        ("/faults", {"kind": "weather"}, ('kind = "weather"', "no call would fail", "out-of-capacity, throttle")),
+        ("/faults", {"kind": "out-of-capacity"}, ("instanceTypes is missing", "no launch", "give a list")),
+        ("/faults", {**SHORTAGE, "instanceTypes": []}, ("instanceTypes = []", "no launch", "give a list")),
+        ("/faults", {**SHORTAGE, "instanceTypes": "m5.large"}, ('instanceTypes = "m5.large"', "give a list")),
+        ("/faults", {**SHORTAGE, "instanceTypes": ["m5.lage"]}, ('instanceTypes = "m5.lage"', "m5.large", "7 in all")),
+        ("/faults", {**SHORTAGE, "capacityTypes": ["Spot"]}, ('capacityTypes = "Spot"', "spot, on-demand")),
+        ("/faults", {**SHORTAGE, "zones": ["a"]}, ('zones = "a"', "us-east-1a, us-east-1b")),
+        ("/faults", {**SHORTAGE, "zone": "us-east-1a"}, ('zone = "us-east-1a"', "would change nothing", "zones")),
+        ("/faults", {"kind": "throttle"}, ("calls is missing", "throttled", "at least 1")),
+        ("/faults", {"kind": "throttle", "calls": 0}, ("calls = 0", "throttled", "at least 1")),
+        ("/faults", {"kind": "throttle", "calls": True}, ("calls = true", "throttled", "at least 1")),
+        (
+            "/interruptions",
+            {"kind": "stop", "instance": "i-1"},
+            ('kind = "stop"', "no event", "interruption, rebalance"),
+        ),
+        ("/interruptions", {"kind": "rebalance"}, ("instance is missing", "no event", "spec.providerID")),
+        ("/restarts", {"engine": "etcd"}, ('engine = "etcd"', "nothing would be restarted", "kube-apiserver")),
+        ("/restarts", {"engine": ["kube-apiserver"]}, ("engine = [", "use kube-apiserver")),
+    ],
+)
+def test_refusals_name_key_value_consequence_and_fix(path: str, body: dict[str, Any], said: tuple[str, ...]) -> None:
+    world = World()
+    status, answer = world.control.answer("POST", path, json.dumps(body).encode())
+    assert status == 400
+    for text in said:
+        assert text in answer["error"]
+    assert world.cloud.asked == []
+    assert world.send("GET", "/faults") == (200, {"faults": []})
+
+
+def test_other_requests_are_refused() -> None:
+    control = World().control
+    status, answer = control.answer("GET", "/fault")
+    assert (status, "/faults, /interruptions, /restarts, /resources" in answer["error"]) == (404, True)
+    status, answer = control.answer("PUT", "/faults")
+    assert (status, "use GET, POST, DELETE" in answer["error"]) == (405, True)
+    for body in (b"{", b"[]", b"\xff"):
+        status, answer = control.answer("POST", "/faults", body)
+        assert (status, "send an object" in answer["error"]) == (400, True)
+
+
+def test_stopping_stops_what_is_still_to_happen() -> None:
+    world = World()
+    world.control.stop()
+    assert world.cloud.asked == [("stop",)]
