@@ -1,6 +1,7 @@
 # Two commands matter: `make rehearsal` and `make test`. Both do all the set-up; `make help` lists the rest.
 
 STACK  ?= eks
+TAGS   ?= walk-through
 PYTHON ?= python3
 
 # One cache folder, shared by all checkouts; nothing else is written outside this one.
@@ -14,7 +15,7 @@ BIN  := .venv/bin
 READY := .venv/.ready-$(shell cksum < requirements.lock | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment engines rehearsal test lint format bench lock goldens clean clean-cache
+.PHONY: help setup environment engines rehearsal soak test lint format bench lock goldens clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -36,8 +37,11 @@ $(READY): requirements.lock
 engines: ## Build the engines that are missing into the cache
 	@$(PYTHON) -m rehearsal.engines
 
-rehearsal: setup ## Bring STACK up, run its stories, write the report, take it down
-	@$(BIN)/python -m rehearsal run $(STACK)
+rehearsal: setup ## Bring STACK up, run its stories with one of TAGS, write the report, take it down
+	@$(BIN)/python -m rehearsal run $(STACK) --tags $(TAGS)
+
+soak: setup ## Like rehearsal, with every story: the long ones, and those that break something
+	@$(BIN)/python -m rehearsal run $(STACK) --tags all
 
 test: setup lint ## Every test tier that needs no cloud
 	@$(BIN)/python -m pytest -q --numprocesses auto tests/unit tests/policies

@@ -32,6 +32,10 @@ console = Console(stderr=True, highlight=False)
 # Variables that would lead a command to a real account; `env` takes them away.
 _REAL_ACCOUNT = ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
 
+# The stories that are run unless others are asked for: the published walk-throughs, a minute or two.
+_WALK_THROUGH = "walk-through"
+_ALL = "all"
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; the exit code."""
@@ -93,7 +97,14 @@ def _parser() -> argparse.ArgumentParser:
             "--config-file", type=Path, help="the stack's configuration (default: Pulumi.<stack>.yaml)"
         )
         parser_.add_argument("--keep", action="store_true", help="leave the stack running, also after a failure")
-    run.add_argument("--scenarios", default="", help="names, separated by commas (default: all that suit the stack)")
+    chosen = run.add_mutually_exclusive_group()
+    chosen.add_argument("--scenarios", default="", help="names of scenarios, separated by commas")
+    chosen.add_argument(
+        "--tags",
+        help="run the scenarios with one of these tags, separated by commas; `all` for every one that suits the stack "
+        f"(default: {_WALK_THROUGH}, and {_ALL} with --scenario-dir)",
+    )
+    run.add_argument("--scenario-dir", type=Path, help="folder of scenarios of your own (default: playbooks/scenarios)")
     run.add_argument("--report", type=Path, help="folder for the report (default: build/rehearsal/<stack>)")
     add(
         "env",
@@ -173,7 +184,7 @@ def _run(options: argparse.Namespace) -> int:
     if ours:
         _bring_up(folder, stack_file, keep=options.keep)
     try:
-        code = _play(folder, options.scenarios, report)
+        code = _play(folder, {**_choice(options), "report_dir": str(report)})
     except KeyboardInterrupt:
         if ours and not options.keep:
             console.print("Interrupted: stopping the engines.")
@@ -186,10 +197,21 @@ def _run(options: argparse.Namespace) -> int:
     return code
 
 
-def _play(folder: StackFolder, scenarios: str, report: Path) -> int:
+def _choice(options: argparse.Namespace) -> dict[str, str]:
+    """The playbook's variables that say which scenarios to run."""
+    found = {}
+    if options.scenario_dir:
+        found["scenario_dir"] = str(options.scenario_dir.resolve())
+    if options.scenarios:
+        found["scenarios"] = options.scenarios
+    elif (tags := options.tags or (_ALL if options.scenario_dir else _WALK_THROUGH)) != _ALL:
+        found["scenario_tags"] = tags
+    return found
+
+
+def _play(folder: StackFolder, variables: dict[str, str]) -> int:
     info = daemon.require(folder)
     deployment = Deployment(folder, EngineSet.current(), info)
-    variables = {"report_dir": str(report), **({"scenarios": scenarios} if scenarios else {})}
     return deployment.play(PROJECT / "playbooks" / "scale_test.yml", variables)
 
 

@@ -28,3 +28,12 @@ def check_spot_consolidation(report: dict[str, Any]) -> None:
     assert first["instance_type"].endswith(".2xlarge")
     assert first["capacity_type"] == second["capacity_type"] == "spot"
     assert second["price_per_hour"] < first["price_per_hour"]
+
+
+def check_spot_default(report: dict[str, Any]) -> None:
+    """One spot node of 4 vCPUs, gone with its pods."""
+    found = story(report, "eks-spot-default")
+    assert found["passed"], found
+    (claim,) = found["nodeclaims"]
+    assert claim["capacity_type"] == "spot"
+    assert claim["gone"]

@@ -31,7 +31,14 @@ pytestmark = [
 def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("report")
     subprocess.run(
-        [Path(sys.executable).parent / "ansible-playbook", "playbooks/scale_test.yml", "-e", f"report_dir={folder}"],
+        [
+            Path(sys.executable).parent / "ansible-playbook",
+            "playbooks/scale_test.yml",
+            "-e",
+            f"report_dir={folder}",
+            "-e",
+            "scenario_tags=walk-through",
+        ],
         cwd=ROOT,
         env={**os.environ, "PULUMI_STACK": STACK},
         check=False,  # the report says what failed
@@ -45,3 +52,7 @@ def test_cheapest_fit_is_one_m5_large(report: dict[str, Any]) -> None:
 
 def test_spot_consolidation_ends_on_a_cheaper_smaller_spot_node(report: dict[str, Any]) -> None:
     stories.check_spot_consolidation(report)
+
+
+def test_spot_default_comes_and_goes(report: dict[str, Any]) -> None:
+    stories.check_spot_default(report)

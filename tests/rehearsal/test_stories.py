@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kubernetes import client
 
 from tests import stories
 from tests.rehearsal.conftest import ROOT, RehearsedStack
@@ -29,6 +30,55 @@ def test_cheapest_fit_is_one_m5_large(report: dict[str, Any]) -> None:
 
 def test_spot_consolidation_ends_on_a_cheaper_smaller_spot_node(report: dict[str, Any]) -> None:
     stories.check_spot_consolidation(report)
+
+
+def test_spot_default_comes_and_goes(report: dict[str, Any]) -> None:
+    stories.check_spot_default(report)
+
+
+def test_check_mode_looks_and_changes_nothing(eks: RehearsedStack, tmp_path: Path) -> None:
+    def namespaces() -> set[str]:
+        return {
+            str(found.metadata.name) for found in client.CoreV1Api(eks.api()).list_namespace().items if found.metadata
+        }
+
+    before = namespaces()
+    folder = tmp_path / "report"
+    command = ("ansible-playbook", "playbooks/scale_test.yml", "--check", "-e", f"report_dir={folder}")
+    result = eks.by_hand(*command, "-e", "scenario_tags=walk-through,disruption")
+    assert result.returncode == 0, result.stdout
+    for name in ("eks-cheapest-fit", "eks-spot-default", "drift"):
+        assert name in result.stdout
+    assert "burst-1000" not in result.stdout
+    assert namespaces() == before
+    assert not folder.exists()
+    refused = eks.by_hand(*command, "-e", "scenarios=drifft")
+    assert refused.returncode != 0
+    assert "did you mean drift?" in refused.stdout
+
+
+def test_faults_are_survived_and_nothing_is_left(eks: RehearsedStack, tmp_path: Path) -> None:
+    """An interruption by the stack's own rules and queue, and a shortage at the cloud's API."""
+    names = ["eks-interruption", "capacity-shortage"]
+    result = eks.by_hand(
+        "ansible-playbook",
+        "playbooks/scale_test.yml",
+        "-e",
+        f"scenarios={','.join(names)}",
+        "-e",
+        f"report_dir={tmp_path}",
+        "-e",
+        "follow_launch_templates=false",
+    )
+    assert result.returncode == 0, result.stdout
+    report = json.loads((tmp_path / "report.json").read_text())
+    for name in names:
+        found = stories.story(report, name)
+        assert found["passed"], found
+        (cloud,) = [one for one in found["assertions"] if one["name"] == "clean-up, cloud"]
+        assert cloud["seen"].startswith("nothing left, says the rehearsal"), cloud
+    first, second = stories.story(report, "capacity-shortage")["nodeclaims"]
+    assert first["instance_type"] != second["instance_type"]
 
 
 def test_a_wrong_expectation_fails_with_expected_seen_and_where(eks: RehearsedStack, tmp_path: Path) -> None:

@@ -6,14 +6,16 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test import scenario
+from ..module_utils.scale_test.choosing import choose
 from ..module_utils.scale_test.environments import StackError, environment_of
+from ..module_utils.scale_test.scenario import ScenarioError, load
 
 DOCUMENTATION = r"""
 module: karpstack_scenarios
 short_description: Read the scale test's scenarios and choose those to run on a stack
 description:
   - Checks every scenario file of a folder, and the chosen ones against the outputs of the stack.
+  - A scenario that cannot be run on the stack is refused when it is named, and skipped otherwise.
 author: karpstack
 options:
   folder:
@@ -21,7 +23,12 @@ options:
     type: path
     required: true
   names:
-    description: Names of the scenarios to run; all that suit the stack if empty.
+    description: Names of the scenarios to run.
+    type: list
+    elements: str
+    default: []
+  tags:
+    description: Tags of which a scenario must have one; without O(names) and O(tags), all that suit the stack are run.
     type: list
     elements: str
     default: []
@@ -29,6 +36,10 @@ options:
     description: What C(pulumi stack output --json) printed.
     type: dict
     required: true
+  rehearsal_url:
+    description: Address at which a rehearsal can be told to fail; empty for a real cloud.
+    type: str
+    default: ""
 """
 
 EXAMPLES = r"""
@@ -41,8 +52,16 @@ EXAMPLES = r"""
 
 RETURN = r"""
 scenarios:
-  description: The chosen scenarios, with all defaults filled in.
+  description: The chosen scenarios as they are in this environment, with all defaults filled in.
   type: list
+  returned: success
+skipped:
+  description: C(name) and C(reason) of each scenario that cannot be run on this stack.
+  type: list
+  returned: success
+breaks:
+  description: Whether a chosen scenario breaks something on purpose.
+  type: bool
   returned: success
 node_class:
   description: API version, kind and path in the API of the environment's node classes.
@@ -58,18 +77,28 @@ def main() -> None:
         argument_spec={
             "folder": {"type": "path", "required": True},
             "names": {"type": "list", "elements": "str", "default": []},
+            "tags": {"type": "list", "elements": "str", "default": []},
             "stack_outputs": {"type": "dict", "required": True},
+            "rehearsal_url": {"type": "str", "default": ""},
         },
     )
     outputs = module.params["stack_outputs"]
     try:
         environment = environment_of(outputs)
-        chosen = scenario.choose(scenario.load(Path(module.params["folder"])), module.params["names"], outputs)
-    except (scenario.ScenarioError, StackError) as error:
+        choice = choose(
+            load(Path(module.params["folder"])),
+            outputs,
+            module.params["names"],
+            module.params["tags"],
+            rehearsed=bool(module.params["rehearsal_url"]),
+        )
+    except (ScenarioError, StackError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(
         changed=False,
-        scenarios=[found.model_dump(by_alias=True, mode="json", exclude_none=True) for found in chosen],
+        scenarios=[found.model_dump(by_alias=True, mode="json", exclude_none=True) for found in choice.scenarios],
+        skipped=[found._asdict() for found in choice.skipped],
+        breaks=any(found.faults for found in choice.scenarios),
         node_class={
             "api_version": environment.node_class_api,
             "kind": environment.node_class_kind,

@@ -116,8 +116,9 @@ def test_an_event_of_another_step_does_not_count(timeline: list[Line], story: Sc
 
 def test_a_node_that_outlives_its_nodeclaim_fails(timeline: list[Line], story: Scenario) -> None:
     lines = without(timeline, lambda line: (line["type"], line.get("kind")) == ("DELETED", "Node"))
-    (failure,) = failures(lines, story)
-    assert "step 2 (scale to 0), Nodes: expected none left; seen aks-default-" in failure
+    step, clean_up = failures(lines, story)
+    assert "step 2 (scale to 0), Nodes: expected none left; seen aks-default-" in step
+    assert "clean-up: expected no NodePool, NodeClaim, Node and pod of the story left; seen Node aks-" in clean_up
 
 
 def test_scaling_to_nothing_waits_for_the_node(timeline: list[Line], story: Scenario) -> None:
@@ -144,6 +145,21 @@ def test_a_node_that_comes_again_is_there(timeline: list[Line]) -> None:
     assert not replay.has_node(claim)
     replay.apply(node_lines(timeline)[:1])
     assert replay.has_node(claim)
+
+
+def test_a_name_that_is_given_out_again_is_another_node(timeline: list[Line], story: Scenario) -> None:
+    """The next story's machine gets the address, and so the name, of one that is gone."""
+    replay = Replay()
+    replay.apply(timeline)
+    (first,) = replay.claims.values()
+    kept = [line for line in timeline if line.get("kind") in ("Pod", "Node", "NodeClaim") and line["type"] != "DELETED"]
+    text = json.dumps(kept).replace(first.name, "successor").replace("aks-successor", str(first.node))
+    replay.apply(json.loads(text.replace(f'"{story.name}"', '"next"')))
+    second = replay.claims["successor"]
+    assert first.node == second.node
+    assert (first.hosted, second.hosted) == ({story.name}, {"next"})
+    assert replay.has_node(second)
+    assert not replay.has_node(first)
 
 
 def test_an_existing_node_pool_that_is_not_there_leaves_no_hope(timeline: list[Line], story: Scenario) -> None:

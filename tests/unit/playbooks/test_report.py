@@ -182,7 +182,7 @@ def test_a_node_that_goes_before_its_replacement_is_ready_fails(make: Make, time
 def test_what_is_left_behind_fails(make: Make, timeline: list[Line]) -> None:
     lines = [line for line in timeline if (line["type"], line.get("kind")) != ("DELETED", "NodePool")]
     failures = report.failures(make(lines=lines))
-    expected = "clean-up: expected no NodePool and no NodeClaim of the story left"
+    expected = "clean-up: expected no NodePool, NodeClaim, Node and pod of the story left"
     assert f"eks-cheapest-fit: {expected}; seen NodePool cheapest-fit" in failures[0]
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from playbooks.plugins.module_utils.scale_test.assertions import judge
-from playbooks.plugins.module_utils.scale_test.replay import Replay
-from playbooks.plugins.module_utils.scale_test.scenario import Scenario
-from playbooks.plugins.module_utils.scale_test.steps import StepRun, outcome, why_not_ready
+from playbooks.plugins.module_utils.scale_test.replay import Pod, Replay
+from playbooks.plugins.module_utils.scale_test.scenario import Scenario, parse
+from playbooks.plugins.module_utils.scale_test.steps import Rest, StepRun, outcome, why_not_ready
 from playbooks.plugins.module_utils.scale_test.timeline import Line, parse_time
 
 SPOT = "eks-spot-consolidation"
@@ -148,3 +149,43 @@ def requested_seconds(timeline: list[Line], scenario: Scenario) -> float:
     """Seconds from the request of the first step to its end."""
     mark = requested(timeline, scenario, 0)
     return (parse_time(mark["received"]) - parse_time(mark["requested"])).total_seconds()
+
+
+def held(timeline: list[Line], scenario: Scenario, hold: float) -> tuple[StepRun, Rest]:
+    """The first step, which is at rest now and must stay so, and who tells its end."""
+    data = scenario.model_dump(by_alias=True, mode="json", exclude_none=True)
+    data["steps"][0]["expect"]["hold"] = hold
+    run = cut(timeline, scenario, 0, requested_seconds(timeline, scenario))
+    return replace(run, scenario=parse(data, "held")), Rest()
+
+
+def test_rest_must_last_as_long_as_the_scenario_says(timeline: list[Line], scenarios: dict[str, Scenario]) -> None:
+    run, rest = held(timeline, scenarios["eks-cheapest-fit"], hold=10)
+    assert rest.outcome(run) is None
+    assert rest.outcome(replace(run, ended=run.ended + timedelta(seconds=9.9))) is None
+    assert rest.outcome(replace(run, ended=run.ended + timedelta(seconds=10))) == "rest"
+    assert Rest().outcome(replace(run, scenario=scenarios["eks-cheapest-fit"])) == "rest"
+
+
+def test_what_moves_meanwhile_lets_it_begin_anew(timeline: list[Line], scenarios: dict[str, Scenario]) -> None:
+    run, rest = held(timeline, scenarios["eks-cheapest-fit"], hold=10)
+    assert rest.outcome(run) is None
+    (claim,) = run.live()
+    claim.deleting = run.ended
+    assert rest.outcome(replace(run, ended=run.ended + timedelta(seconds=9))) is None
+    claim.deleting = None
+    assert rest.outcome(replace(run, ended=run.ended + timedelta(seconds=11))) is None
+    assert rest.outcome(replace(run, ended=run.ended + timedelta(seconds=21))) == "rest"
+
+
+def test_rest_that_does_not_last_is_late(timeline: list[Line], scenarios: dict[str, Scenario]) -> None:
+    run, rest = held(timeline, scenarios["eks-cheapest-fit"], hold=170)
+    assert rest.outcome(run) is None
+    assert rest.outcome(replace(run, ended=run.requested + timedelta(seconds=180.1))) == "late"
+
+
+def test_a_pod_that_is_left_over_is_no_rest(timeline: list[Line], scenarios: dict[str, Scenario]) -> None:
+    scenario = scenarios["eks-cheapest-fit"]
+    run = cut(timeline, scenario, 0, requested_seconds(timeline, scenario))
+    run.replay.pods["lost"] = Pod("lost", scenario.workload.namespace, scenario.name, node="gone")
+    assert outcome(run) is None

@@ -6,14 +6,18 @@ Pure functions of a replayed timeline. Each assertion says what was expected, wh
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
+from typing import Any
 
+from .expectation import Pending, Replacement
 from .prices import HOW_TO_GET_PRICES
-from .replay import NodeClaim, Replay
-from .scenario import Replacement, Scenario
-from .steps import StepRun, title, why_not_ready
+from .replay import NodeClaim, Replay, quantity
+from .resources import TEMPLATE
+from .scenario import Scenario
+from .steps import StepRun, title, told, why_not_ready
 
 # Reasons of events with which the controller says what it could not do, or would not.
 _COMPLAINTS = {
@@ -50,17 +54,25 @@ class Assertion:
 def judge(run: StepRun) -> list[Assertion]:
     """Check a step that has come to its end, in the cluster as it was then."""
     expect = run.step.expect
-    found = [*_node_pools(run), _time(run)]
+    found = [*_node_pools(run), _time(run), _pods(run)]
+    if expect.pending:
+        found += _pending(run, expect.pending)
     if expect.nodes is not None:
         seen = len(run.live())
-        found.append(_check(run, "number of nodes", str(expect.nodes), str(seen), seen == expect.nodes))
-    if expect.nodes == 0:
+        found.append(_check(run, "number of nodes", str(expect.nodes), str(seen), seen in expect.nodes))
+    if expect.no_nodes:
         left = ", ".join(claim.node or "" for claim in run.left())
         found.append(_check(run, "Nodes", "none left", left or "none left", not left, run.left()))
     found += _nodes(run)
     found += [_event(run, reason, kind) for reason, kinds in expect.events.items() for kind in kinds]
     if expect.replacement:
         found += _replacement(run, expect.replacement)
+    if expect.undisturbed:
+        found.append(_undisturbed(run))
+    if expect.disrupted_at_once:
+        found.append(_disrupted_at_once(run, expect.disrupted_at_once))
+    if expect.other_instance_type:
+        found.append(_other_instance_type(run))
     if expect.always_a_home:
         found += [_homes(run), _order(run)]
     if expect.ready_gap is not None:
@@ -76,14 +88,44 @@ def not_run(scenario: Scenario, index: int) -> Assertion:
 def clean(replay: Replay, scenario: Scenario) -> Assertion:
     """Whether the story left nothing behind; holds after the clean-up."""
     left = [f"NodeClaim {claim.name}" for claim in replay.claims_of(scenario) if claim.gone is None]
+    left += [f"Node {claim.node}" for claim in replay.claims_of(scenario) if claim.gone and replay.has_node(claim)]
     left += [f"NodePool {name}" for name in scenario.node_pools if replay.exists("NodePool", name)]
+    left += [f"Pod {pod.name}" for pod in replay.pods.values() if pod.scenario == scenario.name]
     return Assertion(
         "clean-up",
-        "no NodePool and no NodeClaim of the story left",
+        "no NodePool, NodeClaim, Node and pod of the story left",
         ", ".join(left) or "none left",
         not left,
-        "kubectl describe nodepools,nodeclaims; the controller's log",
+        "kubectl describe nodepools,nodeclaims,nodes; the controller's log",
     )
+
+
+def resources(replay: Replay, scenario: Scenario) -> Assertion | None:
+    """Whether the story left nothing in the cloud; None before anyone looked. Holds after all stories.
+
+    Instances and what belongs to them must be gone with the story. Karpenter keeps a launch template for some
+    minutes, so that one which the story brought is an orphan only if it is still there at the end of the run.
+    """
+    looks = [mark for mark in replay.marks if mark["type"] == "RESOURCES"]
+    ours = next((look for look in looks if look["scenario"] == scenario.name), None)
+    if ours is None:
+        return None
+    expected, where = "nothing left that belongs to no NodeClaim", "the controller's log; the cloud's own lists"
+    if not ours["source"]:
+        return Assertion("clean-up, cloud", expected, f"not checked: {ours['reason']}", True, where)
+    earlier = {_named(found) for look in looks[: looks.index(ours)] for found in look["resources"]}
+    brought = {_named(found) for found in ours["resources"] if found["kind"] == TEMPLATE} - earlier
+    after = [look for look in looks if look["moment"] == "after" and look["source"]]
+    last = {_named(found) for look in after for found in look["orphans"]}
+    left = sorted({_named(found) for found in ours["orphans"]} | (brought & last))
+    seen = ", ".join(left) or f"nothing left, says {ours['source']}"
+    if brought and not after:
+        seen += f"; not checked: {', '.join(sorted(brought))}, which Karpenter keeps for some minutes"
+    return Assertion("clean-up, cloud", expected, seen, not left, where)
+
+
+def _named(found: Mapping[str, Any]) -> str:
+    return f"{found['kind']} {found['id']}"
 
 
 def interruption_queue(replay: Replay, scenario: Scenario, queue: str) -> Assertion | None:
@@ -126,15 +168,15 @@ def _node_pools(run: StepRun) -> Iterator[Assertion]:
 
 
 def _time(run: StepRun) -> Assertion:
-    within = run.step.expect.within
+    within, hold = run.step.expect.within, run.step.expect.hold
     if run.outcome == "rest":
         seen = f"at rest after {run.seconds:.1f} s"
     else:
         ready = run.replay.ready_now(run.scenario)
-        seen = f"after {run.seconds:.1f} s {ready} of {run.step.scale} replicas ready, {_unrest(run)}"
+        seen = f"after {run.seconds:.1f} s {ready} of {run.replicas} replicas ready, {_unrest(run)}"
     return Assertion(
         f"{run.title}, time",
-        f"at rest within {within:g} s",
+        f"at rest within {within:g} s{f', for {hold:g} s' * (hold > 0)}",
         seen,
         run.outcome == "rest" and run.seconds <= within,
         _where(run, "Pod and Event lines"),
@@ -150,7 +192,7 @@ def _unrest(run: StepRun) -> str:
             found.append(f"{claim.name} going")
         elif "Initialized" not in claim.reached:
             found.append(f"{claim.name} not initialized{_why_not_initialized(claim)}")
-        elif run.step.expect.replacement and claim.present_at(run.requested):
+        elif run.step.expect.replacement and claim in run.leaving():
             found.append(f"{claim.name} still there")
     complaints = [
         f"{event['reason']}: {event.get('message', '')}"
@@ -171,6 +213,56 @@ def _why_not_initialized(claim: NodeClaim) -> str:
         told = words and condition.get("reason") != "AwaitingReconciliation"
         return f" ({kind} {condition.get('reason', '')}: {words})" if told else ""
     return ""
+
+
+def _pods(run: StepRun) -> Assertion:
+    """Whether every replica is there and ready, or waits where that is expected; and none is left over."""
+    ready, there, waiting = run.replay.ready_now(run.scenario), len(run.pods()), len(run.waiting())
+    wanted, may_wait = run.replicas, run.step.expect.pending is not None
+    return Assertion(
+        f"{run.title}, pods",
+        f"{wanted} there, each ready{' or waiting for a node' * may_wait}",
+        f"{there} there, {ready} ready, {waiting} waiting for a node",
+        there == wanted == ready + waiting * may_wait,
+        _where(run, "Pod lines"),
+    )
+
+
+def _pending(run: StepRun, pending: Pending) -> Iterator[Assertion]:
+    """Whether the right number of pods waits, for the reason that is expected, and the limits were kept."""
+    waiting = len(run.waiting())
+    where = _where(run, "Pod and Event lines")
+    yield Assertion(f"{run.title}, waiting pods", str(pending.pods), str(waiting), waiting in pending.pods, where)
+    said = told(run, pending)
+    expected = f"{pending.event} on a waiting pod{f', saying: {pending.saying}' * bool(pending.saying)}"
+    yield Assertion(f"{run.title}, reason", expected, said or "nothing of that kind", said != "", where)
+    for name, spec in run.scenario.node_pools.items():
+        if limits := spec.get("limits"):
+            yield _limits(run, name, limits)
+
+
+def _limits(run: StepRun, node_pool: str, limits: Mapping[str, Any]) -> Assertion:
+    """Whether a NodePool never had more than its limits."""
+    expected = ", ".join(f"{key} at most {value}" for key, value in limits.items())
+    most: dict[str, Decimal] = {}
+    for time, found in run.replay.node_pools.get(node_pool, ()):
+        if time > run.ended:
+            break
+        for key, value in found.get("resources", {}).items():
+            most[key] = max(most.get(key, Decimal(0)), quantity(value))
+    seen = ", ".join(f"{key} {_amount(key, most.get(key, Decimal(0)))}" for key in limits)
+    kept = bool(most) and all(most.get(key, Decimal(0)) <= quantity(value) for key, value in limits.items())
+    return Assertion(
+        f"{run.title}, limits of NodePool {node_pool}",
+        expected,
+        f"at most {seen}" if most else "no resources told",
+        kept,
+        _where(run, "NodePool lines"),
+    )
+
+
+def _amount(resource: str, amount: Decimal) -> str:
+    return f"{amount / 2**30:.1f}Gi" if resource in ("memory", "ephemeral-storage") else f"{amount:f}"
 
 
 def _nodes(run: StepRun) -> Iterator[Assertion]:
@@ -211,6 +303,7 @@ def _event(run: StepRun, reason: str, kind: str) -> Assertion:
         "Pod": {uid for _, uid in run.replay.pods_added.get(run.scenario.name, ())},
         "Node": {claim.node for claim in claims},
         "NodeClaim": {claim.name for claim in claims},
+        "NodePool": set(run.scenario.pools),
     }
     seen = {
         event.get("reason", "")
@@ -233,7 +326,7 @@ def _node_label(replay: Replay, name: str) -> Callable[[NodeClaim], str | None]:
 
 
 def _replacement(run: StepRun, wanted: Replacement) -> Iterator[Assertion]:
-    old, new = run.before(), run.new()
+    old, new = run.leaving(), run.new()
     replaced = bool(old) and bool(new) and all(claim.gone for claim in old)
     change = f"{_types(old)} -> {_types(new)}"
     yield _check(run, "replacement", "every node replaced by a new one", change, replaced, (*old, *new))
@@ -260,6 +353,48 @@ def _saving(run: StepRun, old: list[NodeClaim], new: list[NodeClaim], change: st
 def _types(claims: list[NodeClaim]) -> str:
     offerings = [claim.offering for claim in claims]
     return ", ".join(found.instance_type if found else "not launched" for found in offerings) or "nothing"
+
+
+def _undisturbed(run: StepRun) -> Assertion:
+    """Whether no node came and none began to go."""
+    moved = [
+        f"{claim.name} {what}"
+        for claim in run.claims()
+        for what, time in (("came", claim.first_seen), ("went", claim.deleting))
+        if run.during(time)
+    ]
+    return _check(run, "nodes", "none came, none went", ", ".join(moved) or "so it was", not moved)
+
+
+def _disrupted_at_once(run: StepRun, allowed: int) -> Assertion:
+    """The largest number of nodes that were being disrupted at one time, from the decision to the end."""
+    spans = []
+    for claim in run.claims():
+        begun = min(
+            (time for time in (claim.reached.get("DisruptionReason"), claim.deleting) if time is not None), default=None
+        )
+        if begun is not None and begun <= run.ended and (claim.gone is None or claim.gone >= run.requested):
+            spans.append((begun, claim.gone or run.ended))
+    most = max((sum(start <= begun < end for start, end in spans) for begun, _ in spans), default=0)
+    return _check(run, "disrupted at once", f"at most {allowed}", str(most), most <= allowed, run.claims())
+
+
+def _other_instance_type(run: StepRun) -> Assertion:
+    """Whether no node came whose instance type the cloud had no more of."""
+    short: set[str] = set()
+    for fault in run.faults():
+        if fault["kind"] == "out-of-capacity":
+            short |= set(fault["detail"]["instanceTypes"])
+    new = run.new()
+    types = [claim.offering.instance_type if claim.offering else "not launched" for claim in new]
+    return _check(
+        run,
+        "other instance type",
+        f"none of {', '.join(sorted(short)) or '(no shortage was caused)'}",
+        ", ".join(types) or "no new node",
+        bool(short) and bool(types) and not short & set(types),
+        new,
+    )
 
 
 def _homes(run: StepRun) -> Assertion:

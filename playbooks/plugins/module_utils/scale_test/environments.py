@@ -1,6 +1,6 @@
 """The kinds of environment that a scenario can be written for, and what differs between them.
 
-A table and nothing else: which kind a stack is follows from its outputs, never from its name.
+Tables and nothing else: which kind a stack is follows from its outputs, never from its name.
 """
 
 from __future__ import annotations
@@ -74,3 +74,32 @@ def environment_of(outputs: Mapping[str, Any]) -> Environment:
         f"stack output cloud: {outputs['cloud']!r} has no scenarios{' where it runs Karpenter itself' * managed}, so "
         f"nothing would be tested; use a stack that is one of: {', '.join(KINDS)}"
     )
+
+
+# Faults that no cloud lets its users cause.
+_REHEARSED_ONLY = {
+    "out-of-capacity": "a shortage of capacity cannot be caused",
+    "throttle": "throttling cannot be caused",
+    "restart-api-server": "the API server is the cloud's",
+}
+_NOTICES = ("interruption", "rebalance")
+
+
+def why_impossible(fault: str, environment: Environment, outputs: Mapping[str, Any], *, rehearsed: bool) -> str:
+    """Why a fault cannot be had in an environment; empty if it can.
+
+    Args:
+        fault: Its kind, as in `actions.FAULTS`.
+        environment: The kind of environment.
+        outputs: The stack's outputs.
+        rehearsed: Whether the cloud is a rehearsal's.
+    """
+    if fault == "kill-controller" and environment.managed:
+        return f"{fault}: the cloud runs the controller, out of its users' reach"
+    if fault in _NOTICES and environment.cloud != "aws":
+        return f"{fault}: Karpenter hears of interruptions on AWS alone"
+    if fault in _NOTICES and not outputs.get("interruptionQueue"):
+        return f"{fault}: the stack has no interruption queue (karpstack:karpenter.interruptionQueue)"
+    if fault in _REHEARSED_ONLY and not rehearsed:
+        return f"{fault}: {_REHEARSED_ONLY[fault]} on a real cluster; only a rehearsal can (KARPSTACK_REHEARSAL_URL)"
+    return ""

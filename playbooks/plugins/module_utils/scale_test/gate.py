@@ -15,7 +15,7 @@ from .assertions import Assertion, judge
 from .recording import LOOK_SECONDS, RecorderError
 from .replay import Replay
 from .scenario import Scenario
-from .steps import StepRun, outcome
+from .steps import Rest, StepRun
 from .timeline import Reader, Writer, is_recorded, now, parse_time
 
 
@@ -25,12 +25,12 @@ def wait_for_end(path: Path, scenario: Scenario, index: int, requested: datetime
     Raises:
         RecorderError: The recorder has ended meanwhile.
     """
-    reader, replay = Reader(path), Replay()
+    reader, replay, rest = Reader(path), Replay(), Rest()
     while True:
         recorded = is_recorded(path)
         replay.apply(reader.new_lines())
         run = StepRun(replay, scenario, index, requested, ended=parse_time(now()))
-        if ended := outcome(run):
+        if ended := rest.outcome(run):
             with Writer(path) as timeline:
                 timeline.write(
                     "STEP", scenario=scenario.name, step=index, requested=requested.isoformat(), outcome=ended

@@ -89,6 +89,7 @@ class Replay:
         events: Karpenter's events as (time, excerpt).
         pods: Uid -> pod of those that are there.
         pods_added: Scenario -> (time, uid) of each pod ever seen.
+        node_pools: Name of a NodePool -> (time, excerpt) at each change.
     """
 
     def __init__(self) -> None:
@@ -108,6 +109,7 @@ class Replay:
         self.pods: dict[str, Pod] = {}
         self._claims_by_node: dict[str, NodeClaim] = {}
         self.pods_added: dict[str, list[tuple[datetime, str]]] = {}
+        self.node_pools: dict[str, list[tuple[datetime, Line]]] = {}
 
     def apply(self, lines: Iterable[Line]) -> None:
         """Take in more lines."""
@@ -155,6 +157,8 @@ class Replay:
             self._objects.pop((kind, name), None)
             if not deleted:
                 self._objects[kind, name] = found
+            if kind == "NodePool":
+                self.node_pools.setdefault(name, []).append((self.time, found))
 
     def _pod(self, found: Line, *, deleted: bool) -> None:
         metadata = found["metadata"]
@@ -185,7 +189,7 @@ class Replay:
         claim.labels = metadata.get("labels", claim.labels)
         claim.node = found.get("nodeName", claim.node)
         if cpu := found.get("capacity", {}).get("cpu"):
-            claim.cpus = _cpus(cpu)
+            claim.cpus = quantity(cpu)
         for condition in found.get("conditions", ()):
             claim.conditions[condition["type"]] = condition
             if condition["status"] == "True":
@@ -194,7 +198,9 @@ class Replay:
             claim.deleting = claim.deleting or self.time
         if deleted:
             claim.gone = claim.gone or self.time
-        if claim.node and claim.node not in self._claims_by_node:
+        # Addresses are given out again, and with them the names of nodes.
+        owner = self._claims_by_node.get(claim.node or "")
+        if claim.node and owner is not claim and (owner is None or owner.gone):
             self._claims_by_node[claim.node] = claim
             claim.hosted.update(pod.scenario for pod in self.pods.values() if pod.node == claim.node)
 
@@ -256,15 +262,17 @@ class Replay:
 
     def has_node(self, claim: NodeClaim) -> bool:
         """Whether a NodeClaim's node is there."""
-        return claim.node in self.nodes and claim.node not in self._nodes_gone
+        ours = self._claims_by_node.get(claim.node or "") is claim
+        return ours and claim.node in self.nodes and claim.node not in self._nodes_gone
 
     def simulated(self, claim: NodeClaim) -> bool:
         """Whether a fake kubelet played the node, so that its boot time says nothing."""
         return bool(self.nodes.get(claim.node or "", {}).get("simulated"))
 
 
-def _cpus(quantity: str) -> Decimal:
+def quantity(text: str | int) -> Decimal:
+    """A quantity of the API, such as 1930m or 100Gi, in cores or bytes."""
     # Imported here because the client takes longer to load than all the rest, and few lines need it.
     from kubernetes.utils.quantity import parse_quantity
 
-    return Decimal(parse_quantity(quantity))
+    return Decimal(parse_quantity(text))

@@ -16,7 +16,7 @@ from junitparser import Failure, JUnitXml, TestCase, TestSuite
 from rich.console import Console
 from rich.table import Table
 
-from .assertions import Assertion, clean, interruption_queue, judge, not_run
+from .assertions import Assertion, clean, interruption_queue, judge, not_run, resources
 from .replay import NodeClaim, Replay
 from .scenario import Scenario
 from .steps import StepRun
@@ -113,7 +113,8 @@ class _Story:
     def result(self, replay: Replay) -> dict[str, Any]:
         name = self._scenario.name
         missing = [not_run(self._scenario, index) for index in range(self._steps, len(self._scenario.steps))]
-        assertions = [*self._assertions, *missing]
+        in_cloud = resources(replay, self._scenario)
+        assertions = [*self._assertions, *missing, *([in_cloud] if in_cloud else [])]
         seconds = (
             (parse_time(self._ended) - parse_time(self._started)).total_seconds()
             if self._started and self._ended

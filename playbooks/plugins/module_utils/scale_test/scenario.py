@@ -1,4 +1,4 @@
-"""Scenario files: their format, reading them, choosing those that suit a stack.
+"""Scenario files: their format, and reading them. Which of them suit a stack is the matter of `choosing`.
 
 A scenario is data, and all of it is checked before anything is created. Only whether a NodePool's `spec` is
 valid is left to the API server and Karpenter's CRDs, so that an example from Karpenter's documentation can be
@@ -8,44 +8,44 @@ pasted in.
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from .environments import KINDS, Environment, environment_of
+from .actions import FAULTS, Churn, Meanwhile, NodePoolPatch, Nodes, OutOfCapacity, Throttle
+from .environments import KINDS
+from .expectation import Expectation, Replacement
+from .formats import DnsLabel, Model, Nothing, merge_patch
 
-_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+__all__ = ["Expectation", "Replacement", "Scenario", "ScenarioError", "Step", "instead", "load", "parse"]
 
 
 class ScenarioError(ValueError):
     """Scenarios that cannot be run; the text has one line for each thing to mend."""
 
 
-def _dns_label(value: str) -> str:
-    if not _DNS_LABEL.fullmatch(value):
-        raise ValueError("Kubernetes would refuse it as a name; use at most 63 of a-z, 0-9 and -, no - at the ends")
-    return value
+class _Wrong(NamedTuple):
+    """What is wrong between several keys: the one to look at, its value, and the rest of the message."""
+
+    key: str
+    value: object
+    why: str
+
+
+class _ContradictionError(ValueError):
+    def __init__(self, found: list[_Wrong]) -> None:
+        super().__init__("; ".join(f"{wrong.key}: {wrong.why}" for wrong in found))
+        self.found = found
 
 
 def _known_kinds(values: list[str]) -> list[str]:
     if unknown := [value for value in values if value not in KINDS]:
         raise ValueError(f"no such environment: {', '.join(unknown)}; use of {', '.join(KINDS)}")
     return values
-
-
-def _has_node_class(spec: dict[str, Any]) -> dict[str, Any]:
-    if not node_class_name(spec):
-        raise ValueError(
-            "template.spec.nodeClassRef.name is missing, so no node could be launched; "
-            "name one of the stack's node classes"
-        )
-    return spec
 
 
 def node_class_name(spec: Mapping[str, Any]) -> str:
@@ -56,14 +56,23 @@ def node_class_name(spec: Mapping[str, Any]) -> str:
     return found if isinstance(found, str) else ""
 
 
-DnsLabel = Annotated[str, AfterValidator(_dns_label)]
+class TopologySpread(Model):
+    """How the pods are spread, in Kubernetes' own words; the label selector is the story's pods.
+
+    Attributes:
+        topology_key: Label of nodes whose values are the domains, `kubernetes.io/hostname` for nodes.
+        max_skew: By how many pods two domains may differ.
+        min_domains: While there are fewer domains, none has more than `max_skew` pods.
+        when_unsatisfiable: Whether a pod waits when it would break that.
+    """
+
+    topology_key: str
+    max_skew: int = Field(1, gt=0)
+    min_domains: int | None = Field(None, gt=0)
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = "DoNotSchedule"
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, coerce_numbers_to_str=True)
-
-
-class Deployment(_Model):
+class Deployment(Model):
     """The pods that ask for room: a Deployment of containers that do nothing.
 
     Attributes:
@@ -72,110 +81,233 @@ class Deployment(_Model):
         image: Image of the only container.
         requests: Resource requests of a pod, for example `{cpu: 1, memory: 1.5Gi}`; none if empty.
         node_selector: The pods' node selector.
+        topology_spread: How they are spread.
     """
 
     name: DnsLabel
     replicas: int = Field(0, ge=0)
     image: str = "registry.k8s.io/pause:3.10"
-    requests: dict[str, str] = {}
-    node_selector: dict[str, str] = {}
+    requests: dict[str, str] = Field(default_factory=dict)
+    node_selector: dict[str, str] = Field(default_factory=dict)
+    topology_spread: list[TopologySpread] = Field(default_factory=list)
 
 
-class Workload(_Model):
+class Workload(Model):
     """What is deployed: `namespace` is created for the scenario and removed with all that is in it."""
 
     namespace: DnsLabel
     deployment: Deployment
 
 
-class Replacement(_Model):
-    """Every node that was there when the step began must be gone, and each new one must be better.
+class Step(Model):
+    """One action, and what must come of it.
 
     Attributes:
-        cheaper: The new nodes cost less an hour than the old ones: the saving is positive.
-        smaller: The new nodes have fewer CPUs than the old ones.
+        scale: The Deployment is scaled to so many replicas.
+        meanwhile: A fault in the middle of scaling.
+        patch_node_pool: A NodePool of the scenario is changed.
+        interrupt: The cloud takes nodes back: the notice of a spot interruption.
+        rebalance: The cloud recommends to move off nodes.
+        out_of_capacity: The cloud has no more of some instance types.
+        throttle: The cloud answers that there were too many calls.
+        clear_faults: Shortage and throttling end. They do so with the story anyway.
+        kill_controller: The controller's pods are deleted.
+        restart_api_server: The API server is restarted.
+        churn: Replicas go up and down.
+        observe: Nothing is done; the text says what is waited for.
+        expect: What must come of it.
     """
 
-    cheaper: bool = True
-    smaller: bool = False
-
-
-class Expectation(_Model):
-    """What must be true when the cluster has come to rest after a step. What is left out is not checked.
-
-    Attributes:
-        within: Seconds from the request until rest.
-        nodes: Number of the story's nodes. 0: their NodeClaims and Nodes are gone.
-        instance_types: Each node is of one of these.
-        capacity_type: Each node is of this.
-        node_pool: Each node was launched for this NodePool.
-        node_labels: Label -> values of which each node must have one, or `present` for any value.
-        taints_gone: Keys of taints that no node carries any more.
-        events: Reason -> kinds of the story's objects; at least one object of each kind met such an event of
-            Karpenter's during the step.
-        replacement: The nodes from before the step were replaced.
-        always_a_home: No pod was unschedulable during the step, and no node was disrupted before its
-            replacement was initialized.
-        ready_gap: Seconds for which, during the step, no replica at all may have been ready.
-    """
-
-    within: float = Field(gt=0)
-    nodes: int | None = Field(None, ge=0)
-    instance_types: list[str] | None = Field(None, min_length=1)
-    capacity_type: Literal["on-demand", "spot", "reserved"] | None = None
-    node_pool: str | None = None
-    node_labels: dict[str, list[str] | Literal["present"]] = {}
-    taints_gone: list[str] = []
-    events: dict[str, Annotated[list[Literal["Pod", "Node", "NodeClaim"]], Field(min_length=1)]] = {}
-    replacement: Replacement | None = None
-    always_a_home: bool = False
-    ready_gap: float | None = Field(None, ge=0)
-
-
-class Step(_Model):
-    """One change and what must come of it: the Deployment is scaled to `scale` replicas."""
-
-    scale: int = Field(ge=0)
+    scale: int | None = Field(None, ge=0)
+    meanwhile: Meanwhile | None = None
+    patch_node_pool: NodePoolPatch | None = None
+    interrupt: Nodes | None = None
+    rebalance: Nodes | None = None
+    out_of_capacity: OutOfCapacity | None = None
+    throttle: Throttle | None = None
+    clear_faults: Nothing | None = None
+    kill_controller: Nothing | None = None
+    restart_api_server: Nothing | None = None
+    churn: Churn | None = None
+    observe: str | None = Field(None, min_length=1)
     expect: Expectation
 
+    @model_validator(mode="after")
+    def _exactly_one_action(self) -> Self:
+        names = {name: field.alias or name for name, field in type(self).model_fields.items()}
+        actions = [name for name in names if name not in ("expect", "meanwhile")]
+        given = [names[name] for name in actions if getattr(self, name) is not None]
+        if not given:
+            known = ", ".join(names[name] for name in actions)
+            raise ValueError(f"nothing is done, so nothing could come of it; add one of {known}")
+        if len(given) > 1:
+            raise ValueError(f"{' and '.join(given)} in one step, of which neither is first; make a step of each")
+        if self.meanwhile and self.scale is None:
+            raise ValueError(f"meanwhile goes with scale, and {given[0]} has no middle; make a step of its own of it")
+        if self.churn and self.expect.within <= self.churn.seconds + self.expect.hold:
+            raise ValueError("within ends before the churn does; let it be longer than `for` and hold together")
+        return self
 
-class Scenario(_Model):
+    @property
+    def faults(self) -> list[str]:
+        """The kinds of fault that it takes."""
+        found = [kind for name, kind in FAULTS.items() if getattr(self, name) is not None]
+        if self.meanwhile:
+            found.append(FAULTS["kill_controller" if self.meanwhile.kill_controller else "restart_api_server"])
+        return found
+
+    @property
+    def replicas(self) -> int | None:
+        """The replicas that it leaves; None if it leaves them alone."""
+        return self.churn.last if self.churn else self.scale
+
+    @property
+    def title(self) -> str:
+        """What it does, in a few words."""
+        if self.scale is not None:
+            return f"scale to {self.scale}{_meanwhile(self.meanwhile)}"
+        if self.patch_node_pool:
+            return f"change NodePool {self.patch_node_pool.name}"
+        if self.interrupt:
+            return f"interrupt {_nodes(self.interrupt)}"
+        if self.rebalance:
+            return f"recommend to rebalance {_nodes(self.rebalance)}"
+        if self.out_of_capacity:
+            types = self.out_of_capacity.instance_types
+            return f"{'what was launched' if types == 'launched' else ', '.join(types)} out of capacity"
+        if self.throttle:
+            return f"throttle {self.throttle.calls} calls"
+        if self.churn:
+            return f"churn for {self.churn.seconds:g} s"
+        if self.kill_controller:
+            return "kill the controller"
+        if self.restart_api_server:
+            return "restart the API server"
+        return f"observe: {self.observe}" if self.observe else "end all faults"
+
+
+def _meanwhile(meanwhile: Meanwhile | None) -> str:
+    if not meanwhile:
+        return ""
+    return f", {'kill the controller' if meanwhile.kill_controller else 'restart the API server'} meanwhile"
+
+
+def _nodes(found: Nodes) -> str:
+    return "all nodes" if found.nodes == "all" else f"{found.nodes} node{'s' * (found.nodes > 1)}"
+
+
+class Part(Model):
+    """What is different in one kind of environment.
+
+    Attributes:
+        node_pools: Name -> a JSON merge patch of that NodePool's `spec`, or all of it.
+        existing_node_pools: Instead of the scenario's.
+    """
+
+    node_pools: dict[DnsLabel, dict[str, Any]] = Field(default_factory=dict)
+    existing_node_pools: list[DnsLabel] | None = None
+
+
+class Scenario(Model):
     """One story.
 
     Attributes:
         name: The same as the file's name without `.yml`.
         description: What it shows, in a sentence.
+        tags: By which it can be picked.
         stacks: Kinds of environment that it suits.
         node_pools: Name -> `spec`, as Karpenter writes it, of each NodePool that the scenario makes.
         existing_node_pools: NodePools that it needs and that are the environment's.
+        environments: Kind of environment -> what is different there.
         workload: What is deployed.
         steps: What is done, in this order.
     """
 
     name: DnsLabel
     description: str
+    tags: list[DnsLabel] = Field(default_factory=list)
     stacks: Annotated[list[str], AfterValidator(_known_kinds)] = Field(min_length=1)
-    node_pools: dict[DnsLabel, Annotated[dict[str, Any], AfterValidator(_has_node_class)]] = {}
-    existing_node_pools: list[DnsLabel] = Field([], validate_default=True)
+    node_pools: dict[DnsLabel, dict[str, Any]] = Field(default_factory=dict)
+    existing_node_pools: list[DnsLabel] = Field(default_factory=list)
+    environments: dict[str, Part] = Field(default_factory=dict)
     workload: Workload
     steps: list[Step] = Field(min_length=1)
 
-    @field_validator("existing_node_pools")
-    @classmethod
-    def _no_pool_twice_and_one_at_least(cls, existing: list[str], info: ValidationInfo) -> list[str]:
-        made = info.data.get("node_pools")
-        if made is None:
-            return existing  # they are wrong themselves
-        if not made and not existing:
-            raise ValueError("without a NodePool here or under nodePools no node could be launched; name one")
-        if both := sorted(made.keys() & set(existing)):
-            raise ValueError(f"{', '.join(both)} would be the scenario's own under nodePools; name it in one of both")
-        return existing
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if found := [*self._wrong_environments(), *self._wrong_steps()]:
+            raise _ContradictionError(found)
+        return self
+
+    def _wrong_environments(self) -> Iterator[_Wrong]:
+        for kind in self.environments:
+            if kind not in self.stacks:
+                why = f"{kind} is not under `stacks`, so it would have no effect; {instead(kind, self.stacks)}"
+                yield _Wrong(f"environments.{kind}", self.environments[kind].model_dump(by_alias=True), why)
+        seen: set[_Wrong] = set()
+        for kind in self.stacks:
+            pools, existing = self._pools_in(kind)
+            part = self.environments.get(kind)
+            where = f"environments.{kind}." if part and part.existing_node_pools is not None else ""
+            if not pools and not existing:
+                why = "without a NodePool here or under nodePools no node could be launched; name one"
+                seen.add(_Wrong(f"{where}existingNodePools", "[]", why))
+            if both := sorted(pools.keys() & set(existing)):
+                why = f"{', '.join(both)} would be the scenario's own under nodePools; name it in one of both"
+                seen.add(_Wrong(f"{where}existingNodePools", str(existing), why))
+            for name, spec in pools.items():
+                if not node_class_name(spec):
+                    where = f"environments.{kind}." if self.environments else ""
+                    why = (
+                        "template.spec.nodeClassRef.name is missing, so no node could be launched; "
+                        "name one of the stack's node classes"
+                    )
+                    seen.add(_Wrong(f"{where}nodePools.{name}", str(spec), why))
+        yield from sorted(seen, key=lambda wrong: wrong.key)
+
+    def _wrong_steps(self) -> Iterator[_Wrong]:
+        short = False
+        for index, step in enumerate(self.steps):
+            short = (short or step.out_of_capacity is not None) and step.clear_faults is None
+            if step.expect.other_instance_type and not short:
+                why = "no step before it puts an instance type out of capacity; add outOfCapacity"
+                yield _Wrong(f"steps.{index}.expect.otherInstanceType", True, why)
+            patch = step.patch_node_pool
+            if patch and any(patch.name not in self._pools_in(kind)[0] for kind in self.stacks):
+                why = (
+                    "not a NodePool of the scenario in all its environments, and it may not change others'; "
+                    f"{instead(patch.name, self.node_pools)}"
+                )
+                yield _Wrong(f"steps.{index}.patchNodePool.name", patch.name, why)
+
+    def _pools_in(self, kind: str) -> tuple[dict[str, dict[str, Any]], list[str]]:
+        """The NodePools that it makes in an environment, and those that it needs there."""
+        part = self.environments.get(kind, Part())
+        made = merge_patch(self.node_pools, part.node_pools)
+        existing = self.existing_node_pools if part.existing_node_pools is None else part.existing_node_pools
+        return made, existing
+
+    def in_environment(self, kind: str) -> Scenario:
+        """The scenario as it is in one kind of environment, with nothing left to choose."""
+        made, existing = self._pools_in(kind)
+        return self.model_copy(
+            update={"node_pools": made, "existing_node_pools": existing, "environments": {}, "stacks": [kind]}
+        )
 
     @property
     def pools(self) -> list[str]:
         """Names of all NodePools that it needs, made by itself or not."""
         return [*self.node_pools, *self.existing_node_pools]
+
+    @property
+    def faults(self) -> list[str]:
+        """The kinds of fault that it takes."""
+        return list(dict.fromkeys(kind for step in self.steps for kind in step.faults))
+
+    def replicas_after(self, index: int) -> int:
+        """The replicas that are wanted after a step; -1 for before the first."""
+        changed = [step.replicas for step in self.steps[: index + 1] if step.replicas is not None]
+        return changed[-1] if changed else self.workload.deployment.replicas
 
 
 def parse(data: object, source: str) -> Scenario:
@@ -191,7 +323,8 @@ def parse(data: object, source: str) -> Scenario:
     try:
         return Scenario.model_validate(data)
     except ValidationError as error:
-        raise ScenarioError("\n".join(f"{source}: {_explain(details)}" for details in error.errors())) from error
+        lines = [f"{source}: {line}" for details in error.errors() for line in _explain(details)]
+        raise ScenarioError("\n".join(lines)) from error
 
 
 def load(folder: Path) -> list[Scenario]:
@@ -223,105 +356,38 @@ def load(folder: Path) -> list[Scenario]:
     return found
 
 
-def choose(scenarios: Sequence[Scenario], names: Sequence[str], outputs: Mapping[str, Any]) -> list[Scenario]:
-    """The scenarios to run on a stack.
-
-    Args:
-        scenarios: All that there are.
-        names: Those that are wanted; none for all that suit the stack.
-        outputs: The stack's outputs.
-
-    Raises:
-        ScenarioError: A name is unknown, a wanted scenario does not suit the stack, or none does.
-        StackError: The outputs do not describe an environment.
-    """
-    environment = environment_of(outputs)
-    known = {scenario.name: scenario for scenario in scenarios}
-    problems = [
-        f"scenarios: {name!r} is not one, so it cannot be run; {_instead(name, known)}"
-        for name in names
-        if name not in known
-    ]
-    chosen = (
-        [known[name] for name in dict.fromkeys(names) if name in known]
-        if names
-        else [scenario for scenario in scenarios if environment.kind in scenario.stacks]
-    )
-    for scenario in chosen:
-        problems += _mismatches(scenario, environment, outputs)
-    if not chosen and not problems:
-        problems.append(
-            f"scenarios: none is written for {environment.kind}, so nothing would be tested; "
-            f"add {environment.kind} to the `stacks` of one"
-        )
-    if problems:
-        raise ScenarioError("\n".join(problems))
-    return chosen
-
-
-def _mismatches(scenario: Scenario, environment: Environment, outputs: Mapping[str, Any]) -> list[str]:
-    if environment.kind not in scenario.stacks:
-        return [
-            f"{scenario.name}: stacks: {', '.join(scenario.stacks)} does not hold {environment.kind}, so its "
-            "expectations mean nothing on this stack; choose another scenario"
-        ]
-    problems = []
-    # Each of the cloud's own has a node class of its name.
-    brought = outputs.get("defaultNodePools", ())
-    pools, node_classes = ({*outputs[key], *brought} for key in ("nodePools", "nodeClasses"))
-    none_brought = (
-        "; the stack output defaultNodePools is empty, so AKS brings none of its own here"
-        if environment.managed and not brought
-        else ""
-    )
-    for name in scenario.existing_node_pools:
-        if name not in pools:
-            problems.append(
-                f"{scenario.name}: existingNodePools: the stack has no NodePool {name!r}, so no node could be "
-                f"launched; {_instead(name, pools)}{none_brought}"
-            )
-    for name, spec in scenario.node_pools.items():
-        if name in pools:
-            problems.append(
-                f"{scenario.name}: nodePools.{name}: the stack has a NodePool of this name, which the "
-                "scenario would overwrite and then remove; give the scenario's another name"
-            )
-        if (node_class := node_class_name(spec)) not in node_classes:
-            problems.append(
-                f"{scenario.name}: nodePools.{name}.template.spec.nodeClassRef.name: the stack has no node "
-                f"class {node_class!r}, so no node could be launched; "
-                f"{_instead(node_class, node_classes)}{none_brought}"
-            )
-    return problems
-
-
-def _instead(name: str, known: Iterable[str]) -> str:
+def instead(name: str, known: Iterable[str]) -> str:
+    """What to write instead of a name that is not known: the end of a message."""
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1)
     return f"did you mean {close[0]}?" if close else f"use of {', '.join(names) or '(there are none)'}"
 
 
-def _explain(details: ErrorDetails) -> str:
-    """One of pydantic's errors as key, value, consequence and fix."""
-    location = details["loc"]
-    if details["type"] == "value_error" and location and (field := Scenario.model_fields.get(str(location[0]))):
-        # Where a default fails, pydantic has the attribute's name.
-        location = (field.alias or location[0], *location[1:])
-    key = ".".join(str(part) for part in location) or "(the whole file)"
+def _explain(details: ErrorDetails) -> Iterator[str]:
+    """One of pydantic's errors as key, value, consequence and fix; a contradiction may be several."""
+    contradiction = details.get("ctx", {}).get("error")
+    if isinstance(contradiction, _ContradictionError):
+        for wrong in contradiction.found:
+            shown = wrong.value if str(wrong.value).startswith(("[", "{")) else repr(wrong.value)
+            yield f"{wrong.key}: {shown}: {wrong.why}; the scenario cannot be run until it is mended"
+        return
+    key = ".".join(str(part) for part in details["loc"]) or "(the whole file)"
     if details["type"] == "extra_forbidden":
         allowed = [field.alias or name for name, field in _model_at(details["loc"][:-1]).model_fields.items()]
-        return (
+        yield (
             f"{key}: {details['input']!r}: unknown key, so it would have no effect; "
-            f"{_instead(str(details['loc'][-1]), allowed)}"
+            f"{instead(str(details['loc'][-1]), allowed)}"
         )
+        return
     if details["type"] == "missing":
-        return f"{key}: missing, so the scenario cannot be run; add it"
+        yield f"{key}: missing, so the scenario cannot be run; add it"
+        return
     message = details["msg"]
     if details["type"] == "value_error":  # ours
         message = message.removeprefix("Value error, ")
     else:
         message = f"{message[0].lower()}{message[1:]}"
-    return f"{key}: {details['input']!r}: {message}; the scenario cannot be run until it is mended"
+    yield f"{key}: {details['input']!r}: {message}; the scenario cannot be run until it is mended"
 
 
 def _model_at(location: tuple[int | str, ...]) -> type[BaseModel]:
@@ -330,12 +396,13 @@ def _model_at(location: tuple[int | str, ...]) -> type[BaseModel]:
     for part in location:
         for name, field in model.model_fields.items():
             if part == (field.alias or name):
-                model = next(
-                    (
-                        kind
-                        for kind in (field.annotation, *get_args(field.annotation))
-                        if isinstance(kind, type) and issubclass(kind, BaseModel)
-                    ),
-                    model,
-                )
+                model = next(_models(field.annotation), model)
     return model
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models that an annotation is about, such as `list[Step]` or `Count | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models(inner)

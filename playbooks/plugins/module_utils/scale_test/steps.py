@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from .replay import NodeClaim, Replay
+from .expectation import Pending
+from .replay import NodeClaim, Pod, Replay
 from .scenario import Scenario, Step
+from .timeline import Line
 
 Outcome = Literal["rest", "hopeless", "late"]
 
@@ -54,10 +56,30 @@ class StepRun:
         return (self.ended - self.requested).total_seconds()
 
     @property
+    def replicas(self) -> int:
+        """How many replicas there should be at its end."""
+        return self.scenario.replicas_after(self.index)
+
+    @property
     def scales_down(self) -> bool:
         """Whether it takes replicas away: what Karpenter makes of that, it does later."""
-        earlier = (self.scenario.workload.deployment.replicas, *(step.scale for step in self.scenario.steps))
-        return self.step.scale < earlier[self.index]
+        return self.step.churn is not None or self.replicas < self.scenario.replicas_after(self.index - 1)
+
+    def pods(self) -> list[Pod]:
+        """The story's pods that are there."""
+        return [pod for pod in self.replay.pods.values() if pod.scenario == self.scenario.name]
+
+    def waiting(self) -> list[Pod]:
+        """Those that have no node."""
+        return [pod for pod in self.pods() if pod.node is None]
+
+    def faults(self) -> list[Line]:
+        """The playbook's FAULT lines of the story up to the end of this step, oldest first."""
+        return [
+            mark
+            for mark in self.replay.marks
+            if mark["type"] == "FAULT" and mark["scenario"] == self.scenario.name and mark["step"] <= self.index
+        ]
 
     def claims(self) -> list[NodeClaim]:
         """All NodeClaims of the story so far, oldest first."""
@@ -70,6 +92,17 @@ class StepRun:
     def before(self) -> list[NodeClaim]:
         """Those that were there when it was asked for."""
         return [claim for claim in self.claims() if claim.present_at(self.requested)]
+
+    def leaving(self) -> list[NodeClaim]:
+        """Those that are to be replaced: the interrupted ones, in a step that interrupts, or all from before."""
+        if not self.step.interrupt:
+            return self.before()
+        names = {
+            fault["detail"]["nodeClaim"]
+            for fault in self.faults()
+            if (fault["step"], fault["kind"]) == (self.index, "interruption")
+        }
+        return [claim for claim in self.claims() if claim.name in names]
 
     def new(self) -> list[NodeClaim]:
         """Those that are there at its end and were not before."""
@@ -86,7 +119,7 @@ class StepRun:
 
 def title(scenario: Scenario, index: int) -> str:
     """What people call a step."""
-    return f"step {index + 1} (scale to {scenario.steps[index].scale})"
+    return f"step {index + 1} ({scenario.steps[index].title})"
 
 
 def outcome(run: StepRun) -> Outcome | None:
@@ -99,25 +132,71 @@ def outcome(run: StepRun) -> Outcome | None:
     return "late" if run.seconds > run.step.expect.within else None
 
 
+class Rest:
+    """Tells a step's end, of which rest is one as soon as it has lasted for as long as the scenario says."""
+
+    def __init__(self) -> None:
+        self._since: datetime | None = None
+
+    def outcome(self, run: StepRun) -> Outcome | None:
+        """How the step has come to its end; None while it is under way. To be asked again and again."""
+        found = outcome(run)
+        if found != "rest":
+            self._since = None
+            return found
+        self._since = self._since or run.ended
+        if (run.ended - self._since).total_seconds() >= run.step.expect.hold:
+            return "rest"
+        return "late" if run.seconds > run.step.expect.within else None
+
+
 def _at_rest(run: StepRun) -> bool:
     """All replicas ready, no NodeClaim coming or going and, where the step is about that, nodes gone."""
     expect = run.step.expect
     live = run.live()
-    if run.replay.ready_now(run.scenario) != run.step.scale:
+    if not _pods_at_rest(run):
         return False
     if any("Initialized" not in claim.reached or claim.deleting for claim in live):
         return False
-    if run.scales_down and expect.nodes is not None and len(live) > expect.nodes:
+    if run.scales_down and expect.nodes is not None and expect.nodes.max is not None and len(live) > expect.nodes.max:
         return False
-    if expect.nodes == 0 and run.left():
+    if expect.no_nodes and run.left():
         return False
     if not expect.replacement:
         return True
-    if any(claim.gone is None for claim in run.before()) or not live:
+    if any(claim.gone is None for claim in run.leaving()) or not live:
         return False
     # The controller renews its prices once a minute. With no address to ask, there is nothing to wait for.
     waits_for_prices = expect.replacement.cheaper and run.replay.start.get("prices")
     return not waits_for_prices or all(run.replay.price(claim) is not None for claim in (*run.before(), *live))
+
+
+def _pods_at_rest(run: StepRun) -> bool:
+    """Every replica ready, none that is lost on its way; or waiting, where some should wait, with the reason told."""
+    pending = run.step.expect.pending
+    ready, there = run.replay.ready_now(run.scenario), len(run.pods())
+    if there != run.replicas:
+        return False
+    if not pending:
+        return ready == run.replicas
+    waiting = run.waiting()
+    return ready + len(waiting) == run.replicas and (not waiting or told(run, pending) != "")
+
+
+def told(run: StepRun, pending: Pending) -> str:
+    """What the controller said in this step of a pod that still waits; empty if not what is expected."""
+    uids = {uid for uid, pod in run.replay.pods.items() if pod.scenario == run.scenario.name and pod.node is None}
+    return next(
+        (
+            event.get("message", "")
+            for time, event in run.replay.events
+            if run.during(time)
+            and event.get("reason") == pending.event
+            and event["involvedObject"].get("uid") in uids
+            and pending.saying in event.get("message", "")
+        ),
+        "",
+    )
 
 
 def why_not_ready(replay: Replay, scenario: Scenario, node_pool: str) -> str:

@@ -9,6 +9,12 @@ Each line has `type` and `received` (our clock, UTC, microseconds). Types:
     QUEUE                     the interruption queue by the controller's metrics, every few seconds: errors (since it
                               started), reading (whether it is at it at that moment)
     STORY, STEP, ERROR, END   the playbook: a story began, a step ended, a task failed, all is removed
+    FAULT                     the playbook broke something on purpose: scenario, step (from 0), kind (as in
+                              `actions.FAULTS`), detail (an object, for example nodeClaim and instance)
+    RESOURCES                 the playbook asked the cloud what there is of Karpenter's making: moment (before all
+                              stories, at the end of a story, after all), scenario, source (who told; empty: nobody,
+                              then reason says why), resources (a list of kind, id, nodeClaim), orphans (those that
+                              belong to nothing)
 
 `apiTime` is the newest of the object's own timestamps; they have a resolution of one second. A lock on the
 file tells whether a recorder is writing to it. This module knows the file, not what its lines mean together.

@@ -1,0 +1,124 @@
+"""What a step of a scenario can do: its data. How it is done is the matter of the role `story` and of `faults`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from .formats import DnsLabel, Model, Nothing
+
+# Names of the faults, in the timeline and at the rehearsal's control endpoint, by the field of a step.
+FAULTS = {
+    "interrupt": "interruption",
+    "rebalance": "rebalance",
+    "out_of_capacity": "out-of-capacity",
+    "throttle": "throttle",
+    "kill_controller": "kill-controller",
+    "restart_api_server": "restart-api-server",
+}
+
+
+class NodePoolPatch(Model):
+    """A change of one of the scenario's NodePools.
+
+    Attributes:
+        name: Its name.
+        spec: A JSON merge patch of its `spec`: lists are replaced, null removes a key.
+    """
+
+    name: DnsLabel
+    spec: dict[str, Any] = Field(min_length=1)
+
+
+class Nodes(Model):
+    """Some of the story's nodes: so many of them, the oldest first, or all."""
+
+    nodes: int | Literal["all"] = "all"
+
+    @model_validator(mode="after")
+    def _one_at_least(self) -> Self:
+        if self.nodes != "all" and self.nodes < 1:
+            raise ValueError("no node would be chosen, so nothing would happen; say 1 or more, or all")
+        return self
+
+
+class OutOfCapacity(Model):
+    """Instance types of which the cloud has none left, until the story's end or `clearFaults`.
+
+    Attributes:
+        instance_types: Their names; `launched` for those of all nodes that the story has had so far, which were the
+            cheapest that fitted.
+        capacity_types: In which capacity types; in all if empty.
+        zones: In which zones; in all if empty.
+    """
+
+    instance_types: list[str] | Literal["launched"] = "launched"
+    capacity_types: list[Literal["on-demand", "spot"]] = Field(default_factory=list)
+    zones: list[str] = Field(default_factory=list)
+
+
+class Throttle(Model):
+    """The cloud answers the next so many calls that launch instances as it does when there are too many."""
+
+    calls: int = Field(gt=0)
+
+
+class Churn(Model):
+    """Replicas up and down.
+
+    Attributes:
+        replicas: The numbers of replicas, taken in turn.
+        every: Seconds between two changes.
+        seconds: Seconds for all of it, `for` in the file; a whole number of changes fits.
+    """
+
+    replicas: list[int] = Field(min_length=2)
+    every: float = Field(gt=0)
+    seconds: float = Field(gt=0, alias="for")
+
+    @model_validator(mode="after")
+    def _two_changes_at_least(self) -> Self:
+        if any(number < 0 for number in self.replicas):
+            raise ValueError("a Deployment cannot have fewer than 0 replicas; write 0 or more")
+        if self.changes < 2:
+            raise ValueError("replicas would not go up and down; let `for` be twice `every` at least")
+        return self
+
+    @property
+    def changes(self) -> int:
+        """How many changes there are."""
+        return int(self.seconds // self.every)
+
+    def at(self, change: int) -> int:
+        """The replicas after a change, counted from 0."""
+        return self.replicas[change % len(self.replicas)]
+
+    @property
+    def last(self) -> int:
+        """The replicas that remain."""
+        return self.at(self.changes - 1)
+
+
+class Meanwhile(Model):
+    """A fault in the middle of a scale step.
+
+    Attributes:
+        once: When: as soon as a pod is `pending`, or a node is `launched` (and has not joined yet).
+        after: When: so many seconds after the request. One of the two.
+        kill_controller: What: the controller's pods are deleted.
+        restart_api_server: What: the API server is restarted. One of the two.
+    """
+
+    once: Literal["pending", "launched"] | None = None
+    after: float | None = Field(None, ge=0)
+    kill_controller: Nothing | None = None
+    restart_api_server: Nothing | None = None
+
+    @model_validator(mode="after")
+    def _one_time_and_one_fault(self) -> Self:
+        if (self.once is None) == (self.after is None):
+            raise ValueError("when is not said, or twice; write one of once and after")
+        if (self.kill_controller is None) == (self.restart_api_server is None):
+            raise ValueError("what is not said, or twice; write one of killController and restartApiServer")
+        return self

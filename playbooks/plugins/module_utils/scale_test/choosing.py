@@ -1,0 +1,147 @@
+"""Which scenarios to run on a stack: by name, by tag, or all that suit it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .environments import Environment, environment_of, why_impossible
+from .scenario import Scenario, ScenarioError, instead, node_class_name
+
+
+class Skipped(NamedTuple):
+    """A scenario that is written for the kind of environment and cannot be run on this one."""
+
+    name: str
+    reason: str
+
+
+class Choice(NamedTuple):
+    """What to run, each as it is in the environment; and what not, and why."""
+
+    scenarios: list[Scenario]
+    skipped: list[Skipped]
+
+
+def choose(
+    scenarios: Sequence[Scenario],
+    outputs: Mapping[str, Any],
+    names: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    *,
+    rehearsed: bool = False,
+) -> Choice:
+    """The scenarios to run on a stack.
+
+    Args:
+        scenarios: All that there are.
+        outputs: The stack's outputs.
+        names: Those that are wanted.
+        tags: Or: those with one of these tags that suit the stack. With neither, all that suit it.
+        rehearsed: Whether the cloud is a rehearsal's, which can be told to fail.
+
+    Raises:
+        ScenarioError: A name or a tag is unknown, a wanted scenario does not suit the stack, or none does.
+        StackError: The outputs do not describe an environment.
+    """
+    environment = environment_of(outputs)
+    known = {scenario.name: scenario for scenario in scenarios}
+    problems = _unknown(scenarios, names, tags)
+    skipped: list[Skipped] = []
+    if names:
+        candidates = [known[name] for name in dict.fromkeys(names) if name in known]
+    else:
+        candidates = [
+            scenario
+            for scenario in scenarios
+            if environment.kind in scenario.stacks and (not tags or set(tags) & set(scenario.tags))
+        ]
+    chosen = []
+    for scenario in candidates:
+        if environment.kind not in scenario.stacks:
+            problems.append(
+                f"{scenario.name}: stacks: {', '.join(scenario.stacks)} does not hold {environment.kind}, so its "
+                "expectations mean nothing on this stack; choose another scenario"
+            )
+            continue
+        reasons = [
+            why for kind in scenario.faults if (why := why_impossible(kind, environment, outputs, rehearsed=rehearsed))
+        ]
+        if reasons and names:
+            problems += [f"{scenario.name}: {reason}; choose another scenario" for reason in reasons]
+        elif reasons:
+            skipped.append(Skipped(scenario.name, "; ".join(reasons)))
+        else:
+            here = scenario.in_environment(environment.kind)
+            problems += _mismatches(here, environment, outputs)
+            chosen.append(here)
+    if not chosen and not problems:
+        problems.append(_none(environment, tags, skipped))
+    if problems:
+        raise ScenarioError("\n".join(problems))
+    return Choice(chosen, skipped)
+
+
+def _unknown(scenarios: Sequence[Scenario], names: Sequence[str], tags: Sequence[str]) -> list[str]:
+    if names and tags:
+        return [
+            f"scenario_tags: {', '.join(tags)}: would have no effect beside scenarios, which names what is wanted; "
+            "give one of both"
+        ]
+    known_names = {scenario.name for scenario in scenarios}
+    known_tags = {tag for scenario in scenarios for tag in scenario.tags}
+    return [
+        *(
+            f"scenarios: {name!r} is not one, so it cannot be run; {instead(name, known_names)}"
+            for name in names
+            if name not in known_names
+        ),
+        *(
+            f"scenario_tags: {tag!r}: no scenario has it, so it would pick none; {instead(tag, known_tags)}"
+            for tag in tags
+            if tag not in known_tags
+        ),
+    ]
+
+
+def _none(environment: Environment, tags: Sequence[str], skipped: Sequence[Skipped]) -> str:
+    if skipped:
+        return "scenarios: none can be run here, so nothing would be tested: " + "; ".join(
+            f"{name}: {reason}" for name, reason in skipped
+        )
+    tagged = f" and has a tag of {', '.join(tags)}" if tags else ""
+    return (
+        f"scenarios: none is written for {environment.kind}{tagged}, so nothing would be tested; "
+        f"add {environment.kind} to the `stacks` of one"
+    )
+
+
+def _mismatches(scenario: Scenario, environment: Environment, outputs: Mapping[str, Any]) -> list[str]:
+    problems = []
+    # Each of the cloud's own has a node class of its name.
+    brought = outputs.get("defaultNodePools", ())
+    pools, node_classes = ({*outputs[key], *brought} for key in ("nodePools", "nodeClasses"))
+    none_brought = (
+        "; the stack output defaultNodePools is empty, so AKS brings none of its own here"
+        if environment.managed and not brought
+        else ""
+    )
+    for name in scenario.existing_node_pools:
+        if name not in pools:
+            problems.append(
+                f"{scenario.name}: existingNodePools: the stack has no NodePool {name!r}, so no node could be "
+                f"launched; {instead(name, pools)}{none_brought}"
+            )
+    for name, spec in scenario.node_pools.items():
+        if name in pools:
+            problems.append(
+                f"{scenario.name}: nodePools.{name}: the stack has a NodePool of this name, which the "
+                "scenario would overwrite and then remove; give the scenario's another name"
+            )
+        if (node_class := node_class_name(spec)) not in node_classes:
+            problems.append(
+                f"{scenario.name}: nodePools.{name}.template.spec.nodeClassRef.name: the stack has no node "
+                f"class {node_class!r}, so no node could be launched; "
+                f"{instead(node_class, node_classes)}{none_brought}"
+            )
+    return problems

@@ -1,0 +1,38 @@
+"""Scales a Deployment up and down in a fixed rhythm. The waiting is what it is for: nothing could be watched."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from kubernetes import client, config
+
+from .actions import Churn
+
+Scale = Callable[[int], object]
+
+
+def churn(
+    wanted: Churn,
+    scale: Scale,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> list[int]:
+    """Scale as the churn says, return when its time is over; the replicas that were set.
+
+    A change that takes long does not put off the next ones: each has its time from the beginning on.
+    """
+    begun = clock()
+    done = []
+    for change in range(wanted.changes):
+        sleep(max(0.0, begun + change * wanted.every - clock()))
+        scale(wanted.at(change))
+        done.append(wanted.at(change))
+    sleep(max(0.0, begun + wanted.seconds - clock()))
+    return done
+
+
+def deployment(namespace: str, name: str) -> Scale:
+    """Scales a Deployment of the cluster that KUBECONFIG names."""
+    apps = client.AppsV1Api(config.new_client_from_config())
+    return lambda replicas: apps.patch_namespaced_deployment_scale(name, namespace, {"spec": {"replicas": replicas}})

@@ -1,0 +1,91 @@
+"""A client of the rehearsal's control endpoint: the cloud that can be told to fail, and says what it has."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import urllib3
+
+_CONNECT_SECONDS = 5.0
+_ANSWER_SECONDS = 120.0  # an engine that restarts answers when it is ready again
+
+
+class RehearsalError(RuntimeError):
+    """The rehearsal did not do what it was asked; the text is its own."""
+
+
+class RehearsalControl:
+    """The control endpoint of one rehearsal.
+
+    Args:
+        url: Its address, as KARPSTACK_REHEARSAL_URL has it.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url.rstrip("/")
+
+    def out_of_capacity(self, offerings: dict[str, Any]) -> None:
+        """Let offerings run short: `instanceTypes`, and optionally `capacityTypes` and `zones`."""
+        self._ask("POST", "/faults", {"kind": "out-of-capacity", **offerings})
+
+    def throttle(self, calls: int) -> None:
+        """Throttle the next so many calls that launch instances."""
+        self._ask("POST", "/faults", {"kind": "throttle", "calls": calls})
+
+    def faults(self) -> list[dict[str, Any]]:
+        """The faults that are set."""
+        answer = self._ask("GET", "/faults")
+        return list(answer["faults"] if isinstance(answer, dict) else answer)
+
+    def clear(self) -> None:
+        """End all faults."""
+        self._ask("DELETE", "/faults")
+
+    def interruption(self, kind: str, instance: str) -> None:
+        """Let the cloud tell of an instance that it will take back, or had better be left.
+
+        Raises:
+            RehearsalError: Nobody got the event: the stack's rules or its queue do not work.
+        """
+        deliveries = self._ask("POST", "/interruptions", {"kind": kind, "instance": instance})["deliveries"]
+        problems = [f"{delivery['queue']}: {delivery['problem']}" for delivery in deliveries if delivery["problem"]]
+        if problems or not deliveries:
+            raise RehearsalError(
+                f"the notice about {instance} did not reach the controller's queue: "
+                f"{'; '.join(problems) or 'no rule of the account asks for it'}; look at the stack's event rules"
+            )
+
+    def restart(self, engine: str) -> None:
+        """Restart an engine; returns when it is ready again."""
+        self._ask("POST", "/restarts", {"engine": engine})
+
+    def resources(self) -> dict[str, list[Any]]:
+        """Kind -> what of Karpenter's making there is now."""
+        return dict(self._ask("GET", "/resources"))
+
+    def _ask(self, method: str, path: str, content: object = None) -> Any:
+        """Ask, and give the answer's content.
+
+        Raises:
+            RehearsalError: It refused, or does not answer.
+        """
+        try:
+            with urllib3.PoolManager(retries=False) as http:
+                answer = http.request(
+                    method,
+                    self._url + path,
+                    body=None if content is None else json.dumps(content).encode(),
+                    headers={"Content-Type": "application/json"},
+                    timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS),
+                )
+        except urllib3.exceptions.HTTPError as error:
+            raise RehearsalError(f"the rehearsal at {self._url} does not answer: {error}; is the stack up?") from error
+        text = answer.data.decode(errors="replace")
+        try:
+            found = json.loads(text) if text else {}
+        except json.JSONDecodeError:
+            found = {"error": text[:500]}
+        if answer.status >= 400:
+            raise RehearsalError(str(found.get("error", text)) if isinstance(found, dict) else text)
+        return found
