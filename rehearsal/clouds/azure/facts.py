@@ -33,7 +33,9 @@ def instance_types(table: Mapping[str, Mapping[str, float]]) -> list[dict[str, A
     """
     found = []
     for size in sorted(sizes().values(), key=lambda size: size.name):
-        priced = {region: prices_there[size.name] for region, prices_there in table.items() if size.name in prices_there}
+        priced = {
+            region: prices_there[size.name] for region, prices_there in table.items() if size.name in prices_there
+        }
         if priced:
             found.append(
                 {

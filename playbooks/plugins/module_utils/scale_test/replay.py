@@ -274,7 +274,7 @@ class Replay:
         claim.labels = metadata.get("labels", claim.labels)
         claim.node = found.get("nodeName", claim.node)
         if cpu := found.get("capacity", {}).get("cpu"):
-            claim.cpus = Decimal(str(amount(cpu)))
+            claim.cpus = Decimal(f"{amount(cpu):g}")
         if memory := found.get("capacity", {}).get("memory"):
             claim.memory = int(amount(memory))
         claim.allocatable = found.get("allocatable", claim.allocatable)

@@ -10,7 +10,7 @@ Each line has `type` and `received` (our clock, UTC, microseconds). Types:
     PRICES                    cheapest: capacity type -> instance type -> USD an hour in the cheapest zone, of all that
                               the controller could launch, by its metrics
     CONTROLLER                its process by its metrics, every few seconds: memory_bytes; cpu_seconds and api_errors
-                              since it started (calls of Kubernetes' or the cloud's API that failed); started (Unix time)
+                              since it started (failed calls of Kubernetes' or the cloud's API); started (Unix time)
     QUEUE                     the interruption queue by the controller's metrics, every few seconds: errors (since it
                               started), reading (whether it is at it at that moment)
     STORY, STEP, ERROR, END   the playbook: a story began, a step ended, a task failed, all is removed
