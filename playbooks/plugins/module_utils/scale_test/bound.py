@@ -42,8 +42,10 @@ class Demand(NamedTuple):
 class Bound:
     """The lower bound over a set of offers; each demand is solved once, and neighbours of a solved one are not.
 
-    For a demand of the same shape, the same few offers stay the best ones (the basis of the solution); only how many
-    of each changes, and that is a product of matrices. So thousands of demands need a handful of solutions.
+    For a demand of the same shape, the same few offers stay the best ones, and only how many of each changes. Where
+    a demand can be put together exactly of what an earlier solution uses (its offers, and what it leaves over), the
+    prices of resources that the solver found for that one hold for this one too: that is complementary slackness. So
+    thousands of demands need a handful of solutions.
     """
 
     def __init__(self, offers: Sequence[Offer]) -> None:
@@ -54,7 +56,8 @@ class Bound:
             [[offer.cpu, offer.memory / _GIB, offer.pods, 1.0] for offer in kept], dtype=float
         ).T
         self._known: dict[Demand, float] = {}
-        self._bases: list[tuple[_Matrix, _Vector]] = []
+        # What a solution uses, the inverse of it, and USD an hour of one of each resource.
+        self._solutions: list[tuple[_Matrix, _Matrix, _Vector]] = []
         self.solved = 0
 
     def usd_per_hour(self, demand: Demand) -> float | None:
@@ -69,14 +72,15 @@ class Bound:
             return None
         if demand not in self._known:
             wanted: _Vector = np.array([demand.cpu, demand.memory / _GIB, demand.pods, 1.0])
-            found = self._by_basis(wanted)
+            found = self._by_earlier(wanted)
             self._known[demand] = self._solve(wanted) if found is None else found
         return self._known[demand]
 
-    def _by_basis(self, wanted: _Vector) -> float | None:
-        for inverse, duals in self._bases:
-            if (inverse @ wanted >= -_SLACK).all():
-                return float(duals @ wanted)
+    def _by_earlier(self, wanted: _Vector) -> float | None:
+        for used, inverse, prices in self._solutions:
+            amounts = inverse @ wanted
+            if (amounts >= -_SLACK).all() and np.allclose(used @ amounts, wanted, rtol=_SLACK, atol=_SLACK):
+                return float(prices @ wanted)
         return None
 
     def _solve(self, wanted: _Vector) -> float:
@@ -87,9 +91,8 @@ class Bound:
         chosen = [self._capacity[:, index] for index in np.flatnonzero(result.x > _SLACK)]
         # What is left over of a resource is a column too.
         over = [-np.eye(len(wanted))[index] for index in np.flatnonzero(result.slack > _SLACK)]
-        basis = np.array([*chosen, *over]).T
-        if basis.shape == (len(wanted), len(wanted)) and np.linalg.cond(basis) < 1e12:
-            self._bases.append((np.linalg.inv(basis), -result.ineqlin.marginals))
+        used = np.array([*chosen, *over]).T
+        self._solutions.append((used, np.linalg.pinv(used), -result.ineqlin.marginals))
         return float(result.fun)
 
 

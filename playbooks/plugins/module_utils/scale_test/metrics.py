@@ -56,11 +56,15 @@ class Reading(NamedTuple):
 
 
 def parse_prices(text: str) -> dict[Offering, float]:
-    """Offering -> USD an hour, from metrics in Prometheus' text format."""
+    """Offering -> USD an hour, from metrics in Prometheus' text format.
+
+    The controller writes 0 for what it does not know the price of; that is left out.
+    """
     return {
         Offering(sample.labels["instance_type"], sample.labels["capacity_type"], sample.labels["zone"]): sample.value
         for family in _families(text, PRICE)
         for sample in family.samples
+        if sample.value > 0
     }
 
 
@@ -93,9 +97,11 @@ def parse_process(text: str) -> ProcessReading | None:
 
 
 def cheapest(prices: Mapping[Offering, float]) -> dict[str, dict[str, float]]:
-    """Capacity type -> instance type -> USD an hour in the cheapest zone."""
+    """Capacity type -> instance type -> USD an hour in the cheapest zone; what is reserved is paid for already."""
     found: dict[str, dict[str, float]] = {}
     for offering, price in prices.items():
+        if offering.capacity_type == "reserved":
+            continue
         of_type = found.setdefault(offering.capacity_type, {})
         of_type[offering.instance_type] = min(price, of_type.get(offering.instance_type, price))
     return {kind: dict(sorted(of_type.items())) for kind, of_type in sorted(found.items())}
