@@ -75,6 +75,9 @@ def main() -> int:
         ratio(table, f"rehearsal up {name}", times[name], "up eks", times["up"], 1.5)
     table.add_row("check of built engines", f"{times['check']:.2f} s", "", "", "< 2 s")
     table.add_row("resident memory", f"{resident:.2f} GiB", "", "", "< 1.5 GB")
+    numbers = of_five_thousand_pods()
+    table.add_row("recorder's memory, 5,000 pods", f"{numbers['recorder_mib']:.0f} MiB", "", "", "< 300 MB")
+    table.add_row("report.json of 5,000 pods", f"{numbers['report_seconds']:.1f} s", "", "", "< 5 s")
     Console(width=120).print(table)
     return 0
 
@@ -92,6 +95,14 @@ def up_alone(folder: Path, name: str, times: dict[str, float]) -> None:
 def ratio(table: Table, name: str, measured: float, against: str, base: float, aim: float) -> None:
     """Add a row with a ratio."""
     table.add_row(name, f"{measured:.1f} s", f"{against}: {base:.1f} s", f"{measured / base:.2f}", f"<= {aim:g}")
+
+
+def of_five_thousand_pods() -> dict[str, float]:
+    """What recorder and report take for as many; in a process of their own, since its memory is measured."""
+    result = subprocess.run(
+        [sys.executable, "-m", "tests.bench_numbers"], cwd=PROJECT, check=True, capture_output=True, text=True
+    )
+    return dict(json.loads(result.stdout))
 
 
 def count(stack: RehearsedStack) -> int:

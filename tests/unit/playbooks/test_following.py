@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
+from playbooks.plugins.module_utils.scale_test import following
 from playbooks.plugins.module_utils.scale_test.following import BrokenError, Follower, Resource
 from playbooks.plugins.module_utils.scale_test.timeline import Line
 
@@ -30,7 +33,7 @@ def event(type_: str, found: dict[str, Any]) -> dict[str, Any]:
 class Server:
     """Gives prepared answers, keeps the queries, and stops the follower when it has no more."""
 
-    def __init__(self, *answers: list[dict[str, Any]] | Exception) -> None:
+    def __init__(self, *answers: list[Any] | Exception) -> None:
         self.answers = list(answers)
         self.queries: list[dict[str, str]] = []
         self.seen: list[str] = []
@@ -45,7 +48,14 @@ class Server:
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        yield (json.dumps(line).encode() for line in answer)
+        yield self.lines(answer)
+
+    def lines(self, answer: list[Any]) -> Iterator[bytes]:
+        """What comes; an exception among it breaks it off there, and text comes as it is."""
+        for line in answer:
+            if isinstance(line, Exception):
+                raise line
+            yield line.encode() if isinstance(line, str) else json.dumps(line).encode()
 
     def changed(self, type_: str, kind: str, kept: Line) -> None:
         self.seen.append(f"{type_} {kept['metadata']['name']} {kept.get('phase', '')}".strip())
@@ -57,7 +67,7 @@ class Server:
         self.seen.append(f"gap: {reason}")
 
 
-def follow(*answers: list[dict[str, Any]] | Exception) -> Server:
+def follow(*answers: list[Any] | Exception) -> Server:
     server = Server(*answers)
     Follower(Resource("Pod", "/api/v1/pods"), server.fetch, server, server.stopping).run()
     return server
@@ -113,3 +123,36 @@ def test_a_heartbeat_is_not_told() -> None:
         "ADDED a Pending",
         "listed",
     ]
+
+
+def test_a_restart_of_the_api_server_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The watch breaks off, nobody answers for a while, then only 'not ready', then it goes on where it was."""
+    monkeypatch.setattr(following, "_RETRY_SECONDS", 0)
+    server = follow(
+        listing(5, pod("a", 1)),
+        [event("MODIFIED", pod("a", 6, "Running")), BrokenError("Connection broken: IncompleteRead")],
+        BrokenError("Connection refused"),
+        BrokenError("Connection refused"),
+        BrokenError("apiserver not ready", 503),
+        [event("ADDED", pod("b", 7)), event("DELETED", pod("a", 8, "Running"))],
+    )
+    assert server.seen == ["ADDED a Pending", "listed", "MODIFIED a Running", "ADDED b Pending", "DELETED a Running"]
+    assert [query.get("resourceVersion") for query in server.queries] == [None, "5", "6", "6", "6", "6", "8"]
+
+
+def test_a_restart_in_the_middle_of_the_list_reads_it_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "_RETRY_SECONDS", 0)
+    server = follow(
+        listing(5, pod("a", 1), more="token"),
+        BrokenError("Connection refused"),
+        listing(9, pod("a", 1), pod("b", 2)),
+    )
+    assert server.seen == ["ADDED a Pending", "ADDED b Pending", "listed"]
+
+
+@pytest.mark.parametrize("half", ['{"type": "MODIF', ""])
+def test_half_a_line_is_a_broken_connection(monkeypatch: pytest.MonkeyPatch, half: str) -> None:
+    monkeypatch.setattr(following, "_RETRY_SECONDS", 0)
+    server = follow(listing(5), [event("ADDED", pod("a", 6)), half], [event("MODIFIED", pod("a", 7, "Running"))])
+    assert server.seen == ["listed", "ADDED a Pending", "MODIFIED a Running"]
+    assert [query.get("resourceVersion") for query in server.queries][2] == "6"

@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from playbooks.plugins.module_utils.scale_test import recorder
+from playbooks.plugins.module_utils.scale_test.facts import Facts
+from playbooks.plugins.module_utils.scale_test.following import BrokenError, Follower, Resource
+from playbooks.plugins.module_utils.scale_test.prices import Table
 from playbooks.plugins.module_utils.scale_test.timeline import Line, Reader, Writer
+from tests import synthetic
 
 VERSION = dict.fromkeys(
     (
@@ -28,7 +35,11 @@ VERSION = dict.fromkeys(
     ),
     "v1.36.3",
 )
+FACTS = Path(__file__).resolve().parents[3] / "facts"
 METRICS = """\
+process_resident_memory_bytes 1000
+process_cpu_seconds_total 2.5
+process_start_time_seconds 3
 controller_runtime_active_workers{controller="interruption"} 0
 controller_runtime_reconcile_errors_total{controller="interruption"} 4
 """
@@ -67,15 +78,19 @@ def server() -> Iterator[Server]:
         running.shutdown()
 
 
-def record(folder: Path, url: str, metrics_url: str, until: str) -> list[Line]:
-    """What is recorded until a type of line comes."""
-    kubeconfig = folder / "kubeconfig"
+def kubeconfig_of(url: str) -> dict[str, Any]:
     named = {
         "clusters": [{"name": "c", "cluster": {"server": url}}],
         "users": [{"name": "u", "user": {}}],
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
     }
-    kubeconfig.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "x", **named}))
+    return {"apiVersion": "v1", "kind": "Config", "current-context": "x", **named}
+
+
+def record(folder: Path, url: str, metrics_url: str, until: str) -> list[Line]:
+    """What is recorded until a type of line comes."""
+    kubeconfig = folder / "kubeconfig"
+    kubeconfig.write_text(json.dumps(kubeconfig_of(url)))
     path = folder / "timeline.jsonl"
     reader = Reader(path)
     lines: list[Line] = []
@@ -93,14 +108,118 @@ def record(folder: Path, url: str, metrics_url: str, until: str) -> list[Line]:
 
 
 def test_what_the_metrics_say_of_the_queue_is_written(tmp_path: Path, server: Server) -> None:
-    _, line = record(tmp_path, server.url, f"{server.url}/metrics", until="QUEUE")
+    _, line, *_ = record(tmp_path, server.url, f"{server.url}/metrics", until="QUEUE")
     assert (line["type"], line["errors"], line["reading"]) == ("QUEUE", 4, False)
 
 
 def test_metrics_that_do_not_answer_are_asked_again(
     tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder, "_QUEUE_SECONDS", 0.01)
+    monkeypatch.setattr(recorder, "_METRICS_SECONDS", 0.01)
     server.refusals = 2
     lines = record(tmp_path, server.url, f"{server.url}/metrics", until="QUEUE")
     assert "QUEUE" in {line["type"] for line in lines}
+
+
+def test_what_the_metrics_say_of_the_process_is_written(tmp_path: Path, server: Server) -> None:
+    line = record(tmp_path, server.url, f"{server.url}/metrics", until="CONTROLLER")[-1]
+    assert (line["memory_bytes"], line["cpu_seconds"], line["api_errors"], line["started"]) == (1000, 2.5, 0, 3)
+
+
+def bought(capacity_type: str, name: str = "Standard_D8_v4") -> Line:
+    labels = {
+        "karpenter.sh/capacity-type": capacity_type,
+        "node.kubernetes.io/instance-type": name,
+        "topology.kubernetes.io/zone": "westus2-1",
+    }
+    return {"metadata": {"name": "claim", "uid": "u", "labels": labels}}
+
+
+class PricesByTable:
+    """A recorder on Azure, whose controller publishes no prices."""
+
+    def __init__(self, folder: Path, region: str = "westus2") -> None:
+        self.path = folder / "timeline.jsonl"
+        table = Table(Facts.load(FACTS, "azure"), region)
+        kubeconfig = folder / "kubeconfig"
+        kubeconfig.write_text(json.dumps(kubeconfig_of("http://127.0.0.1:1")))
+        self.recorder = recorder.Recorder(Writer(self.path), (), kubeconfig, "http://127.0.0.1:1/metrics", table)
+
+    def prices(self) -> list[tuple[str, float, str]]:
+        return [
+            (line["capacityType"], line["pricePerHour"], line["source"])
+            for line in Reader(self.path).new_lines()
+            if line["type"] == "PRICE"
+        ]
+
+
+def test_a_cloud_whose_controller_publishes_no_prices_has_those_of_the_table(tmp_path: Path) -> None:
+    found = PricesByTable(tmp_path)
+    for _ in range(2):
+        found.recorder.changed("MODIFIED", "NodeClaim", bought("on-demand"))
+    assert found.prices() == [("on-demand", 0.384, "table")]
+
+
+def test_spot_prices_of_the_table_are_a_rehearsals(tmp_path: Path) -> None:
+    found = PricesByTable(tmp_path)
+    found.recorder.changed("MODIFIED", "NodeClaim", bought("spot"))
+    found.recorder.changed("ADDED", "Node", {"metadata": {"name": "real", "uid": "r"}, "simulated": False})
+    assert found.prices() == []
+    found.recorder.changed("ADDED", "Node", {"metadata": {"name": "fake", "uid": "f"}, "simulated": True})
+    ((capacity_type, price, source),) = found.prices()
+    assert (capacity_type, source) == ("spot", "table")
+    assert 0.15 * 0.384 <= price <= 0.4 * 0.384
+
+
+def test_what_the_table_lacks_has_no_price(tmp_path: Path) -> None:
+    found = PricesByTable(tmp_path, region="atlantis")
+    found.recorder.changed("MODIFIED", "NodeClaim", bought("on-demand"))
+    found.recorder.changed("MODIFIED", "NodeClaim", bought("on-demand", "Standard_Z9"))
+    assert found.prices() == []
+
+
+def test_five_thousand_pods_take_little_memory() -> None:
+    """A follower sees each of them listed and changed twice; what it keeps of them is a few megabytes."""
+    pages = [
+        [{"metadata": {"resourceVersion": "1", "continue": "more" if page < 9 else ""}, "items": items}]
+        for page in range(10)
+        for items in [[synthetic.pod(number, "pending") for number in range(page * 500, page * 500 + 500)]]
+    ]
+    answers: list[Iterator[bytes]] = [iter([json.dumps(page[0]).encode()]) for page in pages]
+    answers += [
+        (
+            json.dumps({"type": "MODIFIED", "object": synthetic.pod(number, stage, version=number + 2)}).encode()
+            for stage in ("scheduled", "running")
+            for number in range(5000)
+        )
+    ]
+    del pages
+    stopping = threading.Event()
+    told: list[str] = []
+
+    @contextmanager
+    def fetch(resource: Resource, query: dict[str, str]) -> Iterator[Iterator[bytes]]:
+        if not answers:
+            stopping.set()
+            raise BrokenError("no more")
+        yield answers.pop(0)
+
+    class Listener:
+        def changed(self, type_: str, kind: str, kept: Line) -> None:
+            told.append(type_)
+
+        def listed(self, kind: str) -> None:
+            pass
+
+        def broke_off(self, kind: str, reason: str) -> None:
+            pass
+
+    follower = Follower(Resource("Pod", "/api/v1/pods"), fetch, Listener(), stopping)
+    tracemalloc.start()
+    try:
+        follower.run()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(told) == 15_000
+    assert peak < 60 * 2**20

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from playbooks.plugins.module_utils.scale_test.gate import wait_for_end
-from playbooks.plugins.module_utils.scale_test.metrics import QueueReading, parse_prices, parse_queue
+from playbooks.plugins.module_utils.scale_test.metrics import (
+    ProcessReading,
+    QueueReading,
+    cheapest,
+    parse_prices,
+    parse_process,
+    parse_queue,
+)
 from playbooks.plugins.module_utils.scale_test.prices import Offering
 from playbooks.plugins.module_utils.scale_test.recording import RecorderError, stop, wait_until_recorded
 from playbooks.plugins.module_utils.scale_test.scenario import Scenario
@@ -82,7 +89,7 @@ def test_an_excerpt_keeps_what_stories_need() -> None:
             "creationTimestamp": "2026-11-21T10:00:00Z",
             "managedFields": [1],
         },
-        "spec": {"requirements": ["many"]},
+        "spec": {"requirements": ["many"], "expireAfter": "720h"},
         "status": {
             "nodeName": "node",
             "capacity": {"cpu": "2"},
@@ -100,18 +107,71 @@ def test_an_excerpt_keeps_what_stories_need() -> None:
     assert kept == {
         "metadata": {"name": "n", "uid": "u", "creationTimestamp": "2026-11-21T10:00:00Z"},
         "conditions": [{"type": "Launched", "status": "True", "lastTransitionTime": "2026-11-21T10:00:02Z"}],
+        "expireAfter": "720h",
         "nodeName": "node",
         "capacity": {"cpu": "2"},
     }
     assert api_time(kept) == "2026-11-21T10:00:02Z"
 
 
+def test_an_excerpt_of_a_pod_keeps_what_it_asks_for() -> None:
+    def container(cpu: str, **more: object) -> dict[str, object]:
+        return {"name": "c", "resources": {"requests": {"cpu": cpu}}, **more}
+
+    spec = {
+        "nodeName": "node",
+        "nodeSelector": {"intent": "apps"},
+        "overhead": {"memory": "1Mi"},
+        "initContainers": [container("100m", restartPolicy="Always"), container("2")],
+        "containers": [container("1500m"), {"name": "d", "resources": {"limits": {"memory": "1Gi"}}}],
+    }
+    kept = excerpt("Pod", {"metadata": {"name": "p", "uid": "u"}, "spec": spec, "status": {"phase": "Pending"}})
+    # The init container beside the sidecar asks for more than both containers beside it.
+    assert kept["requests"] == {"cpu": 2.1, "memory": 2**30 + 2**20}
+    assert kept["nodeSelector"] == {"intent": "apps"}
+
+
+def test_an_excerpt_keeps_how_many_pods_a_node_class_allows() -> None:
+    metadata = {"name": "default", "uid": "u"}
+    assert excerpt("EC2NodeClass", {"metadata": metadata, "spec": {"kubelet": {"maxPods": 110}}})["maxPods"] == 110
+    assert excerpt("AKSNodeClass", {"metadata": metadata, "spec": {"maxPods": 250}})["maxPods"] == 250
+    assert "maxPods" not in excerpt("AKSNodeClass", {"metadata": metadata, "spec": {}})
+
+
 def test_prices_are_those_of_the_controllers_metric() -> None:
     labels = '{capacity_type="spot",instance_type="c6g.large",zone="us-east-1a"}'
     name = "karpenter_cloudprovider_instance_type_offering"
     price = f"# TYPE {name}_price_estimate gauge\n{name}_price_estimate{labels} 0.029\n"
-    text = f"{price}{name}_available{labels} 1\n"
+    unknown = f"{name}_price_estimate{labels.replace('1a', '1b')} 0\n"
+    text = f"{price}{unknown}{name}_available{labels} 1\n"
     assert parse_prices(text) == {Offering("c6g.large", "spot", "us-east-1a"): 0.029}
+
+
+def test_the_cheapest_of_the_zones_is_kept() -> None:
+    prices = {
+        Offering("m5.large", "spot", "us-east-1a"): 0.04,
+        Offering("m5.large", "spot", "us-east-1b"): 0.03,
+        Offering("m5.large", "on-demand", "us-east-1b"): 0.096,
+        Offering("m5.large", "reserved", "us-east-1b"): 0.001,
+    }
+    assert cheapest(prices) == {"on-demand": {"m5.large": 0.096}, "spot": {"m5.large": 0.03}}
+
+
+def test_a_controllers_process_tells_memory_time_and_failed_calls() -> None:
+    calls = {"200": 90, "404": 7, "409": 5, "500": 2, "429": 1, "<error>": 3}
+    text = "".join(
+        [
+            "process_resident_memory_bytes 1.7e+08\nprocess_cpu_seconds_total 1.94\n",
+            *(f'client_go_request_total{{code="{code}",method="GET"}} {count}\n' for code, count in calls.items()),
+            *(
+                f'karpenter_cloudprovider_errors_total{{error="{error}",method="Get",provider="aws"}} 4\n'
+                for error in ("NodeClaimNotFoundError", "InsufficientCapacityError", "")
+            ),
+        ]
+    )
+    assert parse_process(text) is None
+    found = parse_process(f"{text}process_start_time_seconds 1.7e+09\n")
+    assert found == ProcessReading(170_000_000, 1.94, 2 + 1 + 3 + 4 + 4, 1.7e9)
 
 
 def test_the_queue_is_that_of_the_interruption_controller_alone() -> None:

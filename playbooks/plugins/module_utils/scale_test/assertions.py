@@ -9,12 +9,12 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from decimal import Decimal
 from typing import Any
 
 from .expectation import Pending, Replacement
 from .prices import HOW_TO_GET_PRICES
-from .replay import NodeClaim, Replay, quantity
+from .quantities import amount
+from .replay import NodeClaim, Replay
 from .resources import TEMPLATE
 from .scenario import Scenario
 from .steps import StepRun, title, told, why_not_ready
@@ -244,14 +244,14 @@ def _pending(run: StepRun, pending: Pending) -> Iterator[Assertion]:
 def _limits(run: StepRun, node_pool: str, limits: Mapping[str, Any]) -> Assertion:
     """Whether a NodePool never had more than its limits."""
     expected = ", ".join(f"{key} at most {value}" for key, value in limits.items())
-    most: dict[str, Decimal] = {}
+    most: dict[str, float] = {}
     for time, found in run.replay.node_pools.get(node_pool, ()):
         if time > run.ended:
             break
         for key, value in found.get("resources", {}).items():
-            most[key] = max(most.get(key, Decimal(0)), quantity(value))
-    seen = ", ".join(f"{key} {_amount(key, most.get(key, Decimal(0)))}" for key in limits)
-    kept = bool(most) and all(most.get(key, Decimal(0)) <= quantity(value) for key, value in limits.items())
+            most[key] = max(most.get(key, 0.0), amount(value))
+    seen = ", ".join(f"{key} {_written(key, most.get(key, 0.0))}" for key in limits)
+    kept = bool(most) and all(most.get(key, 0.0) <= amount(value) for key, value in limits.items())
     return Assertion(
         f"{run.title}, limits of NodePool {node_pool}",
         expected,
@@ -261,8 +261,8 @@ def _limits(run: StepRun, node_pool: str, limits: Mapping[str, Any]) -> Assertio
     )
 
 
-def _amount(resource: str, amount: Decimal) -> str:
-    return f"{amount / 2**30:.1f}Gi" if resource in ("memory", "ephemeral-storage") else f"{amount:f}"
+def _written(resource: str, number: float) -> str:
+    return f"{number / 2**30:.1f}Gi" if resource in ("memory", "ephemeral-storage") else f"{number:g}"
 
 
 def _nodes(run: StepRun) -> Iterator[Assertion]:

@@ -76,9 +76,9 @@ class StepRun:
     def faults(self) -> list[Line]:
         """The playbook's FAULT lines of the story up to the end of this step, oldest first."""
         return [
-            mark
-            for mark in self.replay.marks
-            if mark["type"] == "FAULT" and mark["scenario"] == self.scenario.name and mark["step"] <= self.index
+            line
+            for _, line in self.replay.faults
+            if line["scenario"] == self.scenario.name and line["step"] <= self.index
         ]
 
     def claims(self) -> list[NodeClaim]:

@@ -1,0 +1,107 @@
+"""The least that a demand can cost an hour: a linear programme over what may be launched.
+
+How many of each offering, fractions allowed, hold the demand's CPUs, memory and pods at the lowest price, with one
+whole node at least. No choice of nodes can be cheaper: real nodes come whole, lose a share to the system, and pods
+do not divide. So the bound is honest where it is low, most of all for a few small pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog
+
+# Stands for "as many pods as one likes"; no kubelet takes so many.
+UNLIMITED_PODS = 10_000
+_GIB = 2**30
+_SLACK = 1e-9
+
+_Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
+_Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+
+
+class Offer(NamedTuple):
+    """What can be bought: USD an hour, CPUs, bytes, pods."""
+
+    price: float
+    cpu: float
+    memory: float
+    pods: int
+
+
+class Demand(NamedTuple):
+    """What has to be held: CPUs, bytes, pods."""
+
+    cpu: float
+    memory: float
+    pods: int
+
+
+class Bound:
+    """The lower bound over a set of offers; each demand is solved once, and neighbours of a solved one are not.
+
+    For a demand of the same shape, the same few offers stay the best ones, and only how many of each changes. Where
+    a demand can be put together exactly of what an earlier solution uses (its offers, and what it leaves over), the
+    prices of resources that the solver found for that one hold for this one too: that is complementary slackness. So
+    thousands of demands need a handful of solutions.
+    """
+
+    def __init__(self, offers: Sequence[Offer]) -> None:
+        kept = _undominated(sorted(set(offers)))
+        self._prices: _Vector = np.array([offer.price for offer in kept])
+        # Rows: CPUs, GiB, pods, nodes.
+        self._capacity: _Matrix = np.array(
+            [[offer.cpu, offer.memory / _GIB, offer.pods, 1.0] for offer in kept], dtype=float
+        ).T
+        self._known: dict[Demand, float] = {}
+        # What a solution uses, the inverse of it, and USD an hour of one of each resource.
+        self._solutions: list[tuple[_Matrix, _Matrix, _Vector]] = []
+        self.solved = 0
+
+    def usd_per_hour(self, demand: Demand) -> float | None:
+        """The bound; None where there is nothing to buy.
+
+        Raises:
+            ArithmeticError: The solver finds no solution.
+        """
+        if demand.pods == 0:
+            return 0.0
+        if not self._prices.size:
+            return None
+        if demand not in self._known:
+            wanted: _Vector = np.array([demand.cpu, demand.memory / _GIB, demand.pods, 1.0])
+            found = self._by_earlier(wanted)
+            self._known[demand] = self._solve(wanted) if found is None else found
+        return self._known[demand]
+
+    def _by_earlier(self, wanted: _Vector) -> float | None:
+        for used, inverse, prices in self._solutions:
+            amounts = inverse @ wanted
+            if (amounts >= -_SLACK).all() and np.allclose(used @ amounts, wanted, rtol=_SLACK, atol=_SLACK):
+                return float(prices @ wanted)
+        return None
+
+    def _solve(self, wanted: _Vector) -> float:
+        self.solved += 1
+        result = linprog(self._prices, A_ub=-self._capacity, b_ub=-wanted, method="highs")
+        if not result.success or result.x is None or result.slack is None or result.fun is None:
+            raise ArithmeticError(f"no lower bound of the cost for {wanted.tolist()}: {result.message}")
+        chosen = [self._capacity[:, index] for index in np.flatnonzero(result.x > _SLACK)]
+        # What is left over of a resource is a column too.
+        over = [-np.eye(len(wanted))[index] for index in np.flatnonzero(result.slack > _SLACK)]
+        used = np.array([*chosen, *over]).T
+        self._solutions.append((used, np.linalg.pinv(used), -result.ineqlin.marginals))
+        return float(result.fun)
+
+
+def _undominated(offers: Sequence[Offer]) -> list[Offer]:
+    """Offers, cheapest first, without those than which another has no less of anything for no more money."""
+    kept: list[Offer] = []
+    for offer in offers:
+        if not any(
+            other.cpu >= offer.cpu and other.memory >= offer.memory and other.pods >= offer.pods for other in kept
+        ):
+            kept.append(offer)
+    return kept

@@ -1,0 +1,261 @@
+"""The form of report.json, schema 2, as types: whoever reads reports can rely on it.
+
+`Report.model_validate(data)` checks a report; `Report.model_json_schema()` is the JSON schema for other languages.
+Times `t` are seconds after the story's start, money is USD, memory is bytes; README.md beside the playbooks says
+what each number means.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+T = Annotated[float, Field(ge=0)]
+# Of a step that was asked for before, or of a NodeClaim that was there before the story, it may be negative.
+AnyT = float
+Usd = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Versions(_Model):
+    """Of what was tested, and of what tested it."""
+
+    kubernetes: str | None
+    karpenter: str | None
+    karpstack: str | None
+
+
+class EnvironmentOfRun(_Model):
+    """Where the stories ran."""
+
+    kind: str | None
+    simulated: bool
+    cloud: str | None = None
+    region: str | None = None
+    clusterName: str | None = None  # noqa: N815
+
+
+class Gap(_Model):
+    """Where the record may lack changes of a kind."""
+
+    kind: str
+    at: str
+    reason: str
+
+
+class Controller(_Model):
+    """The controller's process; the samples' t count from the START line."""
+
+    samples: list[tuple[float, int, float, int]]
+    peak_memory_bytes: int
+    cpu_seconds: float
+    api_errors: int
+    restarts: int
+
+
+class StepOfStory(_Model):
+    """A step that was taken."""
+
+    index: int = Field(ge=1)
+    title: str
+    requested: AnyT
+    ended: T
+    outcome: str
+    seconds: float
+
+
+class AssertionOfStory(_Model):
+    """One thing that was checked."""
+
+    name: str
+    expected: str
+    seen: str
+    passed: bool
+    where_to_look: str
+    step: int | None
+    lines: Annotated[list[int], Field(max_length=20)]
+
+
+class NodeClaimTimes(_Model):
+    """When we learnt of each change; None where it did not come to that."""
+
+    created: AnyT
+    launched: AnyT | None
+    registered: AnyT | None
+    initialized: AnyT | None
+    disrupted: AnyT | None
+    drained: AnyT | None
+    gone: AnyT | None
+
+
+class NodeClaimOfStory(_Model):
+    """A node that was bought."""
+
+    name: str
+    instance_type: str | None
+    zone: str | None
+    capacity_type: str | None
+    nodepool: str
+    node: str | None
+    vcpus: float | None
+    memory_bytes: int | None
+    price_per_hour: Usd | None
+    price_source: Literal["controller", "table"] | None
+    created: str
+    launched: str | None
+    registered: str | None
+    initialized: str | None
+    gone: str | None
+    t: NodeClaimTimes
+    disruption: str | None
+    simulated: bool
+
+
+class PhaseOfStep(_Model):
+    """When the first and the last thing of a step reached a phase."""
+
+    step: int
+    phase: str
+    n: int
+    first: float
+    last: float
+    at: str
+
+
+class Duration(_Model):
+    """How long a phase took."""
+
+    phase: Literal[
+        "pod_pending_to_nominated",
+        "pod_nominated_to_scheduled",
+        "pod_scheduled_to_running",
+        "pod_pending_to_running",
+        "nodeclaim_created_to_launched",
+        "nodeclaim_launched_to_registered",
+        "nodeclaim_registered_to_initialized",
+        "node_disrupted_to_drained",
+        "node_drained_to_gone",
+    ]
+    simulated: bool
+    n: int = Field(ge=0)
+    p50: T | None
+    p90: T | None
+    p99: T | None
+    max: T | None
+    values: list[T]
+
+
+class Reached(_Model):
+    """When so many per cent of what a step wanted were there."""
+
+    step: int
+    kind: Literal["pods", "nodes"]
+    percent: Literal[50, 70, 90, 99, 100]
+    seconds: float | None
+
+
+class Series(_Model):
+    """Step functions of time: a row at each change."""
+
+    pods: list[tuple[T, int, int, int]]
+    nodes: list[tuple[T, int, int]]
+    cost: list[tuple[T, Usd, Usd | None]]
+
+
+class Cost(_Model):
+    """What the nodes cost against the least that the pods could have cost."""
+
+    usd: Usd
+    bound_usd: Usd | None
+    ratio: float | None
+    peak_usd_per_hour: Usd
+    unknown: list[str]
+    no_bound: str | None
+
+
+class PackingOfStory(_Model):
+    """How full the nodes were."""
+
+    cpu: Share | None
+    memory: Share | None
+
+
+class Consolidation(_Model):
+    """What came of the first step in which nodes went to save money."""
+
+    step: int
+    first_action: float
+    last_gone: float | None
+    saving_per_hour: float | None
+
+
+class Interruption(_Model):
+    """A message that a node is to be taken away."""
+
+    nodeclaim: str
+    kind: Literal["interruption", "rebalance"]
+    t: T
+    replacement_running: T | None
+
+
+class Fault(_Model):
+    """What was broken on purpose."""
+
+    t: T
+    kind: str
+    detail: dict[str, Any]
+
+
+class Configuration(_Model):
+    """What was deployed: NodePools in Karpenter's words, the workload in the scenario's."""
+
+    nodePools: dict[str, dict[str, Any]]  # noqa: N815
+    workload: dict[str, Any]
+
+
+class StoryOfRun(_Model):
+    """One story."""
+
+    name: str
+    description: str
+    tags: list[str]
+    passed: bool
+    started: str | None
+    ended: str | None
+    seconds: T
+    configuration: Configuration
+    steps: list[StepOfStory]
+    assertions: list[AssertionOfStory]
+    nodeclaims: list[NodeClaimOfStory]
+    phases: list[PhaseOfStep]
+    durations: list[Duration]
+    reached: list[Reached]
+    pending_pod_seconds: T
+    series: Series
+    cost: Cost
+    packing: PackingOfStory
+    consolidation: Consolidation | None
+    interruptions: list[Interruption]
+    faults: list[Fault]
+
+
+class Report(_Model):
+    """The whole report."""
+
+    schema_: Literal[2] = Field(alias="schema")
+    stack: str
+    passed: bool
+    started: str | None
+    ended: str | None
+    seconds: T
+    versions: Versions
+    environment: EnvironmentOfRun
+    gaps: list[Gap]
+    thresholds: dict[str, dict[str, Any]]
+    controller: Controller | None
+    stories: list[StoryOfRun]
