@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from playbooks.plugins.module_utils.scale_test import report
+from playbooks.plugins.module_utils.scale_test import disruptions, report
 from playbooks.plugins.module_utils.scale_test.durations import NAMES
 from playbooks.plugins.module_utils.scale_test.facts import Facts
+from playbooks.plugins.module_utils.scale_test.replay import NodeClaim, Replay
 from playbooks.plugins.module_utils.scale_test.scenario import Scenario
 from playbooks.plugins.module_utils.scale_test.schema import Report
 from playbooks.plugins.module_utils.scale_test.timeline import Line
@@ -176,10 +177,13 @@ def test_without_facts_there_is_no_bound_and_it_says_so(numbers: Numbers) -> Non
 
 def test_a_region_without_prices_has_no_bound(numbers: Numbers, outputs: dict[str, Any], timeline: list[Line]) -> None:
     outputs["region"] = "eu-west-1"
-    made = numbers([line for line in timeline if line["type"] != "PRICES"])
-    assert "price in eu-west-1 is known" in story(made)["cost"]["no_bound"]
+    lines = [line for line in timeline if line["type"] != "PRICES"]
+    assert "price in eu-west-1 is known" in story(numbers(lines))["cost"]["no_bound"]
     # What the controller says of its prices holds anywhere.
-    assert story(numbers())["cost"]["bound_usd"] is not None
+    cheapest = {"on-demand": {"c5.large": 0.2, "m5.large": 0.3, "r5.large": 0.4, "m5.xlarge": 0.6}}
+    said = {"type": "PRICES", "received": lines[0]["received"], "cheapest": cheapest}
+    least = max(row[2] for row in story(numbers([lines[0], said, *lines[1:]]))["series"]["cost"])
+    assert 0.2 <= least < 0.3
 
 
 def test_spot_without_spot_prices_has_no_bound(numbers: Numbers, timeline: list[Line]) -> None:
@@ -298,6 +302,41 @@ def test_an_interrupted_node_says_so(numbers: Numbers, timeline: list[Line]) -> 
     }
     made = numbers([*timeline[:end], event, *timeline[end:]])
     assert story(made)["nodeclaims"][0]["disruption"] == "Interrupted"
+
+
+def node_claim(second: int, *, deleting: bool = False, reason: str | None = None, expire: str = "Never") -> Line:
+    condition = {"type": "DisruptionReason", "status": "True", "reason": reason, "lastTransitionTime": "x"}
+    gone = {"deletionTimestamp": "2026-11-21T10:00:00Z"} if deleting else {}
+    found = {
+        "metadata": {"name": "claim", "uid": "u", **gone},
+        "conditions": [condition] if reason else [],
+        "expireAfter": expire,
+    }
+    return {"type": "MODIFIED", "received": synthetic.time(second), "kind": "NodeClaim", "object": found}
+
+
+def replayed(*lines: Line) -> tuple[Replay, NodeClaim]:
+    replay = Replay()
+    replay.apply(lines)
+    return replay, replay.claims["claim"]
+
+
+def test_a_disruption_that_was_taken_back_did_not_happen() -> None:
+    replay, claim = replayed(node_claim(1), node_claim(5, reason="Drifted"))
+    assert claim.disrupted is not None
+    assert disruptions.reason(replay, claim) == "Drifted"
+    replay.apply([node_claim(9)])
+    assert claim.disrupted is None
+    assert disruptions.reason(replay, claim) is None
+
+
+@pytest.mark.parametrize(
+    ("expire", "deleted", "reason"),
+    [("1m0s", 61, "Expired"), ("1m0s", 30, None), ("Never", 61, None), ("1h", 61, None)],
+)
+def test_a_node_that_went_at_the_end_of_its_life_expired(expire: str, deleted: int, reason: str | None) -> None:
+    replay, claim = replayed(node_claim(1, expire=expire), node_claim(deleted, deleting=True, expire=expire))
+    assert disruptions.reason(replay, claim) == reason
 
 
 def test_five_thousand_pods(scenarios: dict[str, Scenario], outputs: dict[str, Any], facts: Facts) -> None:

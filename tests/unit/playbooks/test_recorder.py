@@ -87,7 +87,7 @@ def kubeconfig_of(url: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Config", "current-context": "x", **named}
 
 
-def record(folder: Path, url: str, metrics_url: str, until: str) -> list[Line]:
+def record(folder: Path, url: str, metrics_url: str, until: str, table: Table | None = None) -> list[Line]:
     """What is recorded until a type of line comes."""
     kubeconfig = folder / "kubeconfig"
     kubeconfig.write_text(json.dumps(kubeconfig_of(url)))
@@ -95,7 +95,7 @@ def record(folder: Path, url: str, metrics_url: str, until: str) -> list[Line]:
     reader = Reader(path)
     lines: list[Line] = []
     with Writer(path) as writer:
-        recording = recorder.Recorder(writer, (), kubeconfig, metrics_url)
+        recording = recorder.Recorder(writer, (), kubeconfig, metrics_url, table)
         running = threading.Thread(target=recording.run)
         running.start()
         deadline = time.monotonic() + 10
@@ -151,6 +151,16 @@ class PricesByTable:
             for line in Reader(self.path).new_lines()
             if line["type"] == "PRICE"
         ]
+
+
+def test_only_prices_of_the_controller_are_waited_for(tmp_path: Path, server: Server) -> None:
+    """Those of the table are there at once, or never."""
+    for cloud, region, waited_for in (("aws", "us-east-1", True), ("azure", "westus2", False)):
+        folder = tmp_path / cloud
+        folder.mkdir()
+        table = Table(Facts.load(FACTS, cloud), region)
+        start = record(folder, server.url, f"{server.url}/metrics", until="START", table=table)[0]
+        assert start["prices"] is waited_for
 
 
 def test_a_cloud_whose_controller_publishes_no_prices_has_those_of_the_table(tmp_path: Path) -> None:

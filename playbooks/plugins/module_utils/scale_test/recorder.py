@@ -83,7 +83,7 @@ class Recorder:
         self._writer.write(
             "START",
             pid=os.getpid(),
-            prices=bool(self._price_url or self._table),
+            prices=bool(self._price_url),
             kubernetes=client.VersionApi(self._api).get_code().git_version,
         )
         for resource in self._watched:

@@ -2,7 +2,8 @@
 
 Each line has `type` and `received` (our clock, UTC, microseconds). Types:
 
-    START, SYNCED, STOP       the recorder: begun (pid, kubernetes, prices), all lists read, ended (reason)
+    START, SYNCED, STOP       the recorder: begun (pid, kubernetes, prices: whether the controller is asked for them, so
+                              that they may come late), all lists read, ended (reason)
     ADDED, MODIFIED, DELETED  an object changed: kind, apiTime, object (an excerpt of it)
     GAP                       changes of a kind may be missing: its watch broke off and its list is read anew
     PRICE                     instanceType, capacityType, zone, pricePerHour (USD) of something that was launched, and
