@@ -32,7 +32,7 @@ _REACHED_BY = {
 }
 _CURVES = (("accent", "-"), ("wait", (0, (5, 2))), ("ink", (0, (1, 1.6))), ("quiet", "-"))
 _STYLES = {"-": "line", (0, (5, 2)): "dashed", (0, (1, 1.6)): "dotted"}
-_WIDTH, _WIDE = 340, 1060
+_WIDTH, _WIDE = 340, 900
 _HATCHED: dict[str, Any] = {"hatch": HATCH, "edgecolor": COLOURS["surface"], "linewidth": 0}
 _LABELLED = 30  # NodeClaims in a Gantt chart that can have a name each
 
@@ -154,18 +154,18 @@ def over_time(story: Story) -> list[Chart]:
     series = story["series"]
     found = []
     if pods := series["pods"]:
-        columns = (("wanted", "quiet", "dashed"), ("running", "accent", "area"), ("pending", "wait", "line"))
+        columns = (("wanted", "quiet", "dashed"), ("running", "accent", "shade"), ("pending", "wait", "line"))
         highest = f"at most {count(max(row[2] for row in pods))} running, {count(max(row[3] for row in pods))} pending"
         found.append(_series(story, "Pods", "pods", pods, columns, highest))
     if nodes := series["nodes"]:
-        columns = (("present", "phase-2", "area"), ("ready", "accent", "line"))
+        columns = (("present", "phase-3", "shade"), ("ready", "accent", "line"))
         found.append(_series(story, "Nodes", "nodes", nodes, columns, f"at most {count(max(n[1] for n in nodes))}"))
     cost = [row for row in series["cost"] if None not in row]
     if cost:
-        columns = (("cost", "accent", "area"), ("lower bound", "ink", "dotted"))
+        columns = (("cost", "accent", "shade"), ("lower bound", "ink", "dotted"))
         highest = f"at most {dollars(max(row[1] for row in cost))} per hour, "
         highest += f"where {dollars(max(row[2] for row in cost))} would do"
-        found.append(_series(story, "Cost per hour, against the lower bound", "USD/h", cost, columns, highest))
+        found.append(_series(story, "Cost per hour", "USD/h", cost, columns, highest))
     return found
 
 
@@ -186,7 +186,7 @@ def _series(
         value_axis(axes, max(max(row[1:]) for row in rows), unit, whole=unit != "USD/h")
         for column, (name, colour, style) in enumerate(columns, 1):
             values = [row[column] for row in rows]
-            if style == "area":
+            if style == "shade":
                 axes.fill_between(
                     times, values, step="post", color=COLOURS[colour], alpha=0.18, linewidth=0, gid=f"data:area {name}"
                 )
@@ -214,7 +214,10 @@ def _marks(axes: Axes, story: Story) -> list[Key]:
         axes.axvline(
             fault["t"], color=COLOURS["alert"], linewidth=1.2, linestyle=(0, (3, 2)), gid=f"data:fault {fault['kind']}"
         )
-    return [Key("fault", "alert", "dashed")] if story["faults"] else []
+    return [
+        *([Key("step requested", "muted", "moment")] if story["steps"] else []),
+        *([Key("fault", "alert", "dashed")] if story["faults"] else []),
+    ]
 
 
 def gantt(story: Story) -> Chart | None:
@@ -244,10 +247,11 @@ def gantt(story: Story) -> Chart | None:
 
 def _gantt_with_names(story: Story, claims: Sequence[Mapping[str, Any]], width: float, *, faked: bool) -> Any:
     wide = width > _WIDTH
-    row, left = (22, 250) if wide else (34, 8)
     ordered = sorted(claims, key=lambda claim: claim["t"]["created"])
+    longest = max(len(_make(claim)) for claim in ordered)
+    row, left = (22, min(6.6 * longest + 16, 340)) if wide else (34, 2)
     with Drawing(width, 8 + row * len(ordered) + 34) as drawing:
-        axes = drawing.axes(left=left, right=14 if not wide else 150, top=8)
+        axes = drawing.axes(left=left, right=14 if not wide else 100, top=8)
         _gantt_axes(axes, story, len(ordered))
         for index, claim in enumerate(ordered):
             _bars(axes, story, [(index + (0 if wide else 0.2), claim)], 0.5 if wide else 0.34, faked=faked)
@@ -255,7 +259,7 @@ def _gantt_with_names(story: Story, claims: Sequence[Mapping[str, Any]], width: 
             why = clean(claim["disruption"] or "")
             if wide:
                 for text, x, shift, align, colour in (
-                    (what, 0, -12, "right", "ink"),
+                    (what, 0, -left, "left", "ink"),
                     (why, 1, 10, "left", "muted"),
                 ):
                     axes.annotate(
@@ -272,7 +276,7 @@ def _gantt_with_names(story: Story, claims: Sequence[Mapping[str, Any]], width: 
                 for text, x, align, colour in ((what, 0, "left", "ink"), (why, 1, "right", "muted")):
                     axes.annotate(
                         text,
-                        (x, index - 0.3),
+                        (x, index - 0.22),
                         xycoords=("axes fraction", "data"),
                         ha=align,
                         va="center",

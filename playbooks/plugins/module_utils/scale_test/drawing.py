@@ -60,7 +60,7 @@ class Key:
     Attributes:
         name: What it stands for.
         colour: Its custom property, without the dashes.
-        style: `line`, `dashed`, `dotted`, `area` or `hatched`.
+        style: `line`, `dashed`, `dotted`, `moment`, `area`, `shade` or `hatched`.
     """
 
     name: str

@@ -1,0 +1,388 @@
+"""Compares two reports: what got better, what got worse, by rules that are data, and what cannot be compared.
+
+Pure functions of two report.json; what comes of them is for a page, for the playbook and for tests alike.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .charts import PHASES
+from .page import SCHEMA
+
+Report = Mapping[str, Any]
+Verdict = Literal["better", "worse", "same", "mixed", "unknown"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Margin(_Model):
+    """How large a difference must be to count: larger than both.
+
+    Attributes:
+        relative: Share of the value before.
+        absolute: In the value's unit.
+    """
+
+    relative: float = Field(ge=0)
+    absolute: float = Field(ge=0)
+
+
+class Rules(_Model):
+    """What counts as a difference. `vars/comparison.yml` beside the playbook has those that ship.
+
+    Attributes:
+        least_values: Percentiles of fewer values are not judged.
+        percentiles: Those that are judged.
+        time: Seconds.
+        pending: Pending-pod-seconds.
+        cost: USD.
+        bound_ratio: Cost as a multiple of its lower bound.
+        packing: Share.
+        controller_memory: Bytes.
+        controller_cpu: Seconds.
+        controller_errors: Number.
+    """
+
+    least_values: int = Field(ge=1)
+    percentiles: tuple[Literal[50, 90, 99], ...]
+    time: Margin
+    pending: Margin
+    cost: Margin
+    bound_ratio: Margin
+    packing: Margin
+    controller_memory: Margin
+    controller_cpu: Margin
+    controller_errors: Margin
+
+
+def parse_rules(data: Mapping[str, Any]) -> Rules:
+    """The rules from data.
+
+    Raises:
+        ValueError: Something is missing, unknown or out of range; the message names it.
+    """
+    try:
+        return Rules.model_validate(data)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"comparison_rules.{'.'.join(map(str, found['loc']))} = {json.dumps(found['input'], default=str)[:80]}: "
+            f"{found['msg']}"
+            for found in error.errors()
+        )
+        raise ValueError(
+            f"{problems}; so nothing was compared. playbooks/vars/comparison.yml has all keys with good values"
+        ) from error
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A value before and after.
+
+    Attributes:
+        name: What it is.
+        unit: `duration`, `dollars`, `times`, `share`, `count` or `memory`: how it is written.
+        before: None if it is not known.
+        after: Likewise.
+        verdict: `unknown` if it is shown and not judged.
+        reason: Why it is not judged; empty otherwise.
+        simulated: A fake gave it, at least on one side.
+    """
+
+    name: str
+    unit: str
+    before: float | None
+    after: float | None
+    verdict: Verdict
+    reason: str = ""
+    simulated: bool = False
+
+    @property
+    def change(self) -> float | None:
+        """Relative change; None where there is no value to start from."""
+        if self.before is None or self.after is None or self.before == 0:
+            return None
+        return self.after / self.before - 1
+
+
+@dataclass(frozen=True)
+class StoryComparison:
+    """A story that both reports have.
+
+    Attributes:
+        name: Of the story.
+        verdict: What it comes to.
+        passed: Whether it passed, before and after.
+        differences: Value by value.
+        instance_types: Kinds of nodes: (kind, number before, number after).
+        settings: What is configured otherwise: (key, before, after).
+        curves: (phase, seconds before, seconds after, simulated): for paired distributions.
+    """
+
+    name: str
+    verdict: Verdict
+    passed: tuple[bool, bool]
+    differences: tuple[Difference, ...]
+    instance_types: tuple[tuple[str, int, int], ...]
+    settings: tuple[tuple[str, str, str], ...]
+    curves: tuple[tuple[str, Sequence[float], Sequence[float], bool], ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two reports, compared.
+
+    Attributes:
+        verdict: Of the second over the first.
+        sentence: The verdict's reason.
+        stories: Those that both have.
+        controller: Differences of Karpenter's controller.
+        settings: Versions, environment and thresholds that differ: (key, before, after).
+        not_compared: What could not be compared, and why.
+    """
+
+    verdict: Verdict
+    sentence: str
+    stories: tuple[StoryComparison, ...]
+    controller: tuple[Difference, ...]
+    settings: tuple[tuple[str, str, str], ...]
+    not_compared: tuple[str, ...]
+
+
+def compare(before: Report, after: Report, rules: Rules) -> Comparison:
+    """Compare two reports.
+
+    Args:
+        before: The content of the first report.json, schema 2.
+        after: The second, which is judged.
+        rules: What counts as a difference.
+
+    Raises:
+        ValueError: One of them has another schema.
+    """
+    for side, report in (("before", before), ("after", after)):
+        if report.get("schema") != SCHEMA:
+            raise ValueError(
+                f"{side}: the report has schema {report.get('schema')!r}, only schema {SCHEMA} can be compared: run "
+                "the scale test again, or make the report anew from its timeline"
+            )
+    olds, news = ({story["name"]: story for story in report["stories"]} for report in (before, after))
+    faked = bool(before["environment"].get("simulated")), bool(after["environment"].get("simulated"))
+    unlike = "one is simulated, the other is not" if faked[0] != faked[1] else ""
+    not_compared = [f"{name}: only in the report before" for name in olds if name not in news]
+    not_compared += [f"{name}: only in the report after" for name in news if name not in olds]
+    if unlike:
+        real = "after" if faked[0] else "before"
+        not_compared.append(f"times and what follows from them: only the report {real} is from a real cluster")
+    stories = []
+    for name in (name for name in olds if name in news):
+        why = _not_alike(olds[name], news[name])
+        if why:
+            not_compared.append(f"{name}: {why}")
+        stories.append(_story(olds[name], news[name], rules, unlike or why))
+    controller = tuple(_controller(before, after, rules, unlike or _different_load(olds, news, not_compared)))
+    verdict, sentence = _verdict(stories, controller)
+    return Comparison(
+        verdict,
+        sentence,
+        tuple(stories),
+        controller,
+        tuple(
+            setting
+            for key in ("stack", "versions", "environment", "thresholds")
+            for setting in _settings(before.get(key), after.get(key), key)
+        ),
+        tuple(not_compared),
+    )
+
+
+def _not_alike(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Why values of two runs of a story say nothing of each other; empty if they do."""
+    if not (old["passed"] and new["passed"]):
+        when = "before and after" if not old["passed"] and not new["passed"] else "after" if old["passed"] else "before"
+        return f"it failed {when}, so only that is compared"
+    asked = [[step["title"] for step in story["steps"]] for story in (old, new)]
+    if asked[0] != asked[1]:
+        return f"other steps ({', '.join(asked[0])}; {', '.join(asked[1])}), so values are shown and not judged"
+    workloads = [(story.get("configuration") or {}).get("workload") for story in (old, new)]
+    if workloads[0] != workloads[1]:
+        return "another workload, so values are shown and not judged"
+    return ""
+
+
+def _different_load(olds: Mapping[str, Any], news: Mapping[str, Any], not_compared: list[str]) -> str:
+    if set(olds) == set(news):
+        return ""
+    not_compared.append("Karpenter's controller: it had other stories to run, so its values are shown and not judged")
+    return "other stories"
+
+
+def _story(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, unlike: str) -> StoryComparison:
+    differences = tuple(_differences(old, new, rules, unlike))
+    if old["passed"] != new["passed"]:
+        verdict: Verdict = "better" if new["passed"] else "worse"
+    else:
+        verdict = _sum(found.verdict for found in differences)
+    durations = [{one["phase"]: one for one in story["durations"]} for story in (old, new)]
+    return StoryComparison(
+        old["name"],
+        verdict,
+        (old["passed"], new["passed"]),
+        differences,
+        tuple(_kinds(old, new)),
+        tuple(_settings(old.get("configuration"), new.get("configuration"), "")),
+        tuple(
+            (PHASES[phase], one["values"], other["values"], one["simulated"] or other["simulated"])
+            for phase, one in durations[0].items()
+            if (other := durations[1].get(phase)) and phase in PHASES and one["n"] > 1 and other["n"] > 1
+        ),
+    )
+
+
+def _differences(
+    old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, unlike: str
+) -> Iterator[Difference]:
+    faked = any(one["simulated"] for story in (old, new) for one in story["durations"])
+    reached = [
+        {(one["step"], one["kind"]): one["seconds"] for one in story["reached"] if one["percent"] == 100}
+        for story in (old, new)
+    ]
+    for key in {**reached[0], **reached[1]}:
+        name = f"step {key[0]}, all {key[1]} after"
+        yield _judged(name, "duration", reached[0].get(key), reached[1].get(key), rules.time, unlike, simulated=faked)
+    phases = [{one["phase"]: one for one in story["durations"]} for story in (old, new)]
+    for phase, words in PHASES.items():
+        one, other = phases[0].get(phase), phases[1].get(phase)
+        if not one or not other or not one["n"] or not other["n"]:
+            continue
+        mixed = "simulated on one side only" if one["simulated"] != other["simulated"] else ""
+        few = f"fewer than {rules.least_values} values" if min(one["n"], other["n"]) < rules.least_values else ""
+        for percent in (50, 90, 99):
+            shown = "" if percent in rules.percentiles else "shown only"
+            yield _judged(
+                f"{phase.split('_')[0]} {words}, p{percent}",
+                "duration",
+                one[f"p{percent}"],
+                other[f"p{percent}"],
+                rules.time,
+                unlike or mixed or few or shown,
+                simulated=one["simulated"] or other["simulated"],
+            )
+    waits = old["pending_pod_seconds"], new["pending_pod_seconds"]
+    yield _judged("waiting of all pods", "duration", *waits, rules.pending, unlike, simulated=faked)
+    replaced = [
+        max((one["replacement_running"] for one in story["interruptions"] if one["replacement_running"]), default=None)
+        for story in (old, new)
+    ]
+    if replaced != [None, None]:
+        name = "interruption to replacement running"
+        yield _judged(name, "duration", *replaced, rules.time, unlike, simulated=faked)
+    costs = [story["cost"] or {} for story in (old, new)]
+    unknown = "a price is not known" if any(cost.get("unknown") for cost in costs) else ""
+    spent = [cost.get("usd") for cost in costs]
+    yield _judged("cost", "dollars", *spent, rules.cost, unlike or unknown, simulated=faked)
+    ratios = [cost.get("ratio") for cost in costs]
+    yield _judged("cost against the bound", "times", *ratios, rules.bound_ratio, unlike, simulated=faked)
+    for resource in ("cpu", "memory"):
+        packed = [(story["packing"] or {}).get(resource) for story in (old, new)]
+        name = f"packing of {'CPU' if resource == 'cpu' else resource}"
+        yield _judged(name, "share", *packed, rules.packing, unlike, more_is_better=True)
+    nodes = len(old["nodeclaims"]), len(new["nodeclaims"])
+    yield Difference("nodes", "count", *nodes, "unknown", "shown only: cost says whether more is worse")
+
+
+def _controller(before: Report, after: Report, rules: Rules, unlike: str) -> Iterator[Difference]:
+    old, new = before.get("controller") or {}, after.get("controller") or {}
+    for key, name, unit, margin in (
+        ("peak_memory_bytes", "memory at most", "memory", rules.controller_memory),
+        ("cpu_seconds", "processor time", "duration", rules.controller_cpu),
+        ("api_errors", "errors of the cloud's API", "count", rules.controller_errors),
+    ):
+        if old.get(key) is not None or new.get(key) is not None:
+            yield _judged(name, unit, old.get(key), new.get(key), margin, unlike)
+
+
+def _judged(
+    name: str,
+    unit: str,
+    before: float | None,
+    after: float | None,
+    margin: Margin,
+    unlike: str,
+    *,
+    simulated: bool = False,
+    more_is_better: bool = False,
+) -> Difference:
+    if before is None or after is None:
+        reason = unlike or ("not known" if before is None and after is None else "known on one side only")
+        return Difference(name, unit, before, after, "unknown", reason, simulated)
+    if unlike:
+        return Difference(name, unit, before, after, "unknown", unlike, simulated)
+    gap = abs(after - before)
+    verdict: Verdict = "same"
+    if gap > margin.absolute and gap > margin.relative * abs(before):
+        verdict = "better" if (after > before) == more_is_better else "worse"
+    return Difference(name, unit, before, after, verdict, "", simulated)
+
+
+def _sum(verdicts: Iterator[Verdict] | Sequence[Verdict]) -> Verdict:
+    found = set(verdicts)
+    if "mixed" in found or {"better", "worse"} <= found:
+        return "mixed"
+    for verdict in ("worse", "better", "same"):
+        if verdict in found:
+            return verdict  # type: ignore[return-value]
+    return "unknown"
+
+
+def _verdict(stories: Sequence[StoryComparison], controller: Sequence[Difference]) -> tuple[Verdict, str]:
+    if not stories:
+        return "unknown", "The reports have no story in common."
+    lost = [story.name for story in stories if story.passed == (True, False)]
+    won = [story.name for story in stories if story.passed == (False, True)]
+    if lost:
+        return "worse", f"Passed before and fails now: {', '.join(lost)}."
+    verdict = _sum([*(story.verdict for story in stories), *(found.verdict for found in controller)])
+    values = [found for story in stories for found in story.differences] + list(controller)
+    counts = {kind: sum(found.verdict == kind for found in values) for kind in ("better", "worse", "same")}
+    judged = sum(counts.values())
+    passing = f"Failed before and passes now: {', '.join(won)}. " if won else ""
+    if not judged:
+        told = "No value of theirs can be judged." if not passing else ""
+    elif counts["better"] or counts["worse"]:
+        told = f"Of {judged} values that can be judged, {counts['better']} got better and {counts['worse']} got worse."
+    else:
+        told = f"All {judged} values that can be judged are within the margins."
+    return verdict, (passing + told).strip()
+
+
+def _kinds(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
+    counts: list[dict[str, int]] = [{}, {}]
+    for found, story in zip(counts, (old, new), strict=True):
+        for claim in story["nodeclaims"]:
+            kind = f"{claim['instance_type'] or 'not launched'} {claim['capacity_type'] or ''}".strip()
+            found[kind] = found.get(kind, 0) + 1
+    for kind in {**counts[0], **counts[1]}:
+        yield kind, counts[0].get(kind, 0), counts[1].get(kind, 0)
+
+
+def _settings(before: object, after: object, key: str) -> Iterator[tuple[str, str, str]]:
+    """Leaves that differ, by their path."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for name in {**before, **after}:
+            yield from _settings(before.get(name), after.get(name), f"{key}.{name}" if key else str(name))
+    elif before != after:
+        yield key, _written(before), _written(after)
+
+
+def _written(value: object) -> str:
+    if value is None:
+        return "not set"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
