@@ -6,6 +6,7 @@ are then counted from those times, as the real report counts them from the timel
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Iterable, Sequence
@@ -125,9 +126,15 @@ class Example:
 def timeline(lines: int = 400) -> dict[int, str]:
     """Lines of a timeline by number."""
     return {
-        number: '{"type":"MODIFIED","received":"2026-11-21T03:54:%02d.120000+00:00","kind":"NodeClaim","apiTime":null,'
-        '"object":{"metadata":{"name":"burst-x%d","uid":"4c1f"},"conditions":[{"type":"Launched","status":"True"}]}}'
-        % (number % 60, number)
+        number: json.dumps(
+            {
+                "type": "MODIFIED",
+                "received": f"2026-11-21T03:54:{number % 60:02d}.120000+00:00",
+                "kind": "NodeClaim",
+                "apiTime": None,
+                "object": {"metadata": {"name": f"burst-x{number}"}, "conditions": [{"type": "Launched"}]},
+            }
+        )
         for number in range(1, lines + 1)
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -153,6 +154,7 @@ def over_time(story: Story) -> list[Chart]:
     """Pods, nodes and cost per hour over the time of the story."""
     series = story["series"]
     found = []
+    columns: tuple[tuple[str, str, str], ...]
     if pods := series["pods"]:
         columns = (("wanted", "quiet", "dashed"), ("running", "accent", "shade"), ("pending", "wait", "line"))
         highest = f"at most {count(max(row[2] for row in pods))} running, {count(max(row[3] for row in pods))} pending"
@@ -358,9 +360,7 @@ def _bars(
         )
 
 
-def _life(
-    claim: Mapping[str, Any], story_end: float, *, faked: bool
-) -> list[tuple[str, str, bool, float, float]]:
+def _life(claim: Mapping[str, Any], story_end: float, *, faked: bool) -> list[tuple[str, str, bool, float, float]]:
     """Stretches of a node's life: name, colour, whether simulated, start, end. What was not reached is left out."""
     t = claim["t"]
     gone = t["gone"] if t["gone"] is not None else story_end
@@ -398,7 +398,7 @@ def controller(report: Mapping[str, Any]) -> list[Chart]:
     end = samples[-1][0]
     rates = [
         [before[0], max(after[2] - before[2], 0) / (after[0] - before[0])]
-        for before, after in zip(samples, samples[1:], strict=False)
+        for before, after in itertools.pairwise(samples)
         if after[0] > before[0] and None not in (before[2], after[2])
     ]
     sizes = [[row[0], row[1] / 2**20] for row in samples if row[1] is not None]
@@ -433,5 +433,3 @@ def _make(claim: Mapping[str, Any], *, zone: bool = True) -> str:
 
 def _moments(phase: str) -> str:
     return clean(phase.replace("nodeclaims_", "NodeClaims ").replace("_", " "))
-
-

@@ -6,8 +6,8 @@ Pure functions of two report.json; what comes of them is for a page, for the pla
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -94,6 +94,8 @@ class Difference:
         verdict: `unknown` if it is shown and not judged.
         reason: Why it is not judged; empty otherwise.
         simulated: A fake gave it, at least on one side.
+        phase: The phase that it is a percentile of; empty if it is something else.
+        percentile: Which.
     """
 
     name: str
@@ -103,6 +105,8 @@ class Difference:
     verdict: Verdict
     reason: str = ""
     simulated: bool = False
+    phase: str = ""
+    percentile: int = 0
 
     @property
     def change(self) -> float | None:
@@ -133,6 +137,20 @@ class StoryComparison:
     instance_types: tuple[tuple[str, int, int], ...]
     settings: tuple[tuple[str, str, str], ...]
     curves: tuple[tuple[str, Sequence[float], Sequence[float], bool], ...]
+
+    @property
+    def values(self) -> list[Difference]:
+        """Differences other than those of phases."""
+        return [found for found in self.differences if not found.phase]
+
+    @property
+    def phases(self) -> list[tuple[str, list[Difference]]]:
+        """Differences of phases: of each its name and its percentiles."""
+        rows: dict[str, list[Difference]] = {}
+        for found in self.differences:
+            if found.phase:
+                rows.setdefault(found.name.rsplit(",", 1)[0], []).append(found)
+        return list(rows.items())
 
 
 @dataclass(frozen=True)
@@ -239,63 +257,71 @@ def _story(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, unlike:
         tuple(_kinds(old, new)),
         tuple(_settings(old.get("configuration"), new.get("configuration"), "")),
         tuple(
-            (PHASES[phase], one["values"], other["values"], one["simulated"] or other["simulated"])
+            (
+                f"{phase.split('_')[0]} {PHASES[phase]}",
+                one["values"],
+                other["values"],
+                one["simulated"] or other["simulated"],
+            )
             for phase, one in durations[0].items()
             if (other := durations[1].get(phase)) and phase in PHASES and one["n"] > 1 and other["n"] > 1
         ),
     )
 
 
-def _differences(
-    old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, unlike: str
-) -> Iterator[Difference]:
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, unlike: str) -> Iterator[Difference]:
     faked = any(one["simulated"] for story in (old, new) for one in story["durations"])
     reached = [
         {(one["step"], one["kind"]): one["seconds"] for one in story["reached"] if one["percent"] == 100}
         for story in (old, new)
     ]
     for key in {**reached[0], **reached[1]}:
-        name = f"step {key[0]}, all {key[1]} after"
-        yield _judged(name, "duration", reached[0].get(key), reached[1].get(key), rules.time, unlike, simulated=faked)
-    phases = [{one["phase"]: one for one in story["durations"]} for story in (old, new)]
+        pair = reached[0].get(key), reached[1].get(key)
+        name = f"all {key[1]} after the request of step {key[0]}"
+        yield _judged(name, "duration", pair, rules.time, unlike, simulated=faked)
+    pair = old["pending_pod_seconds"], new["pending_pod_seconds"]
+    yield _judged("waiting of all pods", "duration", pair, rules.pending, unlike, simulated=faked)
+    pair = _slowest_replacement(old), _slowest_replacement(new)
+    if pair != (None, None):
+        name = "interruption to replacement running"
+        yield _judged(name, "duration", pair, rules.time, unlike, simulated=faked)
+    costs = old["cost"] or {}, new["cost"] or {}
+    unknown = "a price is not known" if any(cost.get("unknown") for cost in costs) else ""
+    pair = costs[0].get("usd"), costs[1].get("usd")
+    yield _judged("cost", "dollars", pair, rules.cost, unlike or unknown, simulated=faked)
+    pair = costs[0].get("ratio"), costs[1].get("ratio")
+    yield _judged("cost against the bound", "times", pair, rules.bound_ratio, unlike, simulated=faked)
+    for resource, name in (("cpu", "packing of CPU"), ("memory", "packing of memory")):
+        pair = (old["packing"] or {}).get(resource), (new["packing"] or {}).get(resource)
+        yield _judged(name, "share", pair, rules.packing, unlike, more_is_better=True)
+    nodes = len(old["nodeclaims"]), len(new["nodeclaims"])
+    yield Difference("nodes", "count", *nodes, "unknown", "the cost tells whether more is worse")
+    yield from _percentiles(old, new, rules, unlike)
+
+
+def _percentiles(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, unlike: str) -> Iterator[Difference]:
+    phases = [{one["phase"]: one for one in story["durations"] if one["n"]} for story in (old, new)]
     for phase, words in PHASES.items():
         one, other = phases[0].get(phase), phases[1].get(phase)
-        if not one or not other or not one["n"] or not other["n"]:
+        if not one or not other:
             continue
-        mixed = "simulated on one side only" if one["simulated"] != other["simulated"] else ""
+        sides = "simulated on one side only" if one["simulated"] != other["simulated"] else ""
         few = f"fewer than {rules.least_values} values" if min(one["n"], other["n"]) < rules.least_values else ""
         for percent in (50, 90, 99):
-            shown = "" if percent in rules.percentiles else "shown only"
-            yield _judged(
+            found = _judged(
                 f"{phase.split('_')[0]} {words}, p{percent}",
                 "duration",
-                one[f"p{percent}"],
-                other[f"p{percent}"],
+                (one[f"p{percent}"], other[f"p{percent}"]),
                 rules.time,
-                unlike or mixed or few or shown,
+                unlike or sides or few or ("" if percent in rules.percentiles else "shown only"),
                 simulated=one["simulated"] or other["simulated"],
             )
-    waits = old["pending_pod_seconds"], new["pending_pod_seconds"]
-    yield _judged("waiting of all pods", "duration", *waits, rules.pending, unlike, simulated=faked)
-    replaced = [
-        max((one["replacement_running"] for one in story["interruptions"] if one["replacement_running"]), default=None)
-        for story in (old, new)
-    ]
-    if replaced != [None, None]:
-        name = "interruption to replacement running"
-        yield _judged(name, "duration", *replaced, rules.time, unlike, simulated=faked)
-    costs = [story["cost"] or {} for story in (old, new)]
-    unknown = "a price is not known" if any(cost.get("unknown") for cost in costs) else ""
-    spent = [cost.get("usd") for cost in costs]
-    yield _judged("cost", "dollars", *spent, rules.cost, unlike or unknown, simulated=faked)
-    ratios = [cost.get("ratio") for cost in costs]
-    yield _judged("cost against the bound", "times", *ratios, rules.bound_ratio, unlike, simulated=faked)
-    for resource in ("cpu", "memory"):
-        packed = [(story["packing"] or {}).get(resource) for story in (old, new)]
-        name = f"packing of {'CPU' if resource == 'cpu' else resource}"
-        yield _judged(name, "share", *packed, rules.packing, unlike, more_is_better=True)
-    nodes = len(old["nodeclaims"]), len(new["nodeclaims"])
-    yield Difference("nodes", "count", *nodes, "unknown", "shown only: cost says whether more is worse")
+            yield replace(found, phase=phase, percentile=percent)
+
+
+def _slowest_replacement(story: Mapping[str, Any]) -> float | None:
+    times = [one["replacement_running"] for one in story["interruptions"]]
+    return max((time for time in times if time is not None), default=None)
 
 
 def _controller(before: Report, after: Report, rules: Rules, unlike: str) -> Iterator[Difference]:
@@ -305,21 +331,22 @@ def _controller(before: Report, after: Report, rules: Rules, unlike: str) -> Ite
         ("cpu_seconds", "processor time", "duration", rules.controller_cpu),
         ("api_errors", "errors of the cloud's API", "count", rules.controller_errors),
     ):
-        if old.get(key) is not None or new.get(key) is not None:
-            yield _judged(name, unit, old.get(key), new.get(key), margin, unlike)
+        pair = old.get(key), new.get(key)
+        if pair != (None, None):
+            yield _judged(name, unit, pair, margin, unlike)
 
 
 def _judged(
     name: str,
     unit: str,
-    before: float | None,
-    after: float | None,
+    pair: tuple[float | None, float | None],
     margin: Margin,
     unlike: str,
     *,
     simulated: bool = False,
     more_is_better: bool = False,
 ) -> Difference:
+    before, after = pair
     if before is None or after is None:
         reason = unlike or ("not known" if before is None and after is None else "known on one side only")
         return Difference(name, unit, before, after, "unknown", reason, simulated)
@@ -332,14 +359,12 @@ def _judged(
     return Difference(name, unit, before, after, verdict, "", simulated)
 
 
-def _sum(verdicts: Iterator[Verdict] | Sequence[Verdict]) -> Verdict:
+def _sum(verdicts: Iterable[Verdict]) -> Verdict:
     found = set(verdicts)
     if "mixed" in found or {"better", "worse"} <= found:
         return "mixed"
-    for verdict in ("worse", "better", "same"):
-        if verdict in found:
-            return verdict  # type: ignore[return-value]
-    return "unknown"
+    order: tuple[Verdict, ...] = ("worse", "better", "same")
+    return next((verdict for verdict in order if verdict in found), "unknown")
 
 
 def _verdict(stories: Sequence[StoryComparison], controller: Sequence[Difference]) -> tuple[Verdict, str]:

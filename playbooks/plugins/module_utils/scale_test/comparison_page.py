@@ -9,9 +9,7 @@ from .comparison import Comparison, Report, Rules
 from .page import TEMPLATES, template
 
 
-def render(
-    comparison: Comparison, before: Report, after: Report, rules: Rules, templates: Path = TEMPLATES
-) -> str:
+def render(comparison: Comparison, before: Report, after: Report, rules: Rules, templates: Path = TEMPLATES) -> str:
     """The page.
 
     Args:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateNotFound
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateNotFound
 
 from . import charts, units
 
@@ -64,14 +64,18 @@ def render(report: Mapping[str, Any], timeline: Mapping[int, str] | None = None,
     )
 
 
-def template(name: str, folder: Path = TEMPLATES) -> Any:
+def template(name: str, folder: Path = TEMPLATES) -> Template:
     """A template with the filters that write numbers.
 
     Raises:
         ValueError: It is not in the folder.
     """
     environment = Environment(
-        loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     for made in (
         units.clock,
@@ -92,9 +96,10 @@ def template(name: str, folder: Path = TEMPLATES) -> Any:
         environment.globals["stylesheet"] = (folder / "style.css").read_text(encoding="utf-8")
         return environment.get_template(name)
     except (FileNotFoundError, TemplateNotFound) as error:
+        missing = name if isinstance(error, TemplateNotFound) else "style.css"
         raise ValueError(
-            f"templates = {folder}: there is no {error.args[0] if isinstance(error, TemplateNotFound) else 'style.css'} "
-            "in it, so no page could be made; name the folder scale_test/templates of this project's module_utils"
+            f"templates = {folder}: there is no {missing} in it, so no page could be made; name the folder "
+            "scale_test/templates of this project's module_utils"
         ) from error
 
 

@@ -47,7 +47,7 @@ def share(part: float | None) -> str:
 
 
 def times(factor: float | None) -> str:
-    """`1.57×`."""
+    """A factor, with the sign for times."""
     return NONE if factor is None else f"{factor:.2f}×"  # noqa: RUF001
 
 
