@@ -7,13 +7,13 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test import report
+from ..module_utils.scale_test import page, report
 from ..module_utils.scale_test.scenario import parse
 from ..module_utils.scale_test.timeline import Reader
 
 DOCUMENTATION = r"""
 module: karpstack_report
-short_description: Judge a run by its timeline and write report.json and junit.xml
+short_description: Judge a run by its timeline and write report.json, report.html and junit.xml
 description:
   - A failed expectation does not fail the module; RV(failures) has it.
 author: karpstack
@@ -35,6 +35,12 @@ options:
     description: Its outputs.
     type: dict
     required: true
+  templates:
+    description:
+      - Folder of the page's templates. It is C(plugins/module_utils/scale_test/templates) beside the playbook; a
+        module does not know where that is.
+    type: path
+    required: true
 """
 
 EXAMPLES = r"""
@@ -44,6 +50,7 @@ EXAMPLES = r"""
     scenarios: "{{ stack_chosen.scenarios }}"
     stack: eks
     stack_outputs: "{{ stack_outputs }}"
+    templates: "{{ playbook_dir }}/plugins/module_utils/scale_test/templates"
 """
 
 RETURN = r"""
@@ -70,6 +77,7 @@ def main() -> None:
             "scenarios": {"type": "list", "elements": "dict", "required": True},
             "stack": {"type": "str", "required": True},
             "stack_outputs": {"type": "dict", "required": True},
+            "templates": {"type": "path", "required": True},
         }
     )
     folder = Path(module.params["folder"])
@@ -82,6 +90,12 @@ def main() -> None:
     )
     (folder / "report.json").write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
     report.junit(made).write(str(folder / "junit.xml"), pretty=True)
+    lines = page.read_lines(folder / "timeline.jsonl", page.wanted_lines(made))
+    try:
+        html = page.render(made, lines, Path(module.params["templates"]))
+    except ValueError as error:
+        module.fail_json(msg=str(error))
+    (folder / "report.html").write_text(html, encoding="utf-8")
     module.exit_json(changed=True, passed=made["passed"], failures=report.failures(made), table=report.table(made))
 
 

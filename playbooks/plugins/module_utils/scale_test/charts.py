@@ -25,6 +25,7 @@ PHASES = {
     "node_disrupted_to_drained": "disrupted to drained",
     "node_drained_to_gone": "drained to gone",
 }
+_SUBJECTS = {"pod": "pod", "nodeclaim": "NodeClaim", "node": "node"}
 # What of the durations is simulated tells which moments of a step are.
 _REACHED_BY = {
     "pods_ready": "pod_scheduled_to_running",
@@ -255,8 +256,10 @@ def _gantt_with_names(story: Story, claims: Sequence[Mapping[str, Any]], width: 
     with Drawing(width, 8 + row * len(ordered) + 34) as drawing:
         axes = drawing.axes(left=left, right=14 if not wide else 100, top=8)
         _gantt_axes(axes, story, len(ordered))
+        shift_down = 0 if wide else 0.2
+        rows = [(index + shift_down, claim) for index, claim in enumerate(ordered)]
+        _bars(axes, story, rows, 0.5 if wide else 0.34, faked=faked)
         for index, claim in enumerate(ordered):
-            _bars(axes, story, [(index + (0 if wide else 0.2), claim)], 0.5 if wide else 0.34, faked=faked)
             what = clean(_make(claim))
             why = clean(claim["disruption"] or "")
             if wide:
@@ -419,6 +422,12 @@ def controller(report: Mapping[str, Any]) -> list[Chart]:
             )
             charts.append(Chart(title, drawing.svg(f"{title} over time, in {unit}", said)))
     return charts
+
+
+def phase_name(phase: str) -> str:
+    """A phase's name for people, with whose it is; a phase that is not known keeps its own."""
+    subject, _, rest = phase.partition("_")
+    return f"{_SUBJECTS.get(subject, subject)} {PHASES.get(phase, rest.replace('_', ' '))}"
 
 
 def simulated_phases(story: Story) -> set[str]:

@@ -6,16 +6,25 @@ Pure functions of two report.json; what comes of them is for a page, for the pla
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from .charts import PHASES
+from . import units
+from .charts import PHASES, phase_name
 from .page import SCHEMA
 
 Report = Mapping[str, Any]
+_UNITS: dict[str, Callable[[float | None], str]] = {
+    "duration": units.duration,
+    "dollars": units.dollars,
+    "times": units.times,
+    "share": units.share,
+    "count": units.count,
+    "memory": units.memory,
+}
 Verdict = Literal["better", "worse", "same", "mixed", "unknown"]
 
 
@@ -200,12 +209,16 @@ def compare(before: Report, after: Report, rules: Rules) -> Comparison:
         real = "after" if faked[0] else "before"
         not_compared.append(f"times and what follows from them: only the report {real} is from a real cluster")
     stories = []
+    other_load = set(olds) != set(news)
     for name in (name for name in olds if name in news):
         why = _not_alike(olds[name], news[name])
         if why:
             not_compared.append(f"{name}: {why}")
+            other_load = True
         stories.append(_story(olds[name], news[name], rules, unlike or why))
-    controller = tuple(_controller(before, after, rules, unlike or _different_load(olds, news, not_compared)))
+    if other_load:
+        not_compared.append("Karpenter's controller: it had other work to do, so its values are shown and not judged")
+    controller = tuple(_controller(before, after, rules, unlike or ("other work" if other_load else "")))
     verdict, sentence = _verdict(stories, controller)
     return Comparison(
         verdict,
@@ -221,6 +234,26 @@ def compare(before: Report, after: Report, rules: Rules) -> Comparison:
     )
 
 
+def what_got_worse(comparison: Comparison) -> list[str]:
+    """A text for each story that fails now and each value that got worse."""
+    lost = [
+        f"{story.name}: passed before and fails now" for story in comparison.stories if story.passed == (True, False)
+    ]
+    groups = [(story.name, story.differences) for story in comparison.stories]
+    groups.append(("Karpenter's controller", comparison.controller))
+    return lost + [
+        f"{name}: {found.name} {written(found.before, found.unit)} before, {written(found.after, found.unit)} after"
+        for name, differences in groups
+        for found in differences
+        if found.verdict == "worse"
+    ]
+
+
+def written(value: float | None, unit: str) -> str:
+    """A value in its unit, for people."""
+    return _UNITS[unit](value)
+
+
 def _not_alike(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """Why values of two runs of a story say nothing of each other; empty if they do."""
     if not (old["passed"] and new["passed"]):
@@ -233,13 +266,6 @@ def _not_alike(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     if workloads[0] != workloads[1]:
         return "another workload, so values are shown and not judged"
     return ""
-
-
-def _different_load(olds: Mapping[str, Any], news: Mapping[str, Any], not_compared: list[str]) -> str:
-    if set(olds) == set(news):
-        return ""
-    not_compared.append("Karpenter's controller: it had other stories to run, so its values are shown and not judged")
-    return "other stories"
 
 
 def _story(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, unlike: str) -> StoryComparison:
@@ -258,7 +284,7 @@ def _story(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, unlike:
         tuple(_settings(old.get("configuration"), new.get("configuration"), "")),
         tuple(
             (
-                f"{phase.split('_')[0]} {PHASES[phase]}",
+                phase_name(phase),
                 one["values"],
                 other["values"],
                 one["simulated"] or other["simulated"],
@@ -301,7 +327,7 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, u
 
 def _percentiles(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, unlike: str) -> Iterator[Difference]:
     phases = [{one["phase"]: one for one in story["durations"] if one["n"]} for story in (old, new)]
-    for phase, words in PHASES.items():
+    for phase in PHASES:
         one, other = phases[0].get(phase), phases[1].get(phase)
         if not one or not other:
             continue
@@ -309,7 +335,7 @@ def _percentiles(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, u
         few = f"fewer than {rules.least_values} values" if min(one["n"], other["n"]) < rules.least_values else ""
         for percent in (50, 90, 99):
             found = _judged(
-                f"{phase.split('_')[0]} {words}, p{percent}",
+                f"{phase_name(phase)}, p{percent}",
                 "duration",
                 (one[f"p{percent}"], other[f"p{percent}"]),
                 rules.time,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from .charts import ecdf
-from .comparison import Comparison, Report, Rules
+from .comparison import Comparison, Report, Rules, written
 from .page import TEMPLATES, template
 
 
@@ -38,5 +38,10 @@ def render(comparison: Comparison, before: Report, after: Report, rules: Rules, 
         for story in comparison.stories
     }
     return template("comparison.html.j2", templates).render(
-        comparison=comparison, before=before, after=after, charts_of=charts, rules=rules.model_dump(mode="json")
+        comparison=comparison,
+        before=before,
+        after=after,
+        charts_of=charts,
+        written=written,
+        rules=rules.model_dump(mode="json"),
     )

@@ -90,7 +90,7 @@ def template(name: str, folder: Path = TEMPLATES) -> Template:
         environment.filters[made.__name__] = made
     environment.filters["yaml"] = _yaml
     environment.filters["slug"] = slug
-    environment.globals["phase_names"] = charts.PHASES
+    environment.filters["phase_name"] = charts.phase_name
     environment.globals["none"] = units.NONE
     try:
         environment.globals["stylesheet"] = (folder / "style.css").read_text(encoding="utf-8")
