@@ -295,7 +295,7 @@ def _gantt_of_groups(story: Story, claims: Sequence[Mapping[str, Any]], width: f
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for claim in claims:
         groups.setdefault(_make(claim, zone=False), []).append(claim)
-    bar = 5 if len(claims) <= 150 else 3
+    bar = 5 if len(claims) <= 100 else max(1.6, 600 / len(claims))
     head = 20 / bar
     rows: list[tuple[float, Mapping[str, Any]]] = []
     heads: list[tuple[float, str]] = []
