@@ -156,12 +156,12 @@ def _story(example: Example, name: str, begin: datetime, chance: random.Random) 
         node.times |= {"disrupted": disrupted, "drained": drained, "gone": drained + chance.uniform(1, 4)}
     seconds = max(node.at("gone") for node in nodes) + 1.5
     failing = name in example.failing
-    steps = [
-        {"index": 1, "title": f"scale to {len(pods)}", "requested": wanted_up, "ended": wanted_down - 0.5},
-        {"index": 2, "title": "scale to 0", "requested": wanted_down, "ended": seconds - 0.5},
+    steps: list[dict[str, Any]] = [
+        {"index": 1, "title": f"step 1 (scale to {len(pods)})", "requested": wanted_up, "ended": wanted_down - 0.5},
+        {"index": 2, "title": "step 2 (scale to 0)", "requested": wanted_down, "ended": seconds - 0.5},
     ]
     for step in steps:
-        step |= {"outcome": "rest", "seconds": _r(step["ended"] - step["requested"])}  # type: ignore[operator]
+        step |= {"outcome": "rest", "seconds": _r(step["ended"] - step["requested"])}
     cost = _cost_series(nodes, pods, example.dearer)
     return {
         "name": name,
@@ -191,7 +191,7 @@ def _story(example: Example, name: str, begin: datetime, chance: random.Random) 
             "workload": {"namespace": name, "deployment": {"name": "inflate", "requests": {"cpu": "900m"}}},
         },
         "steps": steps,
-        "assertions": _assertions(name, nodes, seconds, failing),
+        "assertions": _assertions(name, steps, nodes, seconds, failing),
         "nodeclaims": [_node_claim(example, name, node, begin) for node in nodes],
         "phases": _phases(nodes, pods, wanted_up, wanted_down),
         "durations": _durations(example, nodes, pods),
@@ -264,11 +264,13 @@ def _nodes(example: Example, name: str, chance: random.Random) -> list[Node]:
     return nodes
 
 
-def _assertions(name: str, nodes: Sequence[Node], seconds: float, failing: bool) -> list[dict[str, Any]]:
+def _assertions(
+    name: str, steps: Sequence[dict[str, Any]], nodes: Sequence[Node], seconds: float, failing: bool
+) -> list[dict[str, Any]]:
     where = "timeline.jsonl"
 
     def one(step: int | None, what: str, expected: str, seen: str, passed: bool = True) -> dict[str, Any]:
-        prefix = f"step {step} (scale): " if step else ""
+        prefix = f"{steps[step - 1]['title']}, " if step else ""
         return {
             "name": prefix + what,
             "expected": expected,
@@ -420,6 +422,7 @@ def _cost(series: Sequence[Sequence[float]], seconds: float) -> dict[str, Any]:
         "ratio": round(usd / bound, 4),
         "peak_usd_per_hour": max(row[1] for row in series),
         "unknown": [],
+        "no_bound": None,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -124,11 +125,14 @@ def test_simulated_times_are_not_judged_against_real_ones(before: dict[str, Any]
 def test_another_workload_or_other_steps_are_not_judged(before: dict[str, Any], rules: Rules) -> None:
     after = copy.deepcopy(before)
     after["stories"][0]["configuration"]["workload"]["deployment"]["requests"]["cpu"] = "2"
-    after["stories"][1]["steps"][0]["title"] = "scale to 61"
+    after["stories"][1]["steps"][0]["title"] = "step 1 (scale to 61)"
     found = compare(before, after, rules)
     assert found.verdict == "unknown"
     assert "eks-burst: another workload, so values are shown and not judged" in found.not_compared
-    assert any("eks-interruption: other steps (scale to 60, scale to 0;" in text for text in found.not_compared)
+    assert any(
+        "eks-interruption: other steps (step 1 (scale to 60), step 2 (scale to 0);" in text
+        for text in found.not_compared
+    )
 
 
 def test_few_values_and_unknown_prices_are_not_judged(before: dict[str, Any], rules: Rules) -> None:
@@ -210,4 +214,5 @@ def test_the_page_shows_it_all(before: dict[str, Any], rules: Rules) -> None:
     assert "<script" not in html
     assert html.count('data-series="before"') == html.count('data-series="after"') == 18
     assert "NodeClaim launched to registered" in html
+    assert not re.search(r">\s*(None|True|False)\b", html)
     json.dumps(what_got_worse(compare(before, after, rules)))

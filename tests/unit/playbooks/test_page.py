@@ -129,9 +129,7 @@ def test_everything_is_escaped(report: dict[str, Any]) -> None:
     assert SCRIPT not in html
     assert "<script" not in html
     assert html.count("&lt;script&gt;") > 50
-    drawn = [
-        element.text or "" for _, _, root in drawings(html.replace("\x00", "")) for element in root.iter("text")
-    ]
+    drawn = [element.text or "" for _, _, root in drawings(html.replace("\x00", "")) for element in root.iter("text")]
     assert [text for text in drawn if "<script>alert('$x_1$')" in text], "as it is, and no formula"
 
 
@@ -150,7 +148,7 @@ def test_every_chart_is_named_described_and_has_its_data(html: str, example: dic
         "Pods over time, in pods": {"wanted", "running", "pending", "area running"},
         "Nodes over time, in nodes": {"present", "ready"},
         "Cost per hour over time, in USD/h": {"cost", "lower bound"},
-        "Step 1: scale to 300: phases": {phase["phase"] for phase in example["stories"][0]["phases"][:8]},
+        "Step 1 (scale to 300): phases": {phase["phase"] for phase in example["stories"][0]["phases"][:8]},
         "Pods, share through": {
             "pending to running",
             "pending to nominated",
@@ -279,6 +277,23 @@ def test_nodes_that_never_came_and_unknown_prices_are_told(report: dict[str, Any
     assert "without c6g.2xlarge: price not known" in text
 
 
+def test_without_a_bound_the_cost_is_drawn_and_the_reason_said(report: dict[str, Any]) -> None:
+    story = report["stories"][0]
+    story["series"]["cost"] = [[t, usd, None] for t, usd, _ in story["series"]["cost"]]
+    story["cost"] |= {"ratio": None, "bound_usd": None, "no_bound": "no facts about instance types"}
+    html = page.render(report)
+    ((_, _, root),) = [one for one in drawings(html) if one[0].startswith("eks-burst: Cost per hour")]
+    assert "cost" in series(root)
+    assert "lower bound" not in series(root)
+    assert "no facts about instance types" in html
+
+
+def test_assertions_stand_under_their_steps(html: str) -> None:
+    text = Page(html).text
+    assert re.search(r"Step 1 \(scale to 300\) ✓ passed time at rest within 120 s", text)
+    assert re.search(r"The story ✓ passed clean-up", text)
+
+
 def test_gaps_of_the_record_are_told(report: dict[str, Any]) -> None:
     report["gaps"] = [{"kind": "Pod", "at": "2026-11-21T03:55:00+00:00", "reason": "too old resource version"}]
     text = Page(page.render(report)).text
@@ -344,3 +359,7 @@ def test_thinning_keeps_ends_and_extremes() -> None:
 )
 def test_numbers_have_their_unit(written: str, text: str) -> None:
     assert written == text
+
+
+def test_nothing_is_written_as_python_writes_it(html: str) -> None:
+    assert not re.search(r"\b(None|True|False|nan|inf)\b", Page(html).text)

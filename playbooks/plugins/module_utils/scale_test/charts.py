@@ -29,8 +29,19 @@ _SUBJECTS = {"pod": "pod", "nodeclaim": "NodeClaim", "node": "node"}
 # What of the durations is simulated tells which moments of a step are.
 _REACHED_BY = {
     "pods_ready": "pod_scheduled_to_running",
+    "nodeclaims_launched": "nodeclaim_created_to_launched",
     "nodeclaims_registered": "nodeclaim_launched_to_registered",
     "nodeclaims_initialized": "nodeclaim_registered_to_initialized",
+}
+# The stretches of a node's life in the Gantt chart, with their colours and the phases that they are made of.
+_STRETCHES = {
+    "created to launched": ("phase-1", {"nodeclaim_created_to_launched"}),
+    "launched to initialized": (
+        "phase-3",
+        {"nodeclaim_launched_to_registered", "nodeclaim_registered_to_initialized"},
+    ),
+    "initialized": ("accent", set[str]()),
+    "disrupted to gone": ("wait", {"node_disrupted_to_drained", "node_drained_to_gone"}),
 }
 _CURVES = (("accent", "-"), ("wait", (0, (5, 2))), ("ink", (0, (1, 1.6))), ("quiet", "-"))
 _STYLES = {"-": "line", (0, (5, 2)): "dashed", (0, (1, 1.6)): "dotted"}
@@ -60,7 +71,7 @@ def waterfall(story: Story, step: Mapping[str, Any]) -> Chart | None:
         axes.grid(axis="x", color=COLOURS["rule"], linewidth=1)
         axes.spines["bottom"].set_visible(False)
         for index, phase in enumerate(phases):
-            least = 0.012 * end
+            least = 0.026 * end
             colour = COLOURS["accent" if phase["phase"].startswith("pods") else "phase-3"]
             axes.barh(
                 index,
@@ -82,7 +93,7 @@ def waterfall(story: Story, step: Mapping[str, Any]) -> Chart | None:
                 va="center",
                 color=COLOURS["ink"],
             )
-        title = f"Step {step['index']}: {step['title']}"
+        title = step_title(step)
         description = "; ".join(
             f"{_moments(phase['phase'])} from {duration(phase['first'])} to {duration(phase['last'])} (n {phase['n']})"
             for phase in phases
@@ -163,11 +174,12 @@ def over_time(story: Story) -> list[Chart]:
     if nodes := series["nodes"]:
         columns = (("present", "phase-3", "shade"), ("ready", "accent", "line"))
         found.append(_series(story, "Nodes", "nodes", nodes, columns, f"at most {count(max(n[1] for n in nodes))}"))
-    cost = [row for row in series["cost"] if None not in row]
-    if cost:
-        columns = (("cost", "accent", "shade"), ("lower bound", "ink", "dotted"))
-        highest = f"at most {dollars(max(row[1] for row in cost))} per hour, "
-        highest += f"where {dollars(max(row[2] for row in cost))} would do"
+    cost = [row[:2] if any(other[2] is None for other in series["cost"]) else row for row in series["cost"]]
+    if cost and all(row[1] is not None for row in cost):
+        columns = (("cost", "accent", "shade"), ("lower bound", "ink", "dotted"))[: len(cost[0]) - 1]
+        highest = f"at most {dollars(max(row[1] for row in cost))} per hour"
+        if len(columns) == 2:
+            highest += f", where {dollars(max(row[2] for row in cost))} would do"
         found.append(_series(story, "Cost per hour", "USD/h", cost, columns, highest))
     return found
 
@@ -228,15 +240,12 @@ def gantt(story: Story) -> Chart | None:
     claims = [claim for claim in story["nodeclaims"] if claim["t"]["created"] is not None]
     if not claims:
         return None
-    faked = "nodeclaim_launched_to_registered" in simulated_phases(story)
+    faked = simulated_phases(story)
+    played = any(claim["simulated"] for claim in claims)
     legend = [
-        Key("created to launched", "phase-1", "area"),
-        Key("launched to initialized", "phase-3", "area"),
-        Key("initialized", "accent", "area"),
-        Key("disrupted to gone", "wait", "area"),
+        Key(f"{name}, simulated", colour, "hatched") if played and phases & faked else Key(name, colour, "area")
+        for name, (colour, phases) in _STRETCHES.items()
     ]
-    if any(claim["simulated"] for claim in claims):
-        legend[1] = Key("launched to initialized, simulated", "phase-3", "hatched")
     if story["faults"] or story["interruptions"]:
         legend.append(Key("fault or interruption", "alert", "dashed"))
     draw = _gantt_with_names if len(claims) <= _LABELLED else _gantt_of_groups
@@ -248,7 +257,7 @@ def gantt(story: Story) -> Chart | None:
     )
 
 
-def _gantt_with_names(story: Story, claims: Sequence[Mapping[str, Any]], width: float, *, faked: bool) -> Any:
+def _gantt_with_names(story: Story, claims: Sequence[Mapping[str, Any]], width: float, *, faked: set[str]) -> Any:
     wide = width > _WIDTH
     ordered = sorted(claims, key=lambda claim: claim["t"]["created"])
     longest = max(len(_make(claim)) for claim in ordered)
@@ -290,7 +299,7 @@ def _gantt_with_names(story: Story, claims: Sequence[Mapping[str, Any]], width: 
         return drawing.svg(*_gantt_texts(story, ordered))
 
 
-def _gantt_of_groups(story: Story, claims: Sequence[Mapping[str, Any]], width: float, *, faked: bool) -> Any:
+def _gantt_of_groups(story: Story, claims: Sequence[Mapping[str, Any]], width: float, *, faked: set[str]) -> Any:
     """Many nodes: thin bars without a name, under the name of what they have in common."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for claim in claims:
@@ -336,7 +345,7 @@ def _gantt_axes(axes: Axes, story: Story, rows: float, offset: float = 0.5) -> N
 
 
 def _bars(
-    axes: Axes, story: Story, rows: Sequence[tuple[float, Mapping[str, Any]]], height: float, *, faked: bool
+    axes: Axes, story: Story, rows: Sequence[tuple[float, Mapping[str, Any]]], height: float, *, faked: set[str]
 ) -> None:
     """All bars of one kind are one artist: hundreds of nodes stay quick to draw and to show."""
     stretches: dict[tuple[str, str, bool], list[tuple[float, float, float]]] = {}
@@ -363,23 +372,19 @@ def _bars(
         )
 
 
-def _life(claim: Mapping[str, Any], story_end: float, *, faked: bool) -> list[tuple[str, str, bool, float, float]]:
+def _life(claim: Mapping[str, Any], story_end: float, *, faked: set[str]) -> list[tuple[str, str, bool, float, float]]:
     """Stretches of a node's life: name, colour, whether simulated, start, end. What was not reached is left out."""
     t = claim["t"]
     gone = t["gone"] if t["gone"] is not None else story_end
     leaving = t["disrupted"] if t["disrupted"] is not None else gone
-    booted = t["initialized"]
-    found = []
+    booted = t["initialized"] if t["initialized"] is not None else leaving
     launched = t["launched"] if t["launched"] is not None else leaving
-    found.append(("created to launched", "phase-1", False, t["created"], launched))
-    if t["launched"] is not None:
-        until = booted if booted is not None else leaving
-        found.append(("launched to initialized", "phase-3", faked and claim["simulated"], launched, until))
-    if booted is not None:
-        found.append(("initialized", "accent", False, booted, leaving))
-    if t["disrupted"] is not None:
-        found.append(("disrupted to gone", "wait", False, leaving, gone))
-    return [one for one in found if one[4] > one[3]]
+    times = (t["created"], launched, booted, leaving, gone)
+    return [
+        (name, colour, claim["simulated"] and bool(phases & faked), start, end)
+        for (name, (colour, phases)), (start, end) in zip(_STRETCHES.items(), itertools.pairwise(times), strict=True)
+        if end > start
+    ]
 
 
 def _gantt_texts(story: Story, claims: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
@@ -438,6 +443,13 @@ def simulated_phases(story: Story) -> set[str]:
 def _make(claim: Mapping[str, Any], *, zone: bool = True) -> str:
     parts = (claim["instance_type"] or "not launched", claim["capacity_type"], claim["zone"] if zone else None)
     return " ".join(part for part in parts if part)
+
+
+def step_title(step: Mapping[str, Any]) -> str:
+    """A step's title, with its number if it does not say it: `Step 1 (scale to 5)`."""
+    title = str(step["title"])
+    said = title.lower().startswith(f"step {step['index']}")
+    return clean(title[:1].upper() + title[1:] if said else f"Step {step['index']}: {title}")
 
 
 def _moments(phase: str) -> str:

@@ -7,7 +7,7 @@ beside this module; who calls says where they are, because Ansible runs modules 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ SCHEMA = 2
 _CAPTIONS = 400  # characters of a timeline line in its caption
 _LONGEST = 4000  # characters of a timeline line that are shown
 _STEPS_SHOWN = 4
+_NUMBERS = 5  # of lines that are listed one by one
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def template(name: str, folder: Path = TEMPLATES) -> Template:
     environment.filters["yaml"] = _yaml
     environment.filters["slug"] = slug
     environment.filters["phase_name"] = charts.phase_name
-    environment.globals["none"] = units.NONE
+    environment.globals["dash"] = units.NONE
     try:
         environment.globals["stylesheet"] = (folder / "style.css").read_text(encoding="utf-8")
         return environment.get_template(name)
@@ -137,7 +138,38 @@ def slug(text: str) -> str:
 @dataclass(frozen=True)
 class _Assertion:
     found: Mapping[str, Any]
+    name: str
+    heading: str  # the step's title where a step's assertions begin
+    numbers: str
     lines: tuple[TimelineLine, ...]
+
+
+def _assertions(story: Mapping[str, Any], lines: Mapping[int, str]) -> Iterator[_Assertion]:
+    """Assertions under the titles of their steps, which their names then need not repeat."""
+    titles = {step["index"]: step for step in story["steps"]}
+    before: int | None = None
+    for found in story["assertions"]:
+        step = found.get("step")
+        heading = ""
+        if step != before:
+            heading = charts.step_title(titles[step]) if step in titles else f"Step {step}" if step else "The story"
+        before = step
+        prefix = f"{titles[step]['title']}, " if step in titles else ""
+        numbers = found.get("lines") or ()
+        yield _Assertion(
+            found,
+            found["name"].removeprefix(prefix),
+            heading,
+            _numbers(numbers),
+            tuple(_line(number, lines[number]) for number in numbers if number in lines),
+        )
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    """`line 73`, `lines 3, 9, 27`, `20 lines from 18 to 49`."""
+    if len(numbers) > _NUMBERS:
+        return f"{len(numbers)} lines from {min(numbers)} to {max(numbers)}"
+    return f"line{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}" if numbers else ""
 
 
 def _story(story: Mapping[str, Any], lines: Mapping[int, str]) -> dict[str, Any]:
@@ -145,13 +177,7 @@ def _story(story: Mapping[str, Any], lines: Mapping[int, str]) -> dict[str, Any]
     waterfalls = [chart for step in story["steps"] if (chart := charts.waterfall(story, step))]
     return {
         "data": story,
-        "assertions": [
-            _Assertion(
-                assertion,
-                tuple(_line(number, lines[number]) for number in assertion.get("lines") or () if number in lines),
-            )
-            for assertion in story["assertions"]
-        ],
+        "assertions": list(_assertions(story, lines)),
         "waterfalls": waterfalls[:_STEPS_SHOWN],
         "more_waterfalls": waterfalls[_STEPS_SHOWN:],
         "distributions": charts.distributions(story),
