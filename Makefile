@@ -12,7 +12,7 @@ BIN  := .venv/bin
 READY := .venv/.ready-$(shell cksum < requirements.lock | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment engines rehearsal test lint format bench lock goldens clean clean-cache
+.PHONY: help setup environment engines rehearsal test lint format bench lock facts goldens clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +57,9 @@ bench: setup ## Print the figures that README.md quotes, measured in one run
 
 lock: environment ## Pin the Python environment anew from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --group scale-test --group policies --group rehearsal --group dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
+
+facts: setup ## Write facts/ anew: instance types and prices as the pinned engines have them
+	@$(BIN)/python -m rehearsal.facts
 
 goldens: environment ## Write the golden files anew
 	@$(BIN)/python -m pytest -q tests/unit --update-goldens

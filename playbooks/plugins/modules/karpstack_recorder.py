@@ -8,6 +8,8 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.scale_test import recording
+from ..module_utils.scale_test.facts import Facts, FactsError
+from ..module_utils.scale_test.prices import Table
 from ..module_utils.scale_test.recorder import Recorder, resources
 from ..module_utils.scale_test.timeline import Writer
 
@@ -32,9 +34,20 @@ options:
     description: The kubeconfig to connect with; that of KUBECONFIG, or the usual file, if not given.
     type: path
   metrics_url:
-    description: Address of the controller's metrics, for prices and the interruption queue.
+    description: Address of the controller's metrics, for prices, the interruption queue and its process.
     type: str
     default: ""
+  facts:
+    description:
+      - Folder with what is known of instance types, for prices that the controller does not publish.
+      - No such prices if not given.
+    type: path
+  cloud:
+    description: The cloud whose prices are wanted, V(aws) or V(azure); needed with O(facts).
+    type: str
+  region:
+    description: Its region; needed with O(facts).
+    type: str
   node_class:
     description: Kind and path of the environment's node classes, as M(karpstack_scenarios) returns them.
     type: dict
@@ -70,10 +83,14 @@ def main() -> None:
             "state": {"type": "str", "choices": ["started", "stopped"], "default": "started"},
             "kubeconfig": {"type": "path"},
             "metrics_url": {"type": "str", "default": ""},
+            "facts": {"type": "path"},
+            "cloud": {"type": "str"},
+            "region": {"type": "str"},
             "node_class": {"type": "dict"},
             "owner": {"type": "int"},
         },
         required_if=[("state", "started", ["node_class"])],
+        required_by={"facts": ["cloud", "region"]},
     )
     timeline = Path(module.params["timeline"])
     if module.params["state"] == "stopped":
@@ -81,6 +98,11 @@ def main() -> None:
             module.exit_json(changed=recording.stop(timeline, _STOP_SECONDS))
         except recording.RecorderError as error:
             module.fail_json(msg=str(error))
+    facts = module.params["facts"]
+    try:
+        table = Table(Facts.load(Path(facts), module.params["cloud"]), module.params["region"]) if facts else None
+    except FactsError as error:
+        module.fail_json(msg=str(error))
     try:
         writer = Writer(timeline, recording=True)
     except BlockingIOError:
@@ -89,10 +111,10 @@ def main() -> None:
             "or give this one another report_dir"
         )
     with writer:
-        module.exit_json(changed=True, reason=_record(module, writer))
+        module.exit_json(changed=True, reason=_record(module, writer, table))
 
 
-def _record(module: AnsibleModule, writer: Writer) -> str:
+def _record(module: AnsibleModule, writer: Writer, table: Table | None) -> str:
     """Record until the end; why it came. An error is told in the timeline, where those who wait see it."""
     reason = "it crashed"
     try:
@@ -103,6 +125,7 @@ def _record(module: AnsibleModule, writer: Writer) -> str:
             resources(node_class["kind"], node_class["path"]),
             Path(kubeconfig) if kubeconfig else None,
             module.params["metrics_url"] or None,
+            table,
         )
         signal.signal(signal.SIGTERM, lambda *_: recorder.stop())
         reason = recorder.run(module.params["owner"])

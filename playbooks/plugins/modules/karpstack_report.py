@@ -8,7 +8,11 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.scale_test import page, report
+from ..module_utils.scale_test.facts import Facts, FactsError
+from ..module_utils.scale_test.junit import junit
 from ..module_utils.scale_test.scenario import parse
+from ..module_utils.scale_test.table import table
+from ..module_utils.scale_test.thresholds import Thresholds, ThresholdsError
 from ..module_utils.scale_test.timeline import Reader
 
 DOCUMENTATION = r"""
@@ -35,6 +39,16 @@ options:
     description: Its outputs.
     type: dict
     required: true
+  facts:
+    description: Folder with what is known of instance types, for the lower bound of the cost; no bound if not given.
+    type: path
+  thresholds:
+    description: Limits of performance by scenario, as M(karpstack_thresholds) returns them.
+    type: dict
+    default: {}
+  version:
+    description: Version of karpstack.
+    type: str
   templates:
     description:
       - Folder of the page's templates. It is C(plugins/module_utils/scale_test/templates) beside the playbook; a
@@ -77,26 +91,38 @@ def main() -> None:
             "scenarios": {"type": "list", "elements": "dict", "required": True},
             "stack": {"type": "str", "required": True},
             "stack_outputs": {"type": "dict", "required": True},
+            "facts": {"type": "path"},
+            "thresholds": {"type": "dict", "default": {}},
+            "version": {"type": "str"},
             "templates": {"type": "path", "required": True},
         }
     )
     folder = Path(module.params["folder"])
     scenarios = [parse(found, "scenario") for found in module.params["scenarios"]]
+    outputs, limits = module.params["stack_outputs"], module.params["thresholds"]
+    try:
+        facts = Facts.load(Path(module.params["facts"]), outputs["cloud"]) if module.params["facts"] else None
+        thresholds = Thresholds.parse(limits, "thresholds", limits.keys())
+    except (FactsError, ThresholdsError) as error:
+        module.fail_json(msg=str(error))
     made = report.make(
         scenarios,
         Reader(folder / "timeline.jsonl").new_lines(),
         module.params["stack"],
-        module.params["stack_outputs"],
+        outputs,
+        facts=facts,
+        thresholds=thresholds,
+        version=module.params["version"],
     )
     (folder / "report.json").write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
-    report.junit(made).write(str(folder / "junit.xml"), pretty=True)
+    junit(made).write(str(folder / "junit.xml"), pretty=True)
     lines = page.read_lines(folder / "timeline.jsonl", page.wanted_lines(made))
     try:
         html = page.render(made, lines, Path(module.params["templates"]))
     except ValueError as error:
         module.fail_json(msg=str(error))
     (folder / "report.html").write_text(html, encoding="utf-8")
-    module.exit_json(changed=True, passed=made["passed"], failures=report.failures(made), table=report.table(made))
+    module.exit_json(changed=True, passed=made["passed"], failures=report.failures(made), table=table(made))
 
 
 if __name__ == "__main__":

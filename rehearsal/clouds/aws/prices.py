@@ -24,7 +24,8 @@ from typing import Any
 from rehearsal.clouds.aws.patching import Patches
 
 _BASE_REGION = "us-east-1"
-_LOWEST, _SPREAD = 0.30, 0.15
+#: A spot price lies between LOWEST and LOWEST + SPREAD of the price on demand.
+LOWEST, SPREAD = 0.30, 0.15
 
 
 class PriceTable:
@@ -48,7 +49,7 @@ class PriceTable:
         price = self.on_demand(instance_type)
         if price is None:
             return None
-        return round(price * (_LOWEST + _SPREAD * share(f"{instance_type}/{zone}")), 6)
+        return round(price * (LOWEST + SPREAD * share(f"{instance_type}/{zone}")), 6)
 
     def products(self, region: str, bare_metal: bool) -> list[str]:
         """The entries of the price list API, each a JSON text, with what Karpenter reads of them."""

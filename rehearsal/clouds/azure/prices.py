@@ -17,7 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_LOWEST, _SPREAD = 0.15, 0.25
+#: A spot price lies between LOWEST and LOWEST + SPREAD of the price on demand.
+LOWEST, SPREAD = 0.15, 0.25
 _REGION_FILTER = re.compile(r"armRegionName eq '([a-z0-9]+)'")
 
 
@@ -49,7 +50,7 @@ class PriceTable:
     def spot(self, region: str, size: str) -> float | None:
         """Dollars per hour by the rule of this module; None where the size is not sold."""
         price = self.on_demand(region, size)
-        return None if price is None else round(price * (_LOWEST + _SPREAD * share(f"{region}/{size}")), 6)
+        return None if price is None else round(price * (LOWEST + SPREAD * share(f"{region}/{size}")), 6)
 
     def retail_page(self, filter: str) -> dict[str, Any]:
         """Answer one call of the Retail Prices API; everything in one page.

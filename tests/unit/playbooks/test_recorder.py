@@ -100,7 +100,7 @@ def test_what_the_metrics_say_of_the_queue_is_written(tmp_path: Path, server: Se
 def test_metrics_that_do_not_answer_are_asked_again(
     tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder, "_QUEUE_SECONDS", 0.01)
+    monkeypatch.setattr(recorder, "_METRICS_SECONDS", 0.01)
     server.refusals = 2
     lines = record(tmp_path, server.url, f"{server.url}/metrics", until="QUEUE")
     assert "QUEUE" in {line["type"] for line in lines}

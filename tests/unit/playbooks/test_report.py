@@ -11,7 +11,9 @@ import pytest
 from junitparser import JUnitXml
 
 from playbooks.plugins.module_utils.scale_test import report
+from playbooks.plugins.module_utils.scale_test.junit import junit
 from playbooks.plugins.module_utils.scale_test.scenario import Scenario, parse
+from playbooks.plugins.module_utils.scale_test.table import table
 from playbooks.plugins.module_utils.scale_test.timeline import Line
 
 Make = Callable[..., dict[str, Any]]
@@ -39,7 +41,7 @@ def test_both_stories_passed(make: Make) -> None:
     assert report.failures(made) == []
     assert made["passed"]
     assert made["stack"] == "eks"
-    assert made["versions"] == {"kubernetes": "v1.36.3", "karpenter": "1.14.1"}
+    assert made["versions"] == {"kubernetes": "v1.36.3", "karpenter": "1.14.1", "karpstack": None}
     assert [story["name"] for story in made["stories"]] == [FIT, SPOT]
     json.dumps(made)
 
@@ -306,7 +308,7 @@ def test_a_gap_in_the_record_is_told(make: Make, timeline: list[Line]) -> None:
 
 def test_junit_has_a_case_for_each_assertion(make: Make, tmp_path: Path) -> None:
     made = make(instanceTypes=["m5.xlarge"])
-    report.junit(made).write(str(tmp_path / "junit.xml"))
+    junit(made).write(str(tmp_path / "junit.xml"))
     suites = {suite.name: suite for suite in JUnitXml.fromfile(str(tmp_path / "junit.xml"))}
     assert suites[FIT].tests == len(made["stories"][0]["assertions"])
     assert (suites[FIT].failures, suites[SPOT].failures) == (1, 0)
@@ -315,6 +317,6 @@ def test_junit_has_a_case_for_each_assertion(make: Make, tmp_path: Path) -> None
 
 
 def test_the_table_shows_verdicts_nodes_and_prices(make: Make) -> None:
-    shown = report.table(make(instanceTypes=["m5.xlarge"]))
+    shown = table(make(instanceTypes=["m5.xlarge"]))
     for part in ("FAILED", "passed", "m5.large on-demand", "c6g.2xlarge spot", "0.0960"):
         assert part in shown

@@ -97,7 +97,7 @@ class Follower:
         query = {"limit": str(_PAGE)}
         while True:
             with self._fetch(self._resource, query) as lines:
-                page = json.loads(b"".join(lines))
+                page = _parse(b"".join(lines))
             for found in page["items"]:
                 uid = found["metadata"]["uid"]
                 present.add(uid)
@@ -121,7 +121,7 @@ class Follower:
             },
         ) as lines:
             for line in lines:
-                event = json.loads(line)
+                event = _parse(line)
                 if event["type"] == "ERROR":
                     raise BrokenError(event["object"].get("message", ""), event["object"].get("code", 0))
                 yield event
@@ -140,3 +140,12 @@ class Follower:
             }
             self._known[uid] = (fingerprint, {"metadata": name})
         self._listener.changed(type_, self._resource.kind, kept)
+
+
+def _parse(text: bytes) -> dict[str, Any]:
+    """An answer, or one line of it. An API server that goes down may leave half of it."""
+    try:
+        found: dict[str, Any] = json.loads(text)
+    except ValueError as error:
+        raise BrokenError(f"half an answer: {error}") from error
+    return found

@@ -1,11 +1,11 @@
-"""What only the controller's metrics tell: the prices that it reckons with, and whether it reads its queue.
+"""What only the controller's metrics tell: its prices, whether it reads its queue, how its process gets on.
 
 Nothing is guessed: an offering that the controller does not name has no price.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import urllib3
@@ -20,6 +20,16 @@ PRICE = "karpenter_cloudprovider_instance_type_offering_price_estimate"
 ERRORS = "controller_runtime_reconcile_errors_total"
 ACTIVE = "controller_runtime_active_workers"
 _INTERRUPTION = "interruption"
+# The process collector of Prometheus' Go client, which controller-runtime registers.
+MEMORY = "process_resident_memory_bytes"
+CPU = "process_cpu_seconds_total"
+STARTED = "process_start_time_seconds"
+# operatorpkg's, which Karpenter registers in the place of client-go's own, and Karpenter's, around its provider.
+REQUESTS = "client_go_request_total"
+CLOUD_ERRORS = "karpenter_cloudprovider_errors_total"
+# What a controller in good health is answered all the time: not there any more, and changed by another meanwhile.
+_HARMLESS_CODES = {"404", "409"}
+_HARMLESS_CLOUD_ERROR = "NodeClaimNotFoundError"
 
 
 class QueueReading(NamedTuple):
@@ -27,6 +37,22 @@ class QueueReading(NamedTuple):
 
     errors: int
     reading: bool
+
+
+class ProcessReading(NamedTuple):
+    """A controller's process: bytes; seconds and failed calls since it started; when that was, in Unix time."""
+
+    memory_bytes: int
+    cpu_seconds: float
+    api_errors: int
+    started: float
+
+
+class Reading(NamedTuple):
+    """What one look at the metrics told; None for what it did not."""
+
+    queue: QueueReading | None
+    process: ProcessReading | None
 
 
 def parse_prices(text: str) -> dict[Offering, float]:
@@ -49,6 +75,32 @@ def parse_queue(text: str) -> QueueReading | None:
     return QueueReading(int(found[ERRORS]), found[ACTIVE] > 0) if found.keys() >= {ERRORS, ACTIVE} else None
 
 
+def parse_process(text: str) -> ProcessReading | None:
+    """How the controller's process gets on; None where it does not say."""
+    found: dict[str, float] = {}
+    errors = 0.0
+    for family in _families(text, MEMORY, CPU, STARTED, REQUESTS, CLOUD_ERRORS):
+        for sample in family.samples:
+            if sample.name == REQUESTS:
+                errors += sample.value * _failed(sample.labels["code"])
+            elif sample.name == CLOUD_ERRORS:
+                errors += sample.value * (sample.labels["error"] != _HARMLESS_CLOUD_ERROR)
+            else:
+                found[sample.name] = sample.value
+    if not found.keys() >= {MEMORY, CPU, STARTED}:
+        return None
+    return ProcessReading(int(found[MEMORY]), found[CPU], int(errors), found[STARTED])
+
+
+def cheapest(prices: Mapping[Offering, float]) -> dict[str, dict[str, float]]:
+    """Capacity type -> instance type -> USD an hour in the cheapest zone."""
+    found: dict[str, dict[str, float]] = {}
+    for offering, price in prices.items():
+        of_type = found.setdefault(offering.capacity_type, {})
+        of_type[offering.instance_type] = min(price, of_type.get(offering.instance_type, price))
+    return {kind: dict(sorted(of_type.items())) for kind, of_type in sorted(found.items())}
+
+
 def scrape_prices(url: str) -> dict[Offering, float]:
     """Read the prices from a controller's metrics address.
 
@@ -58,13 +110,19 @@ def scrape_prices(url: str) -> dict[Offering, float]:
     return parse_prices(_scrape(url))
 
 
-def scrape_queue(url: str) -> QueueReading | None:
-    """Read how the controller gets on with its interruption queue; None if it does not say.
+def scrape(url: str) -> Reading:
+    """Read how the controller gets on.
 
     Raises:
         urllib3.exceptions.HTTPError: It does not answer.
     """
-    return parse_queue(_scrape(url))
+    text = _scrape(url)
+    return Reading(parse_queue(text), parse_process(text))
+
+
+def _failed(code: str) -> bool:
+    """Whether a request ended badly; without an answer, the code is `<error>`."""
+    return not code.startswith(("1", "2", "3")) and code not in _HARMLESS_CODES
 
 
 def _scrape(url: str) -> str:

@@ -1,14 +1,25 @@
-"""What is bought and what it costs: the vocabulary of prices. Where prices come from is `metrics`' matter."""
+"""What is bought and what it costs: the vocabulary of prices, and prices by the table.
+
+The controller's own prices come first; reading them is `metrics`' matter.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from .facts import Facts
+
+PriceSource = Literal["controller", "table"]
+
+#: Clouds whose controller publishes the prices that it reckons with.
+PUBLISHING = ("aws",)
 
 HOW_TO_GET_PRICES = (
     "the controller's metrics; give their address, -e karpenter_metrics_url=http://127.0.0.1:8080/metrics, "
     "for example after `kubectl -n kube-system port-forward deployment/karpenter 8080` (of two replicas, the "
-    "leader has the prices)"
+    "leader has the prices); or facts/, which has on-demand prices of some regions"
 )
 
 
@@ -31,3 +42,17 @@ def offering_of(labels: Mapping[str, str]) -> Offering | None:
         )
     ]
     return Offering(*values) if all(values) else None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Prices of a region by facts/: on demand, and on a rehearsal also spot."""
+
+    facts: Facts
+    region: str
+
+    def price(self, offering: Offering, *, simulated: bool) -> float | None:
+        """USD an hour; None if the table does not say. `simulated`: a rehearsal sells it."""
+        return self.facts.price(
+            offering.instance_type, offering.capacity_type, self.region, offering.zone, simulated=simulated
+        )

@@ -1,8 +1,8 @@
 """The recorder: watches the API server and writes what changes into a timeline.
 
 It judges nothing and changes nothing. One thread a kind; see `following`. Prices of what was launched are
-looked up in the controller's metrics at the moment of the launch; how it gets on with its interruption queue is
-read from them all the time.
+looked up at the moment of the launch: in the controller's metrics, or in the table where the controller publishes
+none. How it gets on with its interruption queue, and its process, is read from the metrics all the time.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import urllib3
 from kubernetes import client, config
 
 from .following import WATCH_SECONDS, BrokenError, Follower, Resource
-from .metrics import scrape_prices, scrape_queue
-from .prices import Offering, offering_of
+from .metrics import cheapest, scrape, scrape_prices
+from .prices import PUBLISHING, Offering, PriceSource, Table, offering_of
 from .timeline import WORKLOAD_SELECTOR, Line, Writer, api_time
 
 _CONNECT_SECONDS = 10
 _PRICE_RETRY_SECONDS = 2.0
-_QUEUE_SECONDS = 5.0  # the shortest step takes about ten
+_METRICS_SECONDS = 5.0  # the shortest step takes about ten
 
 
 def resources(node_class_kind: str, node_class_path: str) -> tuple[Resource, ...]:
@@ -46,6 +46,8 @@ class Recorder:
         watched: What to watch.
         kubeconfig: The kubeconfig to connect with; None for the usual one.
         metrics_url: Address of the controller's metrics; None to do without what they tell.
+        table: Prices, for a cloud whose controller publishes none, or where its metrics are not at hand; None to do
+            without.
     """
 
     def __init__(
@@ -54,17 +56,23 @@ class Recorder:
         watched: tuple[Resource, ...],
         kubeconfig: Path | None = None,
         metrics_url: str | None = None,
+        table: Table | None = None,
     ) -> None:
         self._api: client.ApiClient = config.new_client_from_config(config_file=str(kubeconfig) if kubeconfig else None)
         self._writer = writer
         self._watched = watched
         self._metrics_url = metrics_url
+        self._table = table
+        publishes = table is None or table.facts.cloud in PUBLISHING
+        self._price_url = metrics_url if publishes else None
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._unlisted = {resource.kind for resource in watched}
         self._unpriced: set[Offering] = set()
         self._priced: set[Offering] = set()
         self._price_wanted = threading.Event()
+        self._simulated = False
+        self._overview: dict[str, dict[str, float]] = {}
 
     def run(self, owner: int | None = None) -> str:
         """Record until `stop` is called or the process `owner` is gone; why it ended.
@@ -75,15 +83,16 @@ class Recorder:
         self._writer.write(
             "START",
             pid=os.getpid(),
-            prices=bool(self._metrics_url),
+            prices=bool(self._price_url or self._table),
             kubernetes=client.VersionApi(self._api).get_code().git_version,
         )
         for resource in self._watched:
             follower = Follower(resource, self._fetch, self, self._stopping)
             threading.Thread(target=follower.run, daemon=True).start()
+        if self._price_url:
+            threading.Thread(target=self._look_up_prices, args=(self._price_url,), daemon=True).start()
         if self._metrics_url:
-            threading.Thread(target=self._look_up_prices, args=(self._metrics_url,), daemon=True).start()
-            threading.Thread(target=self._look_at_queue, args=(self._metrics_url,), daemon=True).start()
+            threading.Thread(target=self._look_at_metrics, args=(self._metrics_url,), daemon=True).start()
         while not self._stopping.wait(1.0):
             if owner and not _alive(owner):
                 return f"the playbook's process {owner} is gone"
@@ -96,11 +105,14 @@ class Recorder:
     def changed(self, type_: str, kind: str, kept: Line) -> None:
         """Write that an object changed."""
         self._writer.write(type_, kind=kind, apiTime=api_time(kept), object=kept)
+        self._simulated = self._simulated or bool(kept.get("simulated"))
         offering = offering_of(kept["metadata"].get("labels", {})) if kind == "NodeClaim" else None
-        if offering and offering not in self._priced:
-            with self._lock:
+        with self._lock:
+            if offering and offering not in self._priced:
                 self._unpriced.add(offering)
                 self._price_wanted.set()
+            if self._table and not self._price_url and self._unpriced:
+                self._price_by_table(self._table)
 
     def listed(self, kind: str) -> None:
         """Write it when nothing is unknown any more."""
@@ -136,36 +148,54 @@ class Recorder:
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise BrokenError(str(error)) from error
 
+    def _price_by_table(self, table: Table) -> None:
+        for offering in sorted(self._unpriced):
+            # Spot prices of the table are the rehearsal's; the first node that is seen tells whether this is one.
+            price = table.price(offering, simulated=self._simulated)
+            if price is not None:
+                self._price(offering, price, "table")
+
+    def _price(self, offering: Offering, price: float, source: PriceSource) -> None:
+        self._writer.write(
+            "PRICE",
+            instanceType=offering.instance_type,
+            capacityType=offering.capacity_type,
+            zone=offering.zone,
+            pricePerHour=price,
+            source=source,
+        )
+        self._unpriced.discard(offering)
+        self._priced.add(offering)
+
     def _look_up_prices(self, url: str) -> None:
         while not self._stopping.is_set():
-            self._price_wanted.wait()
+            if self._overview:
+                self._price_wanted.wait()
             try:
                 prices = scrape_prices(url)
             except urllib3.exceptions.HTTPError:
                 prices = {}  # it restarts, perhaps; a port-forward may come back
+            if prices and (overview := cheapest(prices)) != self._overview:
+                self._overview = overview
+                self._writer.write("PRICES", cheapest=overview)
             with self._lock:
                 for found in sorted(self._unpriced & prices.keys()):
-                    self._writer.write(
-                        "PRICE",
-                        instanceType=found.instance_type,
-                        capacityType=found.capacity_type,
-                        zone=found.zone,
-                        pricePerHour=prices[found],
-                    )
-                    self._unpriced.remove(found)
-                    self._priced.add(found)
+                    self._price(found, prices[found], "controller")
                 if not self._unpriced:
                     self._price_wanted.clear()
-                    continue
+                    if self._overview:
+                        continue
             self._stopping.wait(_PRICE_RETRY_SECONDS)
 
-    def _look_at_queue(self, url: str) -> None:
+    def _look_at_metrics(self, url: str) -> None:
         while not self._stopping.is_set():
             with suppress(urllib3.exceptions.HTTPError):  # as with prices: it may come back
-                found = scrape_queue(url)
-                if found and not self._stopping.is_set():
-                    self._writer.write("QUEUE", errors=found.errors, reading=found.reading)
-            self._stopping.wait(_QUEUE_SECONDS)
+                found = scrape(url)
+                if found.queue and not self._stopping.is_set():
+                    self._writer.write("QUEUE", errors=found.queue.errors, reading=found.queue.reading)
+                if found.process and not self._stopping.is_set():
+                    self._writer.write("CONTROLLER", **found.process._asdict())
+            self._stopping.wait(_METRICS_SECONDS)
 
 
 def _alive(pid: int) -> bool:

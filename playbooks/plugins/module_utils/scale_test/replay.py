@@ -10,22 +10,54 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
-from .prices import Offering, offering_of
+from .prices import Offering, PriceSource, offering_of
+from .quantities import amount
 from .scenario import Scenario
 from .timeline import SCENARIO_LABEL, Line, parse_time
 
 NODE_POOL_LABEL = "karpenter.sh/nodepool"
+DISRUPTION_REASON = "DisruptionReason"
 
 
 @dataclass
 class Pod:
-    """A pod of a workload: `ready` means that it serves, so not while it is being deleted."""
+    """A pod of a workload through its life; times are those of receipt.
+
+    Attributes:
+        name: Its name.
+        namespace: Its namespace.
+        scenario: The story that it belongs to.
+        seen: When we learnt of it.
+        uid: Its uid.
+        cpu: CPUs that it asks for.
+        memory: Bytes that it asks for.
+        node_selector: Labels that its node must have.
+        node: Name of its node.
+        ready: Whether it serves, so not while it is being deleted.
+        nominated: When the controller said where it should go.
+        scheduled: When it got its node.
+        running: When it first served.
+        leaving: When it began to go, or was gone.
+    """
 
     name: str
     namespace: str
     scenario: str
+    seen: datetime
+    uid: str = ""
+    cpu: float = 0.0
+    memory: float = 0.0
+    node_selector: dict[str, str] = field(default_factory=dict)
     node: str | None = None
     ready: bool = False
+    nominated: datetime | None = None
+    scheduled: datetime | None = None
+    running: datetime | None = None
+    leaving: datetime | None = None
+
+    def present_at(self, time: datetime) -> bool:
+        """Whether it was there and not going, as far as we knew."""
+        return self.seen <= time and (self.leaving is None or self.leaving > time)
 
 
 @dataclass
@@ -35,6 +67,9 @@ class NodeClaim:
     Attributes:
         labels: Its labels, from which instance type, zone and so on are read.
         cpus: CPUs of its instance, once launched.
+        memory: Bytes of memory of its instance, once launched.
+        allocatable: What of it pods may have, once known.
+        expire_after: For how long it may live, in Kubernetes' words; `Never` if it may for ever.
         node: Name of its node, once registered.
         created: By the API's clock.
         conditions: Type of condition -> the condition.
@@ -50,6 +85,9 @@ class NodeClaim:
     created: str
     first_seen: datetime
     cpus: Decimal | None = None
+    memory: int | None = None
+    allocatable: Line = field(default_factory=dict)
+    expire_after: str = "Never"
     node: str | None = None
     conditions: dict[str, Line] = field(default_factory=dict)
     reached: dict[str, datetime] = field(default_factory=dict)
@@ -67,6 +105,11 @@ class NodeClaim:
         """Name of its NodePool."""
         return self.labels.get(NODE_POOL_LABEL, "")
 
+    @property
+    def disrupted(self) -> datetime | None:
+        """When the controller had decided that it is to go, or someone deleted it; None while it is to stay."""
+        return self.reached.get(DISRUPTION_REASON, self.deleting)
+
     def present_at(self, time: datetime) -> bool:
         """Whether it was there at that time, as far as we knew."""
         return self.first_seen <= time and (self.gone is None or self.gone > time)
@@ -80,6 +123,11 @@ class Replay:
         stopped: Why the recorder ended; empty while it records.
         time: When the last line was received.
         prices: USD an hour by offering.
+        price_sources: Where each of them is from.
+        cheapest: Capacity type -> instance type -> USD an hour in the cheapest zone, of all that the controller could
+            launch; empty where it does not say.
+        controller: The recorder's CONTROLLER lines with their times.
+        faults: The playbook's FAULT lines with their times.
         queue: The recorder's QUEUE lines with their times.
         nodes: Name of a node -> its excerpt, also when it is gone.
         claims: All NodeClaims ever seen.
@@ -87,7 +135,9 @@ class Replay:
         ready: Scenario -> (time, number of ready pods) at each change.
         unschedulable: Scenario -> (time, name of the pod) for each pod that had no home.
         events: Karpenter's events as (time, excerpt).
+        told: (kind, name) of a Node or NodeClaim -> its events.
         pods: Uid -> pod of those that are there.
+        all_pods: Uid -> pod of all ever seen.
         pods_added: Scenario -> (time, uid) of each pod ever seen.
     """
 
@@ -96,16 +146,24 @@ class Replay:
         self.stopped = ""
         self.time = datetime.min
         self.prices: dict[Offering, float] = {}
+        self.price_sources: dict[Offering, PriceSource] = {}
+        self.cheapest: dict[str, dict[str, float]] = {}
+        self.controller: list[tuple[datetime, Line]] = []
+        self.faults: list[tuple[datetime, Line]] = []
         self.queue: list[tuple[datetime, Line]] = []
         self.nodes: dict[str, Line] = {}
         self._nodes_gone: set[str] = set()
         self.claims: dict[str, NodeClaim] = {}
         self._objects: dict[tuple[str, str], Line] = {}
+        self._node_pool_specs: dict[str, Line] = {}
+        self._max_pods: dict[tuple[str, str], int] = {}
         self.marks: list[Line] = []
         self.ready: dict[str, list[tuple[datetime, int]]] = {}
         self.unschedulable: dict[str, list[tuple[datetime, str]]] = {}
         self.events: list[tuple[datetime, Line]] = []
+        self.told: dict[tuple[str, str], list[Line]] = {}
         self.pods: dict[str, Pod] = {}
+        self.all_pods: dict[str, Pod] = {}
         self._claims_by_node: dict[str, NodeClaim] = {}
         self.pods_added: dict[str, list[tuple[datetime, str]]] = {}
 
@@ -130,7 +188,16 @@ class Replay:
             case "STOP":
                 self.stopped = line["reason"]
             case "PRICE":
-                self.prices[Offering(line["instanceType"], line["capacityType"], line["zone"])] = line["pricePerHour"]
+                offering = Offering(line["instanceType"], line["capacityType"], line["zone"])
+                self.prices[offering] = line["pricePerHour"]
+                self.price_sources[offering] = line.get("source", "controller")
+            case "PRICES":
+                for capacity_type, prices in line["cheapest"].items():
+                    self.cheapest.setdefault(capacity_type, {}).update(prices)
+            case "CONTROLLER":
+                self.controller.append((self.time, line))
+            case "FAULT":
+                self.faults.append((self.time, line))
             case "QUEUE":
                 self.queue.append((self.time, line))
             case "ADDED" | "MODIFIED" | "DELETED":
@@ -150,23 +217,45 @@ class Replay:
             self.nodes[name] = found
             self._nodes_gone.discard(name)
         elif kind == "Event":
-            self.events.append((self.time, found))
+            if not deleted:  # they go by themselves an hour later, or with their namespace
+                self._event(found)
         else:
             self._objects.pop((kind, name), None)
+            if "spec" in found:
+                self._node_pool_specs[name] = found["spec"]
+            if "maxPods" in found:
+                self._max_pods[kind, name] = found["maxPods"]
             if not deleted:
                 self._objects[kind, name] = found
+
+    def _event(self, found: Line) -> None:
+        self.events.append((self.time, found))
+        about = found["involvedObject"]
+        if about.get("kind") == "Pod":
+            pod = self.all_pods.get(about.get("uid", ""))
+            if pod and found.get("reason") == "Nominated":
+                pod.nominated = pod.nominated or self.time
+        else:
+            self.told.setdefault((about.get("kind", ""), about.get("name", "")), []).append(found)
 
     def _pod(self, found: Line, *, deleted: bool) -> None:
         metadata = found["metadata"]
         scenario = metadata.get("labels", {}).get(SCENARIO_LABEL, "")
         if metadata["uid"] not in self.pods:
             self.pods_added.setdefault(scenario, []).append((self.time, metadata["uid"]))
-        pod = self.pods.setdefault(metadata["uid"], Pod(metadata["name"], metadata.get("namespace", ""), scenario))
+            self.pods[metadata["uid"]] = self.all_pods[metadata["uid"]] = _new_pod(found, scenario, self.time)
+        pod = self.pods[metadata["uid"]]
         conditions = {condition["type"]: condition for condition in found.get("conditions", ())}
         was_ready, pod.node = pod.ready, found.get("nodeName", pod.node)
         pod.ready = (
             not deleted and "deletionTimestamp" not in metadata and conditions.get("Ready", {}).get("status") == "True"
         )
+        if conditions.get("PodScheduled", {}).get("status") == "True":
+            pod.scheduled = pod.scheduled or self.time
+        if pod.ready:
+            pod.running = pod.running or self.time
+        if deleted or "deletionTimestamp" in metadata:
+            pod.leaving = pod.leaving or self.time
         if conditions.get("PodScheduled", {}).get("reason") == "Unschedulable" and not deleted:
             self.unschedulable.setdefault(scenario, []).append((self.time, pod.name))
         if pod.ready != was_ready:
@@ -185,7 +274,15 @@ class Replay:
         claim.labels = metadata.get("labels", claim.labels)
         claim.node = found.get("nodeName", claim.node)
         if cpu := found.get("capacity", {}).get("cpu"):
-            claim.cpus = _cpus(cpu)
+            claim.cpus = Decimal(f"{amount(cpu):g}")
+        if memory := found.get("capacity", {}).get("memory"):
+            claim.memory = int(amount(memory))
+        claim.allocatable = found.get("allocatable", claim.allocatable)
+        claim.expire_after = found.get("expireAfter", claim.expire_after)
+        if DISRUPTION_REASON not in {condition["type"] for condition in found.get("conditions", ())} and not deleted:
+            # The controller takes it back where a disruption did not come to pass.
+            claim.conditions.pop(DISRUPTION_REASON, None)
+            claim.reached.pop(DISRUPTION_REASON, None)
         for condition in found.get("conditions", ()):
             claim.conditions[condition["type"]] = condition
             if condition["status"] == "True":
@@ -232,6 +329,14 @@ class Replay:
         found = self._objects.get((kind, name), {})
         return {condition["type"]: condition for condition in found.get("conditions", ())}
 
+    def node_pool_spec(self, name: str) -> Line | None:
+        """The `spec` of a NodePool, also when it is gone; None where the timeline does not tell."""
+        return self._node_pool_specs.get(name)
+
+    def node_class_max_pods(self, kind: str, name: str) -> int | None:
+        """How many pods a node class lets a node have, where it says so."""
+        return self._max_pods.get((kind, name))
+
     def node_class(self, node_pool: str) -> tuple[str, str]:
         """Kind and name of the node class that a NodePool refers to; empty where the timeline does not tell."""
         reference = self._objects.get(("NodePool", node_pool), {}).get("nodeClassRef", {})
@@ -244,6 +349,15 @@ class Replay:
     def price(self, claim: NodeClaim) -> float | None:
         """USD an hour of a NodeClaim; None where it is not known."""
         return self.prices.get(claim.offering) if claim.offering else None
+
+    def price_source(self, claim: NodeClaim) -> PriceSource | None:
+        """Where the price of a NodeClaim is from; None where it is not known."""
+        return self.price_sources.get(claim.offering) if claim.offering else None
+
+    def allocatable(self, claim: NodeClaim) -> Line:
+        """What pods may have of a NodeClaim's node, empty where nothing tells."""
+        found: Line = self.nodes.get(claim.node or "", {}).get("allocatable") or claim.allocatable
+        return found
 
     def labels(self, claim: NodeClaim) -> dict[str, str]:
         """Labels of a NodeClaim's node, empty before it is registered."""
@@ -263,8 +377,15 @@ class Replay:
         return bool(self.nodes.get(claim.node or "", {}).get("simulated"))
 
 
-def _cpus(quantity: str) -> Decimal:
-    # Imported here because the client takes longer to load than all the rest, and few lines need it.
-    from kubernetes.utils.quantity import parse_quantity
-
-    return Decimal(parse_quantity(quantity))
+def _new_pod(found: Line, scenario: str, time: datetime) -> Pod:
+    metadata, requests = found["metadata"], found.get("requests", {})
+    return Pod(
+        metadata["name"],
+        metadata.get("namespace", ""),
+        scenario,
+        seen=time,
+        uid=metadata["uid"],
+        cpu=requests.get("cpu", 0.0),
+        memory=requests.get("memory", 0.0),
+        node_selector=found.get("nodeSelector", {}),
+    )

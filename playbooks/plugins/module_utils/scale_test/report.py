@@ -1,32 +1,43 @@
-"""The report: what a run's timeline says about its scenarios, as data, as JUnit and as a table.
+"""The report: what a run's timeline says about its scenarios, as data.
 
-Made from the scenarios and the timeline alone, so that an old timeline can be judged again. README.md beside
-the playbooks has the schema of the data.
+Made from the scenarios and the timeline alone, so that an old timeline can be judged again; facts about instance
+types and thresholds are held against it. `schema` has the form of the data, and README.md beside the playbooks
+explains it.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from junitparser import Failure, JUnitXml, TestCase, TestSuite
-from rich.console import Console
-from rich.table import Table
-
+from . import cost, disruptions, packing, series
 from .assertions import Assertion, clean, interruption_queue, judge, not_run
+from .controller import controller
+from .durations import durations, reached
+from .environments import ENVIRONMENTS
+from .evidence import Lines
+from .facts import Facts
 from .replay import NodeClaim, Replay
 from .scenario import Scenario
 from .steps import StepRun
+from .story import Story
+from .thresholds import Thresholds
 from .timeline import Line, parse_time
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 def make(
-    scenarios: Sequence[Scenario], timeline: Iterable[Line], stack: str, outputs: Mapping[str, Any]
+    scenarios: Sequence[Scenario],
+    timeline: Iterable[Line],
+    stack: str,
+    outputs: Mapping[str, Any],
+    *,
+    facts: Facts | None = None,
+    thresholds: Thresholds | None = None,
+    version: str | None = None,
 ) -> dict[str, Any]:
     """Judge a run.
 
@@ -35,35 +46,75 @@ def make(
         timeline: All its lines.
         stack: Name of the stack.
         outputs: The stack's outputs.
+        facts: What is known of the cloud's instance types; without, there is no lower bound of the cost.
+        thresholds: Limits of performance; without, none is judged.
+        version: Version of karpstack.
 
     Returns:
         The content of report.json.
     """
-    by_name = {scenario.name: scenario for scenario in scenarios}
-    replay = Replay()
+    replay, lines = Replay(), Lines()
     queue = outputs.get("interruptionQueue") or ""
-    stories = {name: _Story(scenario, queue) for name, scenario in by_name.items()}
-    for line in replay.steps(timeline):
+    stories = {scenario.name: _Story(scenario, queue) for scenario in scenarios}
+    for number, line in enumerate(replay.steps(timeline), 1):
+        lines.add(number, line)
         if line["type"] in ("STORY", "STEP", "ERROR", "END") and line["scenario"] in stories:
-            stories[line["scenario"]].mark(line, replay)
-    found = [story.result(replay) for story in stories.values()]
+            stories[line["scenario"]].mark(number, line, replay)
+    simulated = any(node.get("simulated") for node in replay.nodes.values())
+    market = cost.Market(facts, str(outputs.get("region", "")), replay.cheapest, simulated) if facts else None
+    found = [story.result(replay, lines, market, thresholds) for story in stories.values()]
+    started, ended = replay.start.get("received"), replay.time.isoformat() if replay.start else None
     return {
         "schema": SCHEMA,
         "stack": stack,
         "passed": all(story["passed"] for story in found),
-        "started": replay.start.get("received"),
+        "started": started,
+        "ended": ended,
+        "seconds": round((replay.time - parse_time(started)).total_seconds(), 3) if started else 0.0,
         "versions": {
             "kubernetes": replay.start.get("kubernetes"),
             "karpenter": outputs.get("karpenterVersion"),
+            "karpstack": version,
         },
-        "environment": {key: outputs[key] for key in ("cloud", "region", "clusterName") if key in outputs},
+        "environment": {
+            **{key: outputs[key] for key in ("cloud", "region", "clusterName") if key in outputs},
+            "kind": _kind(outputs),
+            "simulated": simulated,
+        },
         "gaps": [
             {"kind": mark["kind"], "at": mark["received"], "reason": mark["reason"]}
             for mark in replay.marks
             if mark["type"] == "GAP"
         ],
+        "thresholds": thresholds.data() if thresholds else {},
+        "controller": controller(replay),
         "stories": found,
     }
+
+
+def _kind(outputs: Mapping[str, Any]) -> str | None:
+    """What scenario files call such an environment."""
+    said = (outputs.get("cloud"), outputs.get("karpenterVersion") == "managed")
+    return next((found.kind for found in ENVIRONMENTS if (found.cloud, found.managed) == said), None)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """An assertion and the lines of the timeline that it can be about.
+
+    Attributes:
+        assertion: What was asserted.
+        step: Of which step, from 1; None of the story as a whole.
+        begin: The first line.
+        end: The last line.
+        mark: The line that marks the step's end; None without.
+    """
+
+    assertion: Assertion
+    step: int | None
+    begin: int
+    end: int
+    mark: int | None = None
 
 
 class _Story:
@@ -72,17 +123,20 @@ class _Story:
     def __init__(self, scenario: Scenario, queue: str) -> None:
         self._scenario = scenario
         self._queue = queue
-        self._assertions: list[Assertion] = []
+        self._judged: list[_Judged] = []
         self._phases: list[dict[str, Any]] = []
-        self._steps = 0
+        self._reached: list[dict[str, Any]] = []
+        self._runs: list[StepRun] = []
         self._started: str | None = None
         self._ended: str | None = None
+        self._begin = self._last = 1
 
-    def mark(self, line: Line, replay: Replay) -> None:
+    def mark(self, number: int, line: Line, replay: Replay) -> None:
         self._ended = line["received"]
         match line["type"]:
             case "STORY":
                 self._started = line["received"]
+                self._begin = self._last = number
             case "STEP":
                 run = StepRun(
                     replay,
@@ -92,62 +146,163 @@ class _Story:
                     replay.time,
                     line["outcome"],
                 )
-                self._assertions += judge(run)
+                self._runs.append(run)
+                self._judged += [
+                    _Judged(assertion, run.index + 1, self._last, number, number) for assertion in judge(run)
+                ]
                 self._phases += _phases(run)
-                self._steps += 1
+                self._reached += reached(run, wanted(run))
+                self._last = number
             case "ERROR":
-                self._assertions.append(
-                    Assertion(
-                        line["task"],
-                        "no error",
-                        line["message"],
-                        passed=False,
-                        where_to_look=f"evidence/{self._scenario.name}/, the playbook's output",
-                    )
+                error = Assertion(
+                    line["task"],
+                    "no error",
+                    line["message"],
+                    passed=False,
+                    where_to_look=f"evidence/{self._scenario.name}/, the playbook's output",
                 )
+                self._judged.append(_Judged(error, None, self._begin, number, number))
             case "END":
-                if read := interruption_queue(replay, self._scenario, self._queue):
-                    self._assertions.append(read)
-                self._assertions.append(clean(replay, self._scenario))
+                for assertion in (
+                    interruption_queue(replay, self._scenario, self._queue),
+                    clean(replay, self._scenario),
+                ):
+                    if assertion:
+                        self._judged.append(_Judged(assertion, None, self._begin, number, number))
 
-    def result(self, replay: Replay) -> dict[str, Any]:
-        name = self._scenario.name
-        missing = [not_run(self._scenario, index) for index in range(self._steps, len(self._scenario.steps))]
-        assertions = [*self._assertions, *missing]
-        seconds = (
-            (parse_time(self._ended) - parse_time(self._started)).total_seconds()
-            if self._started and self._ended
-            else 0
-        )
-        return {
-            "name": name,
-            "description": self._scenario.description,
-            "passed": all(assertion.passed for assertion in assertions),
+    def result(
+        self, replay: Replay, lines: Lines, market: cost.Market | None, thresholds: Thresholds | None
+    ) -> dict[str, Any]:
+        scenario = self._scenario
+        judged = [
+            *self._judged,
+            *(
+                _Judged(not_run(scenario, index), index + 1, lines.last + 1, lines.last)
+                for index in range(len(self._runs), len(scenario.steps))
+            ),
+        ]
+        found: dict[str, Any] = {
+            "name": scenario.name,
+            "description": scenario.description,
+            "tags": list(getattr(scenario, "tags", ())),
+            "passed": False,
             "started": self._started,
-            "seconds": round(seconds, 3),
-            "assertions": [asdict(assertion) for assertion in assertions],
-            "nodeclaims": [_node_claim(replay, claim) for claim in replay.claims_of(self._scenario)]
-            if self._started
-            else [],
+            "ended": self._ended,
+            "seconds": 0.0,
+        }
+        if self._started and self._ended:
+            story = Story(replay, scenario, parse_time(self._started), parse_time(self._ended))
+            found["seconds"] = story.after(story.end)
+            found |= self._numbers(story, market)
+        else:
+            found |= _NOTHING
+        found["configuration"] = {
+            "nodePools": cost.specs(scenario, replay),
+            "workload": scenario.workload.model_dump(by_alias=True, mode="json", exclude_none=True),
+        }
+        if thresholds and self._started:
+            judged += [
+                _Judged(assertion, None, lines.last + 1, lines.last)
+                for assertion in thresholds.judge(scenario.name, found)
+            ]
+        found["passed"] = all(one.assertion.passed for one in judged)
+        found["assertions"] = [
+            {
+                **asdict(one.assertion),
+                "step": one.step,
+                "lines": lines.of(one.assertion, scenario.name, one.begin, one.end, one.mark),
+            }
+            for one in judged
+        ]
+        return found
+
+    def _numbers(self, story: Story, market: cost.Market | None) -> dict[str, Any]:
+        money, rows = cost.cost(story, market)
+        requests = [(run.requested, count) for run in self._runs if (count := wanted(run)) is not None]
+        return {
+            "steps": [
+                {
+                    "index": run.index + 1,
+                    "title": run.title,
+                    "requested": story.after(run.requested),
+                    "ended": story.after(run.ended),
+                    "outcome": run.outcome,
+                    "seconds": round(run.seconds, 3),
+                }
+                for run in self._runs
+            ],
+            "nodeclaims": [_node_claim(story, claim) for claim in story.claims],
             "phases": self._phases,
+            "durations": durations(story.replay, story.pods, story.claims),
+            "reached": self._reached,
+            "pending_pod_seconds": series.pending_pod_seconds(story),
+            "series": {"pods": series.pods(story, requests), "nodes": series.nodes(story), "cost": rows},
+            "cost": money,
+            "packing": packing.packing(story),
+            "consolidation": disruptions.consolidation(story, self._runs),
+            "interruptions": disruptions.interruptions(story),
+            "faults": disruptions.faults(story),
         }
 
 
-def _node_claim(replay: Replay, claim: NodeClaim) -> dict[str, Any]:
-    offering = claim.offering
+# What is told of a story that never began.
+_NOTHING: dict[str, Any] = {
+    "steps": [],
+    "nodeclaims": [],
+    "phases": [],
+    "durations": [],
+    "reached": [],
+    "pending_pod_seconds": 0.0,
+    "series": {"pods": [], "nodes": [], "cost": []},
+    "cost": {
+        "usd": 0.0,
+        "bound_usd": None,
+        "ratio": None,
+        "peak_usd_per_hour": 0.0,
+        "unknown": [],
+        "no_bound": "the story did not begin",
+    },
+    "packing": {"cpu": None, "memory": None},
+    "consolidation": None,
+    "interruptions": [],
+    "faults": [],
+}
+
+
+def wanted(run: StepRun) -> int | None:
+    """Replicas from a step on; None where it is about something else."""
+    scale = getattr(run.step, "scale", None)
+    return scale if isinstance(scale, int) else None
+
+
+def _node_claim(story: Story, claim: NodeClaim) -> dict[str, Any]:
+    replay, offering = story.replay, claim.offering
+    condition = {"launched": "Launched", "registered": "Registered", "initialized": "Initialized"}
     return {
         "name": claim.name,
         "instance_type": offering.instance_type if offering else None,
         "zone": offering.zone if offering else None,
         "capacity_type": offering.capacity_type if offering else None,
         "nodepool": claim.node_pool,
+        "node": claim.node,
+        "vcpus": float(claim.cpus) if claim.cpus is not None else None,
+        "memory_bytes": claim.memory,
         "price_per_hour": replay.price(claim),
+        "price_source": replay.price_source(claim),
         "created": claim.created,
         **{
-            kind.lower(): claim.conditions[kind]["lastTransitionTime"] if kind in claim.reached else None
-            for kind in ("Launched", "Registered", "Initialized")
+            key: claim.conditions[kind]["lastTransitionTime"] if kind in claim.reached else None
+            for key, kind in condition.items()
         },
         "gone": claim.gone.isoformat() if claim.gone else None,
+        "t": {
+            "created": story.t(claim.first_seen),
+            **{key: story.t(claim.reached.get(kind)) for key, kind in condition.items()},
+            "disrupted": story.t(claim.disrupted),
+            "drained": story.t(claim.reached.get("Drained")),
+            "gone": story.t(claim.gone),
+        },
+        "disruption": disruptions.reason(replay, claim),
         "simulated": replay.simulated(claim),
     }
 
@@ -170,7 +325,7 @@ def _phases(run: StepRun) -> list[dict[str, Any]]:
         "nodeclaims_launched": [claim.reached.get("Launched") for claim in new],
         "nodeclaims_registered": [claim.reached.get("Registered") for claim in new],
         "nodeclaims_initialized": [claim.reached.get("Initialized") for claim in new],
-        "pods_ready": [time for time, count in replay.ready.get(scenario, ()) if count == run.step.scale],
+        "pods_ready": [time for time, count in replay.ready.get(scenario, ()) if count == wanted(run)],
         "nodeclaims_disrupted": [claim.deleting for claim in old],
         "nodeclaims_gone": [claim.gone for claim in old],
         "at_rest": [run.ended if run.outcome == "rest" else None],
@@ -199,67 +354,14 @@ def _after(time: datetime, run: StepRun) -> float:
 def failures(report: Mapping[str, Any]) -> list[str]:
     """One message for each assertion that failed."""
     return [
-        f"{story['name']}: {Assertion(**assertion).message}"
+        f"{story['name']}: {message(assertion)}"
         for story in report["stories"]
         for assertion in story["assertions"]
         if not assertion["passed"]
     ]
 
 
-def junit(report: Mapping[str, Any]) -> JUnitXml:
-    """The report in JUnit's terms: a suite a story, a case an assertion."""
-    document = JUnitXml(f"scale test of {report['stack']}")
-    for story in report["stories"]:
-        suite = TestSuite(story["name"])
-        suite.timestamp = story["started"]
-        for assertion in story["assertions"]:
-            case = TestCase(assertion["name"], classname=f"scale_test.{story['name']}")
-            if not assertion["passed"]:
-                case.result = [Failure(Assertion(**assertion).message, type_="expectation")]
-            suite.add_testcase(case)
-        document.add_testsuite(suite)
-        suite.time = story["seconds"]
-    return document
-
-
-def table(report: Mapping[str, Any], width: int = 140) -> str:
-    """The report for a terminal, without colours."""
-    drawn = Table(
-        title=f"Scale test of {report['stack']}: {'passed' if report['passed'] else 'FAILED'}",
-        title_justify="left",
-    )
-    for heading in ("story", "result", "assertions", "seconds", "node", "USD/h", "lived"):
-        drawn.add_column(
-            heading,
-            justify="right" if heading in ("assertions", "seconds", "USD/h") else "left",
-            overflow="fold",
-        )
-    for story in report["stories"]:
-        assertions = story["assertions"]
-        first = (
-            story["name"],
-            "passed" if story["passed"] else "FAILED",
-            f"{sum(assertion['passed'] for assertion in assertions)}/{len(assertions)}",
-            f"{story['seconds']:.1f}",
-        )
-        for claim in story["nodeclaims"] or [None]:
-            drawn.add_row(*first, *(_cells(claim) if claim else ("none", "", "")))
-            first = ("", "", "", "")
-        drawn.add_section()
-    output = io.StringIO()
-    Console(file=output, width=width, no_color=True).print(drawn)
-    return output.getvalue().rstrip()
-
-
-def _cells(claim: Mapping[str, Any]) -> tuple[str, str, str]:
-    price = claim["price_per_hour"]
-    lived = (
-        f"{(parse_time(claim['gone']) - parse_time(claim['created'])).total_seconds():.0f} s"
-        if claim["gone"] and claim["created"]
-        else ""
-    )
-    return (
-        f"{claim['instance_type'] or 'not launched'} {claim['capacity_type'] or ''} {claim['zone'] or ''}",
-        f"{price:.4f}" if price is not None else "not known",
-        lived,
-    )
+def message(assertion: Mapping[str, Any]) -> str:
+    """What people read of an assertion of the report."""
+    said = {field.name: assertion[field.name] for field in fields(Assertion)}
+    return Assertion(**said).message

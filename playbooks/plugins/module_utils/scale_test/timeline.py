@@ -5,10 +5,16 @@ Each line has `type` and `received` (our clock, UTC, microseconds). Types:
     START, SYNCED, STOP       the recorder: begun (pid, kubernetes, prices), all lists read, ended (reason)
     ADDED, MODIFIED, DELETED  an object changed: kind, apiTime, object (an excerpt of it)
     GAP                       changes of a kind may be missing: its watch broke off and its list is read anew
-    PRICE                     instanceType, capacityType, zone, pricePerHour (USD) by the controller's metrics
+    PRICE                     instanceType, capacityType, zone, pricePerHour (USD) of something that was launched, and
+                              source: controller (its metrics; also where it is not said) or table (facts/)
+    PRICES                    cheapest: capacity type -> instance type -> USD an hour in the cheapest zone, of all that
+                              the controller could launch, by its metrics
+    CONTROLLER                its process by its metrics, every few seconds: memory_bytes; cpu_seconds and api_errors
+                              since it started (failed calls of Kubernetes' or the cloud's API); started (Unix time)
     QUEUE                     the interruption queue by the controller's metrics, every few seconds: errors (since it
                               started), reading (whether it is at it at that moment)
     STORY, STEP, ERROR, END   the playbook: a story began, a step ended, a task failed, all is removed
+    FAULT                     the playbook broke something on purpose: scenario, step, kind, detail (an object)
 
 `apiTime` is the newest of the object's own timestamps; they have a resolution of one second. A lock on the
 file tells whether a recorder is writing to it. This module knows the file, not what its lines mean together.
@@ -24,6 +30,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from .quantities import pod_requests
 
 Line = dict[str, Any]
 
@@ -124,16 +132,22 @@ def excerpt(kind: str, found: dict[str, Any]) -> Line:
         ],
     }
     if kind == "Pod":
-        kept |= _pick(spec, "nodeName") | _pick(status, "phase")
+        kept |= _pick(spec, "nodeName", "nodeSelector") | _pick(status, "phase")
+        kept["requests"] = pod_requests(spec)
     elif kind == "Node":
         kept |= _pick(spec, "providerID", "taints") | _pick(status, "capacity", "allocatable")
         # A fake kubelet's nodes carry kwok's annotation: their boot time was chosen, not measured.
         kept["simulated"] = "kwok.x-k8s.io/node" in (found["metadata"].get("annotations") or {})
     elif kind == "NodeClaim":
+        kept |= _pick(spec, "expireAfter")
         kept |= _pick(status, "nodeName", "providerID", "imageID", "capacity", "allocatable")
     elif kind == "NodePool":
         kept |= _pick(spec, "limits") | _pick(status, "resources")
         kept |= _pick(spec.get("template", {}).get("spec", {}), "nodeClassRef")
+        kept["spec"] = spec
+    elif kind.endswith("NodeClass"):
+        # The one has it in the kubelet's configuration, the other beside it.
+        kept |= _pick({**spec, **(spec.get("kubelet") or {})}, "maxPods")
     return kept
 
 

@@ -1,0 +1,183 @@
+"""What a story's nodes cost, over time and in all, against the least that its pods could have cost.
+
+A node costs from its launch until it is gone, by the second, at the price of its NodeClaim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from .bound import UNLIMITED_PODS, Bound, Demand, Offer
+from .facts import Facts
+from .figures import Steps, accumulate, integral, together
+from .replay import NodeClaim, Replay
+from .requirements import Allowed, Pool, allowed
+from .scenario import Scenario
+from .story import Story
+
+_HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Market:
+    """What could be bought, for the lower bound.
+
+    Attributes:
+        facts: What is known of instance types.
+        region: Where the stack is.
+        cheapest: Capacity type -> instance type -> USD an hour, as the controller says; empty where it does not.
+        simulated: Whether a rehearsal sells it.
+    """
+
+    facts: Facts
+    region: str
+    cheapest: Mapping[str, Mapping[str, float]]
+    simulated: bool
+
+    def price(self, found: Allowed, capacity_type: str) -> float | None:
+        """USD an hour in the cheapest zone: by the controller where it says any price, else by the table."""
+        if self.cheapest:
+            return self.cheapest.get(capacity_type, {}).get(found.type.name)
+        prices = (
+            self.facts.price(found.type.name, capacity_type, self.region, zone, simulated=self.simulated)
+            for zone in found.zones
+        )
+        return min((price for price in prices if price is not None), default=None)
+
+
+class NoBoundError(ValueError):
+    """Why there is no lower bound."""
+
+
+def bound_of(story: Story, market: Market | None) -> Bound:
+    """The lower bound for a story's pods, over what its NodePools may launch.
+
+    Raises:
+        NoBoundError: What could be bought, or its price, is not known.
+    """
+    if market is None:
+        raise NoBoundError("no facts about instance types of this cloud")
+    pods = story.pods
+    selectors = [dict(found) for found in {tuple(sorted(pod.node_selector.items())) for pod in pods}]
+    try:
+        found = allowed(market.facts, market.region, pools(story), selectors)
+    except ValueError as error:
+        raise NoBoundError(str(error)) from error
+    smallest_cpu = min((pod.cpu for pod in pods), default=0.0)
+    smallest_memory = min((pod.memory for pod in pods), default=0.0)
+    offers: list[Offer] = []
+    kinds: set[str] = set()
+    priced: set[str] = set()
+    for one in found:
+        if one.type.vcpus < smallest_cpu or one.type.memory < smallest_memory:
+            continue
+        for kind in one.capacity_types:
+            kinds.add(kind)
+            if (price := market.price(one, kind)) is not None:
+                priced.add(kind)
+                offers.append(Offer(price, one.type.vcpus, one.type.memory, one.max_pods or UNLIMITED_PODS))
+    if unknown := kinds - priced:
+        # Without the cheaper of two capacity types, the least of the others would be no lower bound.
+        raise NoBoundError(f"no {' and no '.join(sorted(unknown))} price in {market.region} is known")
+    if pods and not offers:
+        raise NoBoundError(f"no instance type that is known in {market.region} fits the story's NodePools and pods")
+    return Bound(offers)
+
+
+def pools(story: Story) -> list[Pool]:
+    """The story's NodePools; those that are not its own by what the timeline tells of them."""
+    found = []
+    for spec in specs(story.scenario, story.replay).values():
+        reference = spec.get("template", {}).get("spec", {}).get("nodeClassRef", {})
+        pods = story.replay.node_class_max_pods(str(reference.get("kind", "")), str(reference.get("name", "")))
+        found.append(Pool.of(spec, pods))
+    return found
+
+
+def specs(scenario: Scenario, replay: Replay) -> dict[str, dict[str, Any]]:
+    """Name -> `spec` of the NodePools that a scenario uses, as far as it or the timeline tells."""
+    existing = {
+        name: spec for name in scenario.existing_node_pools if (spec := replay.node_pool_spec(name)) is not None
+    }
+    return {**scenario.node_pools, **existing}
+
+
+def hourly(story: Story) -> Steps:
+    """USD an hour that the story's nodes cost; a node whose price is not known counts as free."""
+    changes: list[tuple[datetime, float]] = []
+    for claim in story.claims:
+        price, launched = story.replay.price(claim), claim.reached.get("Launched")
+        if price is not None and launched is not None:
+            changes.append((max(launched, story.begin), price))
+            if claim.gone is not None:
+                changes.append((max(claim.gone, story.begin), -price))
+    return accumulate(changes)
+
+
+def least(story: Story, bound: Bound) -> Steps:
+    """USD an hour of the lower bound, for the pods that were there at each moment."""
+    changes: list[tuple[datetime, int, float, float]] = []
+    for pod in story.pods:
+        changes.append((pod.seen, 1, pod.cpu, pod.memory))
+        if pod.leaving is not None:
+            changes.append((pod.leaving, -1, -pod.cpu, -pod.memory))
+    steps: Steps = []
+    count, cpu, memory = 0, 0.0, 0.0
+    changes.sort(key=lambda change: change[0])
+    for index, (time, pods, cpus, size) in enumerate(changes):
+        count, cpu, memory = count + pods, cpu + cpus, memory + size
+        if index + 1 == len(changes) or changes[index + 1][0] != time:
+            # Rounded, so that sums of the same pods in another order are the same demand.
+            value = bound.usd_per_hour(Demand(round(cpu, 6), round(memory), count))
+            steps.append((time, value or 0.0))
+    return steps
+
+
+def cost(story: Story, market: Market | None) -> tuple[dict[str, Any], list[list[float | None]]]:
+    """`cost` and `series.cost` of the report."""
+    unknown = sorted(
+        {claim.offering.instance_type for claim in story.claims if claim.offering and story.replay.price(claim) is None}
+    )
+    spent = hourly(story)
+    usd = integral(spent, story.begin, story.end) / _HOUR
+    try:
+        lower: Steps | None = least(story, bound_of(story, market))
+        why = None
+    except NoBoundError as error:
+        lower, why = None, str(error)
+    bound_usd = integral(lower, story.begin, story.end) / _HOUR if lower is not None else None
+    rows = [
+        [story.after(time), round(value, 6), round(least_value, 6) if lower is not None else None]
+        for time, (value, least_value) in together(story.begin, story.end, spent, lower or [])
+    ]
+    figures = {
+        "usd": round(usd, 6),
+        "bound_usd": round(bound_usd, 6) if bound_usd is not None else None,
+        "ratio": round(usd / bound_usd, 3) if bound_usd and not unknown else None,
+        "peak_usd_per_hour": round(max((value for _, value in spent), default=0.0), 6),
+        "unknown": unknown,
+        "no_bound": why,
+    }
+    return figures, rows
+
+
+def saving(story: Story, before: datetime, after: datetime, claims: Sequence[NodeClaim]) -> float | None:
+    """USD an hour less at one moment than at another; None where a price is not known."""
+    total = 0.0
+    for claim in claims:
+        price = story.replay.price(claim)
+        launched = claim.reached.get("Launched")
+        if launched is None:
+            continue
+        sign = _there(claim, launched, before) - _there(claim, launched, after)
+        if sign and price is None:
+            return None
+        total += sign * (price or 0.0)
+    return round(total, 6)
+
+
+def _there(claim: NodeClaim, launched: datetime, time: datetime) -> int:
+    return int(launched <= time and (claim.gone is None or claim.gone > time))

@@ -1,0 +1,66 @@
+"""Which lines of the timeline an assertion is about, so that a report can lead there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from .assertions import Assertion
+from .timeline import SCENARIO_LABEL, Line
+
+MOST = 20
+_KINDS = ("Pod", "Node", "NodeClaim", "NodePool", "Event")
+_WORD = re.compile(r"[A-Za-z0-9][-A-Za-z0-9.]*")
+
+
+class Lines:
+    """Where in the timeline what was said. Numbers start at 1."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, list[int]] = {}
+        self._by_kind: dict[tuple[str, str], list[int]] = {}
+        self.last = 0
+
+    def add(self, number: int, line: Line) -> None:
+        """Take note of a line."""
+        self.last = number
+        if "object" not in line:
+            return
+        found = line["object"]
+        metadata, kind = found["metadata"], line["kind"]
+        about = found.get("involvedObject", {}).get("name")
+        for name in filter(None, (metadata["name"], about)):
+            self._by_name.setdefault(name, []).append(number)
+        # Pods tell which story they are of; what has no such label may be anybody's.
+        story = metadata.get("labels", {}).get(SCENARIO_LABEL, "") if kind == "Pod" else ""
+        self._by_kind.setdefault((kind, story), []).append(number)
+
+    def of(self, assertion: Assertion, story: str, begin: int, end: int, mark: int | None = None) -> list[int]:
+        """The lines that an assertion is about.
+
+        Those of the objects that it names; where it names none, the last ones of the kinds that it names.
+
+        Args:
+            assertion: The assertion.
+            story: Name of its story.
+            begin: First line that can belong to it.
+            end: Last line that can.
+            mark: The line with which the playbook ended the step, if it did.
+        """
+        text = f"{assertion.seen} {assertion.where_to_look}"
+        words = set(_WORD.findall(text)) | {word.rstrip(".") for word in _WORD.findall(text)}
+        found = {number for word in words for number in self._by_name.get(word, ()) if begin <= number <= end}
+        if not found:
+            kinds = [kind for kind in _KINDS if re.search(rf"\b{kind}\b", assertion.where_to_look)]
+            found = {
+                number
+                for kind in kinds
+                for number in self._by_kind.get((kind, story if kind == "Pod" else ""), ())
+                if begin <= number <= end
+            }
+        return _latest(found, mark)
+
+
+def _latest(numbers: Iterable[int], mark: int | None) -> list[int]:
+    marks = [mark] if mark is not None else []
+    return [*sorted(set(numbers) - set(marks))[-(MOST - len(marks)) :], *marks]

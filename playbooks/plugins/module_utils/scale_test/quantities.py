@@ -1,0 +1,56 @@
+"""Kubernetes' quantities as numbers: CPUs, and bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+RESOURCES = ("cpu", "memory")
+
+
+@cache
+def amount(quantity: str | float) -> float:
+    """`250m` is 0.25, `1Gi` is 2**30.
+
+    Raises:
+        ValueError: It is not a quantity.
+    """
+    # Imported here because the client takes longer to load than all the rest, and few lines need it.
+    from kubernetes.utils.quantity import parse_quantity
+
+    return float(parse_quantity(quantity))
+
+
+def pod_requests(spec: Mapping[str, Any]) -> dict[str, float]:
+    """CPUs and bytes for which the scheduler keeps room, by a pod's `spec`; what it does not ask for is left out.
+
+    Containers and sidecars run side by side; an init container runs beside the sidecars that are before it.
+    """
+    found = {}
+    for resource in RESOURCES:
+        sidecars = highest = 0.0
+        for container in spec.get("initContainers") or ():
+            asked = _request(container, resource)
+            if container.get("restartPolicy") == "Always":
+                sidecars += asked
+                highest = max(highest, sidecars)
+            else:
+                highest = max(highest, sidecars + asked)
+        running = sidecars + sum(_request(container, resource) for container in spec.get("containers") or ())
+        overhead = (spec.get("overhead") or {}).get(resource)
+        total = max(highest, running) + (amount(overhead) if overhead is not None else 0)
+        if total:
+            found[resource] = total
+    return found
+
+
+def total(resources: Iterable[Mapping[str, Any]], resource: str) -> float:
+    """Sum of one resource over several `allocatable` or `capacity`."""
+    return sum(amount(found.get(resource, 0)) for found in resources)
+
+
+def _request(container: Mapping[str, Any], resource: str) -> float:
+    resources = container.get("resources") or {}
+    asked = (resources.get("requests") or {}).get(resource, (resources.get("limits") or {}).get(resource))
+    return amount(asked) if asked is not None else 0.0
