@@ -316,11 +316,11 @@ def test_a_folder_without_templates_is_refused(report: dict[str, Any], tmp_path:
 
 
 def test_five_thousand_pods_are_drawn_in_under_ten_seconds() -> None:
-    report = Example(pods=5000, nodes=400, stories=("eks-burst",)).report()
+    report = Example(pods=5000, nodes=400).report()
     started = time.process_time()
     html = page.render(report)
-    assert time.process_time() - started < 10
-    assert len(html) < 2_000_000
+    assert time.process_time() - started < 5, "in this process; the rest is for a slower machine"
+    assert len(html) < 3_000_000
 
 
 def test_thinning_keeps_ends_and_extremes() -> None:

@@ -174,7 +174,8 @@ def over_time(story: Story) -> list[Chart]:
     if nodes := series["nodes"]:
         columns = (("present", "phase-3", "shade"), ("ready", "accent", "line"))
         found.append(_series(story, "Nodes", "nodes", nodes, columns, f"at most {count(max(n[1] for n in nodes))}"))
-    cost = [row[:2] if any(other[2] is None for other in series["cost"]) else row for row in series["cost"]]
+    bounded = all(row[2] is not None for row in series["cost"])
+    cost = [row if bounded else row[:2] for row in series["cost"]]
     if cost and all(row[1] is not None for row in cost):
         columns = (("cost", "accent", "shade"), ("lower bound", "ink", "dotted"))[: len(cost[0]) - 1]
         highest = f"at most {dollars(max(row[1] for row in cost))} per hour"
