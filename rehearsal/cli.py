@@ -193,7 +193,7 @@ def _run(options: argparse.Namespace) -> int:
     if ours and not options.keep:
         _take_down(folder)
     _tell_crashes(folder)
-    console.print(f"Report: {report / 'report.json'}", soft_wrap=True)
+    console.print(f"Report: {report / 'report.html'}", soft_wrap=True)
     return code
 
 

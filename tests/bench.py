@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from components import versions
+from playbooks.plugins.module_utils.scale_test import page
 from rehearsal import daemon
 from rehearsal.clouds.aws.account import Account
 from rehearsal.cluster.charts import Charts
@@ -32,6 +33,7 @@ from rehearsal.folder import StackFolder
 from rehearsal.processes import Engines, wait_until
 from rehearsal.timing import Timing
 from tests.rehearsal.conftest import RehearsedStack, descendants, new_stack
+from tests.unit.playbooks.example_report import Example
 
 _AKS = ("aks-nap", "aks-self-hosted")
 _FLAT = PROJECT / "tests" / "bench_flat"
@@ -66,6 +68,9 @@ def main() -> int:
         for name in _AKS:
             up_alone(folder, name, times)
         bare(folder / "bare", times)
+    report = Example(pods=5000, nodes=400).report()
+    with stopwatch(times, "page"):
+        page.render(report)
     table = Table(title=f"{os.cpu_count()} cores, {resources} resources", title_justify="left")
     for column in ("figure", "measured", "against", "ratio", "aim"):
         table.add_column(column)
@@ -74,6 +79,7 @@ def main() -> int:
     for name in _AKS:
         ratio(table, f"rehearsal up {name}", times[name], "up eks", times["up"], 1.5)
     table.add_row("check of built engines", f"{times['check']:.2f} s", "", "", "< 2 s")
+    table.add_row("report.html, two stories of 5,000 pods each", f"{times['page']:.1f} s", "", "", "< 10 s")
     table.add_row("resident memory", f"{resident:.2f} GiB", "", "", "< 1.5 GB")
     numbers = of_five_thousand_pods()
     table.add_row("recorder's memory, 5,000 pods", f"{numbers['recorder_mib']:.0f} MiB", "", "", "< 300 MB")

@@ -24,7 +24,7 @@ def time(seconds: float) -> str:
 
 def pod(number: int, stage: str, version: int = 1) -> dict[str, Any]:
     """A pod as the API server gives it, with what no story asks for: pending, scheduled, running or leaving."""
-    conditions = [
+    conditions: list[dict[str, Any]] = [
         {
             "type": "PodScheduled",
             "status": "False" if stage == "pending" else "True",
@@ -104,8 +104,8 @@ def timeline(pods: int) -> Iterator[Line]:
     price = {"instanceType": "m5.4xlarge", "capacityType": "on-demand", "zone": "us-east-1a", "pricePerHour": 0.768}
     lines.append((9, {"type": "PRICE", **price}))
     lines.append((250, {"type": "STEP", "scenario": STORY, "step": 0, "requested": time(1.5), "outcome": "rest"}))
-    for at, line in sorted(lines, key=lambda found: found[0]):
-        yield {"type": line["type"], "received": time(at), **line}
+    for moment, line in sorted(lines, key=lambda found: found[0]):
+        yield {"type": line["type"], "received": time(moment), **line}
     yield {"type": "END", "received": time(500), "scenario": STORY}
     yield {"type": "STOP", "received": time(501), "reason": "stopped by the playbook"}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test import report
+from ..module_utils.scale_test import page, report
 from ..module_utils.scale_test.facts import Facts, FactsError
 from ..module_utils.scale_test.junit import junit
 from ..module_utils.scale_test.scenario import parse
@@ -17,7 +17,7 @@ from ..module_utils.scale_test.timeline import Reader
 
 DOCUMENTATION = r"""
 module: karpstack_report
-short_description: Judge a run by its timeline and write report.json and junit.xml
+short_description: Judge a run by its timeline and write report.json, report.html and junit.xml
 description:
   - A failed expectation does not fail the module; RV(failures) has it.
 author: karpstack
@@ -49,6 +49,12 @@ options:
   version:
     description: Version of karpstack.
     type: str
+  templates:
+    description:
+      - Folder of the page's templates. It is C(plugins/module_utils/scale_test/templates) beside the playbook; a
+        module does not know where that is.
+    type: path
+    required: true
 """
 
 EXAMPLES = r"""
@@ -58,6 +64,7 @@ EXAMPLES = r"""
     scenarios: "{{ stack_chosen.scenarios }}"
     stack: eks
     stack_outputs: "{{ stack_outputs }}"
+    templates: "{{ playbook_dir }}/plugins/module_utils/scale_test/templates"
 """
 
 RETURN = r"""
@@ -87,6 +94,7 @@ def main() -> None:
             "facts": {"type": "path"},
             "thresholds": {"type": "dict", "default": {}},
             "version": {"type": "str"},
+            "templates": {"type": "path", "required": True},
         }
     )
     folder = Path(module.params["folder"])
@@ -108,6 +116,12 @@ def main() -> None:
     )
     (folder / "report.json").write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
     junit(made).write(str(folder / "junit.xml"), pretty=True)
+    lines = page.read_lines(folder / "timeline.jsonl", page.wanted_lines(made))
+    try:
+        html = page.render(made, lines, Path(module.params["templates"]))
+    except ValueError as error:
+        module.fail_json(msg=str(error))
+    (folder / "report.html").write_text(html, encoding="utf-8")
     module.exit_json(changed=True, passed=made["passed"], failures=report.failures(made), table=table(made))
 
 

@@ -1,0 +1,439 @@
+"""Compares two reports: what got better, what got worse, by rules that are data, and what cannot be compared.
+
+Pure functions of two report.json; what comes of them is for a page, for the playbook and for tests alike.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from . import units
+from .charts import PHASES, phase_name
+from .page import SCHEMA
+
+Report = Mapping[str, Any]
+_UNITS: dict[str, Callable[[float | None], str]] = {
+    "duration": units.duration,
+    "dollars": units.dollars,
+    "times": units.times,
+    "share": units.share,
+    "count": units.count,
+    "memory": units.memory,
+}
+Verdict = Literal["better", "worse", "same", "mixed", "unknown"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Margin(_Model):
+    """How large a difference must be to count: larger than both.
+
+    Attributes:
+        relative: Share of the value before.
+        absolute: In the value's unit.
+    """
+
+    relative: float = Field(ge=0)
+    absolute: float = Field(ge=0)
+
+
+class Rules(_Model):
+    """What counts as a difference. `vars/comparison.yml` beside the playbook has those that ship.
+
+    Attributes:
+        least_values: Percentiles of fewer values are not judged.
+        percentiles: Those that are judged.
+        time: Seconds.
+        pending: Pending-pod-seconds.
+        cost: USD.
+        bound_ratio: Cost as a multiple of its lower bound.
+        packing: Share.
+        controller_memory: Bytes.
+        controller_cpu: Seconds.
+        controller_errors: Number.
+    """
+
+    least_values: int = Field(ge=1)
+    percentiles: tuple[Literal[50, 90, 99], ...]
+    time: Margin
+    pending: Margin
+    cost: Margin
+    bound_ratio: Margin
+    packing: Margin
+    controller_memory: Margin
+    controller_cpu: Margin
+    controller_errors: Margin
+
+
+def parse_rules(data: Mapping[str, Any]) -> Rules:
+    """The rules from data.
+
+    Raises:
+        ValueError: Something is missing, unknown or out of range; the message names it.
+    """
+    try:
+        return Rules.model_validate(data)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"comparison_rules.{'.'.join(map(str, found['loc']))} = {json.dumps(found['input'], default=str)[:80]}: "
+            f"{found['msg']}"
+            for found in error.errors()
+        )
+        raise ValueError(
+            f"{problems}; so nothing was compared. playbooks/vars/comparison.yml has all keys with good values"
+        ) from error
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A value before and after.
+
+    Attributes:
+        name: What it is.
+        unit: `duration`, `dollars`, `times`, `share`, `count` or `memory`: how it is written.
+        before: None if it is not known.
+        after: Likewise.
+        verdict: `unknown` if it is shown and not judged.
+        reason: Why it is not judged; empty otherwise.
+        simulated: A fake gave it, at least on one side.
+        phase: The phase that it is a percentile of; empty if it is something else.
+        percentile: Which.
+    """
+
+    name: str
+    unit: str
+    before: float | None
+    after: float | None
+    verdict: Verdict
+    reason: str = ""
+    simulated: bool = False
+    phase: str = ""
+    percentile: int = 0
+
+    @property
+    def change(self) -> float | None:
+        """Relative change; None where there is no value to start from."""
+        if self.before is None or self.after is None or self.before == 0:
+            return None
+        return self.after / self.before - 1
+
+
+@dataclass(frozen=True)
+class StoryComparison:
+    """A story that both reports have.
+
+    Attributes:
+        name: Of the story.
+        verdict: What it comes to.
+        passed: Whether it passed, before and after.
+        differences: Value by value.
+        instance_types: Kinds of nodes: (kind, number before, number after).
+        settings: What is configured otherwise: (key, before, after).
+        curves: (phase, seconds before, seconds after, simulated): for paired distributions.
+    """
+
+    name: str
+    verdict: Verdict
+    passed: tuple[bool, bool]
+    differences: tuple[Difference, ...]
+    instance_types: tuple[tuple[str, int, int], ...]
+    settings: tuple[tuple[str, str, str], ...]
+    curves: tuple[tuple[str, Sequence[float], Sequence[float], bool], ...]
+
+    @property
+    def values(self) -> list[Difference]:
+        """Differences other than those of phases."""
+        return [found for found in self.differences if not found.phase]
+
+    @property
+    def phases(self) -> list[tuple[str, list[Difference]]]:
+        """Differences of phases: of each its name and its percentiles."""
+        rows: dict[str, list[Difference]] = {}
+        for found in self.differences:
+            if found.phase:
+                rows.setdefault(found.name.rsplit(",", 1)[0], []).append(found)
+        return list(rows.items())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two reports, compared.
+
+    Attributes:
+        verdict: Of the second over the first.
+        sentence: The verdict's reason.
+        stories: Those that both have.
+        controller: Differences of Karpenter's controller.
+        settings: Versions, environment and thresholds that differ: (key, before, after).
+        not_compared: What could not be compared, and why.
+    """
+
+    verdict: Verdict
+    sentence: str
+    stories: tuple[StoryComparison, ...]
+    controller: tuple[Difference, ...]
+    settings: tuple[tuple[str, str, str], ...]
+    not_compared: tuple[str, ...]
+
+
+def compare(before: Report, after: Report, rules: Rules) -> Comparison:
+    """Compare two reports.
+
+    Args:
+        before: The content of the first report.json, schema 2.
+        after: The second, which is judged.
+        rules: What counts as a difference.
+
+    Raises:
+        ValueError: One of them has another schema.
+    """
+    for side, report in (("before", before), ("after", after)):
+        if report.get("schema") != SCHEMA:
+            raise ValueError(
+                f"{side}: the report has schema {report.get('schema')!r}, only schema {SCHEMA} can be compared: run "
+                "the scale test again, or make the report anew from its timeline"
+            )
+    olds, news = ({story["name"]: story for story in report["stories"]} for report in (before, after))
+    faked = bool(before["environment"].get("simulated")), bool(after["environment"].get("simulated"))
+    unlike = "one is simulated, the other is not" if faked[0] != faked[1] else ""
+    not_compared = [f"{name}: only in the report before" for name in olds if name not in news]
+    not_compared += [f"{name}: only in the report after" for name in news if name not in olds]
+    if unlike:
+        real = "after" if faked[0] else "before"
+        not_compared.append(f"times and what follows from them: only the report {real} is from a real cluster")
+    stories = []
+    other_load = set(olds) != set(news)
+    for name in (name for name in olds if name in news):
+        why = _not_alike(olds[name], news[name])
+        if why:
+            not_compared.append(f"{name}: {why}")
+            other_load = True
+        stories.append(_story(olds[name], news[name], rules, unlike or why))
+    if other_load:
+        not_compared.append("Karpenter's controller: it had other work to do, so its values are shown and not judged")
+    controller = tuple(_controller(before, after, rules, unlike or ("other work" if other_load else "")))
+    verdict, sentence = _verdict(stories, controller)
+    return Comparison(
+        verdict,
+        sentence,
+        tuple(stories),
+        controller,
+        tuple(
+            setting
+            for key in ("stack", "versions", "environment", "thresholds")
+            for setting in _settings(before.get(key), after.get(key), key)
+        ),
+        tuple(not_compared),
+    )
+
+
+def what_got_worse(comparison: Comparison) -> list[str]:
+    """A text for each story that fails now and each value that got worse."""
+    lost = [
+        f"{story.name}: passed before and fails now" for story in comparison.stories if story.passed == (True, False)
+    ]
+    groups = [(story.name, story.differences) for story in comparison.stories]
+    groups.append(("Karpenter's controller", comparison.controller))
+    return lost + [
+        f"{name}: {found.name} {written(found.before, found.unit)} before, {written(found.after, found.unit)} after"
+        for name, differences in groups
+        for found in differences
+        if found.verdict == "worse"
+    ]
+
+
+def written(value: float | None, unit: str) -> str:
+    """A value in its unit, for people."""
+    return _UNITS[unit](value)
+
+
+def _not_alike(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Why values of two runs of a story say nothing of each other; empty if they do."""
+    if not (old["passed"] and new["passed"]):
+        when = "before and after" if not old["passed"] and not new["passed"] else "after" if old["passed"] else "before"
+        return f"it failed {when}, so only that is compared"
+    asked = [[step["title"] for step in story["steps"]] for story in (old, new)]
+    if asked[0] != asked[1]:
+        return f"other steps ({', '.join(asked[0])}; {', '.join(asked[1])}), so values are shown and not judged"
+    workloads = [(story.get("configuration") or {}).get("workload") for story in (old, new)]
+    if workloads[0] != workloads[1]:
+        return "another workload, so values are shown and not judged"
+    return ""
+
+
+def _story(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, unlike: str) -> StoryComparison:
+    differences = tuple(_differences(old, new, rules, unlike))
+    if old["passed"] != new["passed"]:
+        verdict: Verdict = "better" if new["passed"] else "worse"
+    else:
+        verdict = _sum(found.verdict for found in differences)
+    durations = [{one["phase"]: one for one in story["durations"]} for story in (old, new)]
+    return StoryComparison(
+        old["name"],
+        verdict,
+        (old["passed"], new["passed"]),
+        differences,
+        tuple(_kinds(old, new)),
+        tuple(_settings(old.get("configuration"), new.get("configuration"), "")),
+        tuple(
+            (
+                phase_name(phase),
+                one["values"],
+                other["values"],
+                one["simulated"] or other["simulated"],
+            )
+            for phase, one in durations[0].items()
+            if (other := durations[1].get(phase)) and phase in PHASES and one["n"] > 1 and other["n"] > 1
+        ),
+    )
+
+
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, unlike: str) -> Iterator[Difference]:
+    faked = any(one["simulated"] for story in (old, new) for one in story["durations"])
+    reached = [
+        {(one["step"], one["kind"]): one["seconds"] for one in story["reached"] if one["percent"] == 100}
+        for story in (old, new)
+    ]
+    for key in {**reached[0], **reached[1]}:
+        pair = reached[0].get(key), reached[1].get(key)
+        name = f"all {key[1]} after the request of step {key[0]}"
+        yield _judged(name, "duration", pair, rules.time, unlike, simulated=faked)
+    pair = old["pending_pod_seconds"], new["pending_pod_seconds"]
+    yield _judged("waiting of all pods", "duration", pair, rules.pending, unlike, simulated=faked)
+    pair = _slowest_replacement(old), _slowest_replacement(new)
+    if pair != (None, None):
+        name = "interruption to replacement running"
+        yield _judged(name, "duration", pair, rules.time, unlike, simulated=faked)
+    costs = old["cost"] or {}, new["cost"] or {}
+    unknown = "a price is not known" if any(cost.get("unknown") for cost in costs) else ""
+    pair = costs[0].get("usd"), costs[1].get("usd")
+    yield _judged("cost", "dollars", pair, rules.cost, unlike or unknown, simulated=faked)
+    pair = costs[0].get("ratio"), costs[1].get("ratio")
+    yield _judged("cost against the bound", "times", pair, rules.bound_ratio, unlike, simulated=faked)
+    for resource, name in (("cpu", "packing of CPU"), ("memory", "packing of memory")):
+        pair = (old["packing"] or {}).get(resource), (new["packing"] or {}).get(resource)
+        yield _judged(name, "share", pair, rules.packing, unlike, more_is_better=True)
+    nodes = len(old["nodeclaims"]), len(new["nodeclaims"])
+    yield Difference("nodes", "count", *nodes, "unknown", "the cost tells whether more is worse")
+    yield from _percentiles(old, new, rules, unlike)
+
+
+def _percentiles(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, unlike: str) -> Iterator[Difference]:
+    phases = [{one["phase"]: one for one in story["durations"] if one["n"]} for story in (old, new)]
+    for phase in PHASES:
+        one, other = phases[0].get(phase), phases[1].get(phase)
+        if not one or not other:
+            continue
+        sides = "simulated on one side only" if one["simulated"] != other["simulated"] else ""
+        few = f"fewer than {rules.least_values} values" if min(one["n"], other["n"]) < rules.least_values else ""
+        for percent in (50, 90, 99):
+            found = _judged(
+                f"{phase_name(phase)}, p{percent}",
+                "duration",
+                (one[f"p{percent}"], other[f"p{percent}"]),
+                rules.time,
+                unlike or sides or few or ("" if percent in rules.percentiles else "shown only"),
+                simulated=one["simulated"] or other["simulated"],
+            )
+            yield replace(found, phase=phase, percentile=percent)
+
+
+def _slowest_replacement(story: Mapping[str, Any]) -> float | None:
+    times = [one["replacement_running"] for one in story["interruptions"]]
+    return max((time for time in times if time is not None), default=None)
+
+
+def _controller(before: Report, after: Report, rules: Rules, unlike: str) -> Iterator[Difference]:
+    old, new = before.get("controller") or {}, after.get("controller") or {}
+    for key, name, unit, margin in (
+        ("peak_memory_bytes", "memory at most", "memory", rules.controller_memory),
+        ("cpu_seconds", "processor time", "duration", rules.controller_cpu),
+        ("api_errors", "errors of the cloud's API", "count", rules.controller_errors),
+    ):
+        pair = old.get(key), new.get(key)
+        if pair != (None, None):
+            yield _judged(name, unit, pair, margin, unlike)
+
+
+def _judged(
+    name: str,
+    unit: str,
+    pair: tuple[float | None, float | None],
+    margin: Margin,
+    unlike: str,
+    *,
+    simulated: bool = False,
+    more_is_better: bool = False,
+) -> Difference:
+    before, after = pair
+    if before is None or after is None:
+        reason = unlike or ("not known" if before is None and after is None else "known on one side only")
+        return Difference(name, unit, before, after, "unknown", reason, simulated)
+    if unlike:
+        return Difference(name, unit, before, after, "unknown", unlike, simulated)
+    gap = abs(after - before)
+    verdict: Verdict = "same"
+    if gap > margin.absolute and gap > margin.relative * abs(before):
+        verdict = "better" if (after > before) == more_is_better else "worse"
+    return Difference(name, unit, before, after, verdict, "", simulated)
+
+
+def _sum(verdicts: Iterable[Verdict]) -> Verdict:
+    found = set(verdicts)
+    if "mixed" in found or {"better", "worse"} <= found:
+        return "mixed"
+    order: tuple[Verdict, ...] = ("worse", "better", "same")
+    return next((verdict for verdict in order if verdict in found), "unknown")
+
+
+def _verdict(stories: Sequence[StoryComparison], controller: Sequence[Difference]) -> tuple[Verdict, str]:
+    if not stories:
+        return "unknown", "The reports have no story in common."
+    lost = [story.name for story in stories if story.passed == (True, False)]
+    won = [story.name for story in stories if story.passed == (False, True)]
+    if lost:
+        return "worse", f"Passed before and fails now: {', '.join(lost)}."
+    verdict = _sum([*(story.verdict for story in stories), *(found.verdict for found in controller)])
+    values = [found for story in stories for found in story.differences] + list(controller)
+    counts = {kind: sum(found.verdict == kind for found in values) for kind in ("better", "worse", "same")}
+    judged = sum(counts.values())
+    passing = f"Failed before and passes now: {', '.join(won)}. " if won else ""
+    if not judged:
+        told = "No value of theirs can be judged." if not passing else ""
+    elif counts["better"] or counts["worse"]:
+        told = f"Of {judged} values that can be judged, {counts['better']} got better and {counts['worse']} got worse."
+    else:
+        told = f"All {judged} values that can be judged are within the margins."
+    return verdict, (passing + told).strip()
+
+
+def _kinds(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
+    counts: list[dict[str, int]] = [{}, {}]
+    for found, story in zip(counts, (old, new), strict=True):
+        for claim in story["nodeclaims"]:
+            kind = f"{claim['instance_type'] or 'not launched'} {claim['capacity_type'] or ''}".strip()
+            found[kind] = found.get(kind, 0) + 1
+    for kind in {**counts[0], **counts[1]}:
+        yield kind, counts[0].get(kind, 0), counts[1].get(kind, 0)
+
+
+def _settings(before: object, after: object, key: str) -> Iterator[tuple[str, str, str]]:
+    """Leaves that differ, by their path."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for name in {**before, **after}:
+            yield from _settings(before.get(name), after.get(name), f"{key}.{name}" if key else str(name))
+    elif before != after:
+        yield key, _written(before), _written(after)
+
+
+def _written(value: object) -> str:
+    if value is None:
+        return "not set"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

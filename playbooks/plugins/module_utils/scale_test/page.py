@@ -1,0 +1,232 @@
+"""report.html: the report as one page that needs nothing but itself.
+
+A pure function of report.json and, for the lines that assertions point at, of the timeline. The templates are data
+beside this module; who calls says where they are, because Ansible runs modules from an archive without them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateNotFound
+
+from . import charts, units
+
+TEMPLATES = Path(__file__).parent / "templates"
+SCHEMA = 2
+_CAPTIONS = 400  # characters of a timeline line in its caption
+_LONGEST = 4000  # characters of a timeline line that are shown
+_STEPS_SHOWN = 4
+_NUMBERS = 5  # of lines that are listed one by one
+
+
+@dataclass(frozen=True)
+class TimelineLine:
+    """A line of timeline.jsonl for the page: its number, what it is about in short, and its text."""
+
+    number: int
+    caption: str
+    text: str
+
+
+def render(report: Mapping[str, Any], timeline: Mapping[int, str] | None = None, templates: Path = TEMPLATES) -> str:
+    """The page of a report.
+
+    Args:
+        report: The content of report.json, schema 2.
+        timeline: Lines of timeline.jsonl by number, from 1; those of `wanted_lines` at least, to be shown.
+        templates: Folder with the templates.
+
+    Returns:
+        HTML.
+
+    Raises:
+        ValueError: The report has another schema, or the folder lacks a template; the message has the fix.
+    """
+    if report.get("schema") != SCHEMA:
+        raise ValueError(
+            f"the report has schema {report.get('schema')!r}, the page is drawn from schema {SCHEMA}: run the scale "
+            "test again, or make the report anew from its timeline"
+        )
+    lines = timeline or {}
+    stories = [_story(story, lines) for story in report["stories"]]
+    return template("report.html.j2", templates).render(
+        report=report,
+        stories=stories,
+        failed=[story for story in report["stories"] if not story["passed"]],
+        assertions=sum(len(story["assertions"]) for story in report["stories"]),
+        controller_charts=charts.controller(report),
+        simulated=bool(report["environment"].get("simulated")),
+    )
+
+
+def template(name: str, folder: Path = TEMPLATES) -> Template:
+    """A template with the filters that write numbers.
+
+    Raises:
+        ValueError: It is not in the folder.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for made in (
+        units.clock,
+        units.count,
+        units.dollars,
+        units.duration,
+        units.memory,
+        units.moment,
+        units.share,
+        units.times,
+    ):
+        environment.filters[made.__name__] = made
+    environment.filters["yaml"] = _yaml
+    environment.filters["slug"] = slug
+    environment.filters["phase_name"] = charts.phase_name
+    environment.globals["dash"] = units.NONE
+    try:
+        environment.globals["stylesheet"] = (folder / "style.css").read_text(encoding="utf-8")
+        return environment.get_template(name)
+    except (FileNotFoundError, TemplateNotFound) as error:
+        missing = name if isinstance(error, TemplateNotFound) else "style.css"
+        raise ValueError(
+            f"templates = {folder}: there is no {missing} in it, so no page could be made; name the folder "
+            "scale_test/templates of this project's module_utils"
+        ) from error
+
+
+def wanted_lines(report: Mapping[str, Any]) -> set[int]:
+    """Numbers of the timeline's lines that the page shows."""
+    return {
+        number
+        for story in report["stories"]
+        for assertion in story["assertions"]
+        for number in assertion.get("lines") or ()
+    }
+
+
+def read_lines(path: Path, numbers: Iterable[int]) -> dict[int, str]:
+    """Lines of a file by number, from 1; those that are not there, and all if there is no file, are left out."""
+    wanted = set(numbers)
+    if not wanted or not path.is_file():
+        return {}
+    last = max(wanted)
+    found = {}
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for number, text in enumerate(file, 1):
+            if number in wanted:
+                found[number] = text.rstrip("\n")
+            if number >= last:
+                break
+    return found
+
+
+def slug(text: str) -> str:
+    """A name that is safe in an address: `eks-spot`; what is not a letter, digit or dash becomes a dash."""
+    return "".join(character if character.isalnum() and character.isascii() else "-" for character in text)
+
+
+@dataclass(frozen=True)
+class _Assertion:
+    found: Mapping[str, Any]
+    name: str
+    heading: str  # the step's title where a step's assertions begin
+    numbers: str
+    lines: tuple[TimelineLine, ...]
+
+
+def _assertions(story: Mapping[str, Any], lines: Mapping[int, str]) -> Iterator[_Assertion]:
+    """Assertions under the titles of their steps, which their names then need not repeat."""
+    titles = {step["index"]: step for step in story["steps"]}
+    before: int | None = None
+    for found in story["assertions"]:
+        step = found.get("step")
+        heading = ""
+        if step != before:
+            heading = charts.step_title(titles[step]) if step in titles else f"Step {step}" if step else "The story"
+        before = step
+        prefix = f"{titles[step]['title']}, " if step in titles else ""
+        numbers = found.get("lines") or ()
+        yield _Assertion(
+            found,
+            found["name"].removeprefix(prefix),
+            heading,
+            _numbers(numbers),
+            tuple(_line(number, lines[number]) for number in numbers if number in lines),
+        )
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    """`line 73`, `lines 3, 9, 27`, `20 lines from 18 to 49`."""
+    if len(numbers) > _NUMBERS:
+        return f"{len(numbers)} lines from {min(numbers)} to {max(numbers)}"
+    return f"line{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}" if numbers else ""
+
+
+def _story(story: Mapping[str, Any], lines: Mapping[int, str]) -> dict[str, Any]:
+    """A story and what is drawn of it."""
+    waterfalls = [chart for step in story["steps"] if (chart := charts.waterfall(story, step))]
+    return {
+        "data": story,
+        "assertions": list(_assertions(story, lines)),
+        "waterfalls": waterfalls[:_STEPS_SHOWN],
+        "more_waterfalls": waterfalls[_STEPS_SHOWN:],
+        "distributions": charts.distributions(story),
+        "over_time": charts.over_time(story),
+        "gantt": charts.gantt(story),
+        "simulated": bool(charts.simulated_phases(story)),
+        "reached": _reached(story),
+        "peak_pods": max((row[2] for row in story["series"]["pods"]), default=None),
+        "instance_types": _instance_types(story),
+    }
+
+
+def _reached(story: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row for each step and kind: seconds by percent."""
+    rows: dict[tuple[int, str], dict[int, float | None]] = {}
+    for one in story["reached"]:
+        rows.setdefault((one["step"], one["kind"]), {})[one["percent"]] = one["seconds"]
+    return [{"step": step, "kind": kind, "seconds": seconds} for (step, kind), seconds in rows.items()]
+
+
+def _instance_types(story: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Kinds of nodes, the most frequent first: how many, and their price."""
+    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for claim in story["nodeclaims"]:
+        key = (claim["instance_type"] or "not launched", claim["capacity_type"] or "", claim["nodepool"] or "")
+        row = found.setdefault(
+            key, {"type": key[0], "capacity": key[1], "nodepool": key[2], "n": 0, "prices": set(), "claim": claim}
+        )
+        row["n"] += 1
+        if claim["price_per_hour"] is not None:
+            row["prices"].add(claim["price_per_hour"])
+    for row in found.values():
+        row["low"], row["high"] = (min(row["prices"]), max(row["prices"])) if row["prices"] else (None, None)
+    return sorted(found.values(), key=lambda row: -row["n"])
+
+
+def _line(number: int, text: str) -> TimelineLine:
+    """A line with a caption made of what most people look for in it."""
+    try:
+        line = json.loads(text)
+        content = line.get("object") or {}
+        about = content.get("metadata", {}).get("name") or content.get("involvedObject", {}).get("name")
+        parts = (line.get("received", "")[11:23], line["type"], line.get("kind"), about, content.get("reason"))
+        caption = " ".join(str(part) for part in parts if part)[:_CAPTIONS]
+    except (ValueError, KeyError, AttributeError, TypeError):
+        caption = "not read"
+    cut = f"{text[:_LONGEST]} … ({len(text):,} characters in all)" if len(text) > _LONGEST else text
+    return TimelineLine(number, caption, cut)
+
+
+def _yaml(data: object) -> str:
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)

@@ -1,0 +1,120 @@
+"""Ansible module: compare two reports. See DOCUMENTATION."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.scale_test import comparison, comparison_page
+
+DOCUMENTATION = r"""
+module: karpstack_compare
+short_description: Compare two reports of scale tests and write a page with differences and a verdict
+description:
+  - A verdict of C(worse) does not fail the module; RV(verdict) has it.
+  - A second run with the same reports changes nothing. Check mode compares and writes nothing.
+author: karpstack
+options:
+  before:
+    description: Folder of the report to compare with; C(report.json) is in it.
+    type: path
+    required: true
+  after:
+    description: Folder of the report that is judged.
+    type: path
+    required: true
+  dest:
+    description: The page to write, a file. Its folder is made if it is not there.
+    type: path
+    required: true
+  rules:
+    description: What counts as a difference. C(vars/comparison.yml) beside the playbook has all keys.
+    type: dict
+    required: true
+  templates:
+    description:
+      - Folder of the page's templates. It is C(plugins/module_utils/scale_test/templates) beside the playbook; a
+        module does not know where that is.
+    type: path
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Compare yesterday with today
+  karpstack_compare:
+    before: build/yesterday
+    after: build/rehearsal/eks
+    dest: build/comparison.html
+    rules: "{{ comparison_rules }}"
+    templates: "{{ playbook_dir }}/plugins/module_utils/scale_test/templates"
+"""
+
+RETURN = r"""
+verdict:
+  description: C(better), C(worse), C(same), C(mixed) or C(unknown) if nothing can be compared.
+  type: str
+  returned: success
+sentence:
+  description: The reason of the verdict.
+  type: str
+  returned: success
+worse:
+  description: A text for each value that got worse and each story that fails now.
+  type: list
+  returned: success
+not_compared:
+  description: What could not be compared, and why.
+  type: list
+  returned: success
+"""
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            **{key: {"type": "path", "required": True} for key in ("before", "after", "dest", "templates")},
+            "rules": {"type": "dict", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        before, after = (_report(key, Path(module.params[key])) for key in ("before", "after"))
+        rules = comparison.parse_rules(module.params["rules"])
+        found = comparison.compare(before, after, rules)
+        html = comparison_page.render(found, before, after, rules, Path(module.params["templates"]))
+    except ValueError as error:
+        module.fail_json(msg=str(error))
+    dest = Path(module.params["dest"])
+    changed = not dest.is_file() or dest.read_text(encoding="utf-8") != html
+    if changed and not module.check_mode:
+        dest.parent.mkdir(parents=True, exist_ok=True)
+        dest.write_text(html, encoding="utf-8")
+    module.exit_json(
+        changed=changed,
+        verdict=found.verdict,
+        sentence=found.sentence,
+        worse=comparison.what_got_worse(found),
+        not_compared=list(found.not_compared),
+    )
+
+
+def _report(key: str, folder: Path) -> dict[str, Any]:
+    path = folder / "report.json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"{key} = {folder}: its report.json cannot be read ({error}), so nothing was compared; name the folder "
+            "that a scale test wrote its report to"
+        ) from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{key} = {folder}: its report.json is not a report, so nothing was compared")
+    return found
+
+
+if __name__ == "__main__":
+    main()
