@@ -152,7 +152,7 @@ def test_what_moves_meanwhile_lets_it_begin_anew(timeline: list[Line], scenarios
 
 
 def test_rest_that_does_not_last_is_late(timeline: list[Line], scenarios: dict[str, Scenario]) -> None:
-    run, rest = held(timeline, scenarios["eks-cheapest-fit"], hold=170)
+    run, rest = held(timeline, scenarios["eks-cheapest-fit"], hold=179)
     assert rest.outcome(run) is None
     assert rest.outcome(replace(run, ended=run.requested + timedelta(seconds=180.1))) == "late"
 
