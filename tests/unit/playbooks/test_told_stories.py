@@ -224,18 +224,14 @@ def test_a_story_that_went_otherwise_fails(
 
 def test_the_type_that_ran_short_must_not_come_again(shipped: dict[str, Scenario]) -> None:
     lines = told("eks.capacity-shortage")
-    later = [
-        line["object"]["metadata"]["labels"]["node.kubernetes.io/instance-type"]
-        for line in lines
-        if line.get("kind") == "NodeClaim"
-        and "node.kubernetes.io/instance-type" in line["object"]["metadata"]["labels"]
-    ]
+    claims = [line for line in lines if about(line) == "NodeClaim"]
+    newest = [line["object"]["metadata"]["name"] for line in claims if line["type"] == "ADDED"][-1]
+    second = [line for line in claims if line["object"]["metadata"]["name"] == newest][-1]
     (fault,) = [line for line in lines if line["type"] == "FAULT"]
-    fault["detail"]["instanceTypes"].append(later[-1])
+    fault["detail"]["instanceTypes"] = [second["object"]["metadata"]["labels"]["node.kubernetes.io/instance-type"]]
     (failure,) = failures(as_data("eks.capacity-shortage", shipped), lines)
-    assert (
-        f"step 4 (scale to 1), other instance type: expected none of {', '.join(sorted(set(later)))}; seen " in failure
-    )
+    (short,) = fault["detail"]["instanceTypes"]
+    assert f"step 3 (scale to 2), other instance type: expected none of {short}; seen {short}" in failure
 
 
 def test_more_nodes_at_once_than_the_budget_allows_fail(shipped: dict[str, Scenario]) -> None:

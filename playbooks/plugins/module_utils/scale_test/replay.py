@@ -264,8 +264,10 @@ class Replay:
             self.unschedulable.setdefault(scenario, []).append((self.time, pod.name))
         if pod.ready != was_ready:
             self.ready.setdefault(scenario, []).append((self.time, self._ready_pods(scenario) + pod.ready - was_ready))
-        if pod.node in self._claims_by_node:
-            self._claims_by_node[pod.node].hosted.add(scenario)
+        # One that is gone had the name before: the pod's own NodeClaim has not told its node yet.
+        claim = self._claims_by_node.get(pod.node or "")
+        if claim and not claim.gone:
+            claim.hosted.add(scenario)
         if deleted:
             del self.pods[metadata["uid"]]
 
