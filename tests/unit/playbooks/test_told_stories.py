@@ -45,14 +45,9 @@ def test_the_story_passed(recorded: str, shipped: dict[str, Scenario]) -> None:
     assert failures(as_data(recorded, shipped), told(recorded)) == []
 
 
-def test_every_story_that_is_not_a_walk_through_was_told_everywhere(shipped: dict[str, Scenario]) -> None:
-    wanted = {
-        f"{kind}.{name}"
-        for name, scenario in shipped.items()
-        for kind in scenario.stacks
-        if "walk-through" not in scenario.tags or name == "eks-spot-default"
-    }
-    assert set(RECORDED) == wanted
+def test_every_story_that_is_not_a_walk_through_was_told(shipped: dict[str, Scenario]) -> None:
+    wanted = {name for name, scenario in shipped.items() if "walk-through" not in scenario.tags}
+    assert {recorded.split(".")[1] for recorded in RECORDED} >= wanted
 
 
 # Story, step from 0, what is expected instead, and what the failure says.
