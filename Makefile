@@ -60,8 +60,9 @@ bench: setup ## Print the figures that README.md quotes, measured in one run
 lock: environment ## Pin the Python environment anew from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --group scale-test --group policies --group rehearsal --group dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
-goldens: environment ## Write the golden files anew
+goldens: environment ## Write the golden files anew, and what is generated from the policies
 	@$(BIN)/python -m pytest -q tests/unit --update-goldens
+	@$(BIN)/python policies/reference.py
 
 clean: ## Remove what the project made in this checkout
 	@for stack in .rehearsal/*/; do [ -d "$$stack" ] && $(BIN)/python -m rehearsal down --force "$$(basename "$$stack")"; done; true

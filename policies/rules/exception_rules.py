@@ -17,7 +17,8 @@ _TEXT = {"type": "string", "minLength": 1}
 def _in_force(resources: list[PolicyResource], judgement: Judgement) -> None:
     for exception in GRANTED.in_force(date.today()):
         excused = sorted(GRANTED.excused.get(exception, ()))
-        if not excused:
+        # One configuration may serve several stacks; what is about another's resources is not reported here.
+        if not excused and any(exception.covers(exception.rule, resource.urn) for resource in resources):
             judgement.violation(f"{exception}. It excused nothing in this run; remove it if that stays so.")
         for urn, finding in excused:
             judgement.violation(f"{exception}. Excused: {finding}", urn or None)

@@ -72,6 +72,8 @@ def _spot_diversity(node_pool: Properties, judgement: Judgement) -> None:
         return
     spot = [*wanted, Requirement(CAPACITY_TYPE, "In", ("spot",))]
     types = admitted(spot, facts(cloud_of(spec)))
+    if not types:
+        return  # the rule about that says so
     least = int(judgement.settings["instanceTypes"])
     if len(types) < least:
         names = ", ".join(sorted(instance_type.name for instance_type in types)) or "none"
@@ -195,6 +197,8 @@ def _exclusive(resources: list[PolicyResource], judgement: Judgement) -> None:
     for resource in graph.of(resources, NODE_POOL):
         with judgement.part():
             spec = graph.output(resource, "spec")
+            if spec.get("replicas") is not None:
+                continue  # launched whatever pods there are
             pools.append(
                 _Pool(resource, requirements(spec), _taints(spec), int(spec.get("weight") or 0), cloud_of(spec))
             )

@@ -1,6 +1,7 @@
 """The pack as a whole: each rule is proven and described, and the pack starts as the engine starts it."""
 
 import importlib
+import json
 import re
 import runpy
 import subprocess
@@ -9,10 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
+import jsonschema
 import pulumi_aws as aws
 import pulumi_azure_native as azure
 import pulumi_kubernetes as kubernetes
 import pytest
+import reference
 from google.protobuf import empty_pb2, struct_pb2
 from judging import Case, Resource, judge
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
@@ -49,9 +52,7 @@ def test_fires_for_each_token(rule: Rule) -> None:
     if not isinstance(rule, ResourceRule):
         pytest.skip("a stack rule has no tokens of its own")
     fired = {
-        case.given.token
-        for case in cases_of(rule)
-        if isinstance(case.given, Resource) and case.verdict().violations
+        case.given.token for case in cases_of(rule) if isinstance(case.given, Resource) and case.verdict().violations
     }
     assert fired == set(rule.checks)
 
@@ -63,6 +64,43 @@ def test_each_setting_is_tried(rule: Rule) -> None:
 
 def test_every_case_belongs_to_a_rule_in_force() -> None:
     assert {case.rule.name for case in CASES} == {rule.name for rule in RULES}
+
+
+def test_document_and_configurations_are_current() -> None:
+    for path, content in reference.written().items():
+        assert path.read_text() == content, f"{path.name} is not what the rules say; run: make goldens"
+
+
+@pytest.mark.parametrize("path", reference.CONFIGURATIONS, ids=lambda path: path.name)
+def test_configurations_fit_the_rules(path: Path) -> None:
+    known = {rule.name: rule for rule in RULES}
+    for name, settings in json.loads(path.read_text()).items():
+        settings.pop("enforcementLevel", None)
+        assert set(settings) <= set(known[name].settings), name
+        for setting, value in settings.items():
+            jsonschema.validate(value, known[name].settings[setting])
+
+
+def test_configurations_differ_in_exceptions_only() -> None:
+    production, examples = (json.loads(path.read_text()) for path in reference.CONFIGURATIONS)
+    examples.pop("exceptions")
+    assert examples == production
+
+
+@every_rule
+def test_settings_fit_their_own_schemas(rule: Rule) -> None:
+    for name, schema in rule.settings.items():
+        jsonschema.Draft7Validator.check_schema(schema)
+        jsonschema.validate(schema["default"], schema)
+        if name in rule.production:
+            jsonschema.validate(rule.production[name], schema)
+
+
+@every_rule
+def test_production_is_no_laxer_than_the_baseline(rule: Rule) -> None:
+    strictness = ["disabled", "advisory", "mandatory"]
+    levels = [strictness.index(rule.enforcement[name].value) for name in ("baseline", "production")]
+    assert levels == sorted(levels)
 
 
 def test_names_are_unique() -> None:

@@ -63,7 +63,9 @@ CASES = [
         given=credential().change("audiences", to=["api://AzureADTokenExchange", "example"]),
         violations=("audiences are [api://AzureADTokenExchange, example]",),
     ),
-    Case(name="no audience", rule=FEDERATION, given=credential().without("audiences"), violations=("audiences are []",)),
+    Case(
+        name="no audience", rule=FEDERATION, given=credential().without("audiences"), violations=("audiences are []",)
+    ),
     Case(
         name="an issuer without TLS",
         rule=FEDERATION,

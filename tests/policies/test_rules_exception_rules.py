@@ -29,7 +29,9 @@ CASES = [
         rule=EXCEPTIONS,
         given=STACK,
         settings={"granted": [GRANT, OVER]},
-        violations=("not applied to *-pool-default until 2020-01-31: the account's quota bounds it. That day is over.",),
+        violations=(
+            "not applied to *-pool-default until 2020-01-31: the account's quota bounds it. That day is over.",
+        ),
     ),
     Case(name="said once, of the stack", rule=EXCEPTIONS, given=POOL, settings={"granted": [OVER]}),
     Case(name="none", rule=EXCEPTIONS_IN_FORCE, given=[POOL]),
@@ -39,6 +41,12 @@ CASES = [
         given=[POOL],
         granted=(GRANT,),
         violations=("node-pool-limits is not applied to *-pool-default until 2999-12-31",),
+    ),
+    Case(
+        name="one about another stack",
+        rule=EXCEPTIONS_IN_FORCE,
+        given=[POOL],
+        granted=(GRANT | {"resource": "urn:pulumi:other::*"},),
     ),
     Case(name="one that is over", rule=EXCEPTIONS_IN_FORCE, given=[POOL], granted=(OVER,)),
 ]

@@ -54,7 +54,9 @@ BANDWIDTH_UNKNOWN = "facts.karpenter.k8s.aws/instance-ebs-bandwidth"
 CASES = [
     Case(name="some", rule=MATCHES, given=pool(required(CATEGORY, "In", "c", "m"), required(GENERATION, "Gt", "2"))),
     Case(name="all", rule=MATCHES, given=pool()),
-    Case(name="a label of one's own narrows nothing", rule=MATCHES, given=pool(required("example.com/team", "In", "a"))),
+    Case(
+        name="a label of one's own narrows nothing", rule=MATCHES, given=pool(required("example.com/team", "In", "a"))
+    ),
     Case(
         name="on Azure",
         rule=MATCHES,
@@ -172,6 +174,7 @@ CASES = [
         given=pool(M5_LARGE),
         violations=("1 instance types are admitted as spot, fewer than 15: m5.large",),
     ),
+    Case(name="none at all", rule=SPOT, given=pool(required(CATEGORY, "In", "q"))),
     Case(
         name="one zone",
         rule=SPOT,
@@ -222,7 +225,9 @@ CASES = [
         rule=COST,
         # c5.large: 2 vCPUs, 4 GiB, 0.085 USD/h; r5.large: 2, 16, 0.126. 10 cores and 40 GiB are used up by 10/3 of the
         # one and 5/3 of the other. By cores alone it would be 0.63, by memory alone 0.85.
-        given=pool(required(TYPE, "In", "c5.large", "r5.large")).change("spec", "limits", to={"cpu": "10", "memory": "40Gi"}),
+        given=pool(required(TYPE, "In", "c5.large", "r5.large")).change(
+            "spec", "limits", to={"cpu": "10", "memory": "40Gi"}
+        ),
         settings={"usdPerHour": 0.4},
         violations=("up to 0.49 USD/h",),
     ),
@@ -276,6 +281,7 @@ CASES = [
             pool(name="b").change("spec", "template", "spec", "taints", to=[{"key": "batch", "effect": "NoSchedule"}]),
         ],
     ),
+    Case(name="a static one", rule=EXCLUSIVE, given=[pool(name="a"), pool(name="b", replicas=3.0)]),
     Case(name="on two clouds", rule=EXCLUSIVE, given=[pool(name="a"), on_azure()]),
     Case(
         name="overlapping",

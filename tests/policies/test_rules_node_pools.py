@@ -184,7 +184,9 @@ CASES += [
         given=budgets({"nodes": "10%"}, {"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h"}),
     ),
     Case(name="all at once", rule=BUDGETS, given=budgets({"nodes": "100%"}), violations=("lets 100% of the nodes go",)),
-    Case(name="never", rule=BUDGETS, given=budgets({"nodes": "0"}), violations=("lets no node go, at no time, for any",)),
+    Case(
+        name="never", rule=BUDGETS, given=budgets({"nodes": "0"}), violations=("lets no node go, at no time, for any",)
+    ),
     Case(
         name="never for one reason",
         rule=BUDGETS,

@@ -1,5 +1,7 @@
 """rules/nodes.py: each rule one good input, one mutation per clause, unknown values."""
 
+from typing import Any
+
 import pytest
 from judging import UNKNOWN, Case, Resource
 from rules import tokens
@@ -181,7 +183,7 @@ SUBNETS = ("spec", "subnetSelectorTerms")
 BY_TAG = {"tags": {"karpenter.sh/discovery": "example"}}
 
 
-def found_by(term: dict[str, str]) -> Resource:
+def found_by(term: dict[str, Any]) -> Resource:
     return node_class().change("spec", to={"subnetSelectorTerms": [BY_TAG, term], "securityGroupSelectorTerms": []})
 
 
@@ -218,7 +220,9 @@ CASES += [
     Case(
         name="a security group's id, the subnets are unknown",
         rule=DISCOVERY,
-        given=found_by(BY_TAG).change(*SUBNETS, to=UNKNOWN).change("spec", "securityGroupSelectorTerms", to=[{"id": "a"}]),
+        given=found_by(BY_TAG)
+        .change(*SUBNETS, to=UNKNOWN)
+        .change("spec", "securityGroupSelectorTerms", to=[{"id": "a"}]),
         violations=("spec.securityGroupSelectorTerms[0] selects by id",),
         unknown=".".join(SUBNETS),
     ),

@@ -72,9 +72,7 @@ CASES = [
         violations=("trusts all but those in NotPrincipal",),
     ),
     Case(name="any subject", rule=TRUST, given=web(**{SUB: None}), violations=("no StringEquals on the token's sub",)),
-    Case(
-        name="any audience", rule=TRUST, given=web(**{AUD: None}), violations=("no StringEquals on the token's aud",)
-    ),
+    Case(name="any audience", rule=TRUST, given=web(**{AUD: None}), violations=("no StringEquals on the token's aud",)),
     Case(
         name="a pattern of subjects",
         rule=TRUST,

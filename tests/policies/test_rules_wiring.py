@@ -85,7 +85,11 @@ CLUSTER = Resource(tokens.CLUSTER, {}, "cluster")
 DISCOVERY_CASES = [
     Case(name="carried", rule=DISCOVERY, given=[SUBNET, GROUP, node_class()]),
     Case(name="carried by a tag of its own", rule=DISCOVERY, given=[SUBNET, CLUSTER, SINGLE, node_class()]),
-    Case(name="any value", rule=DISCOVERY, given=[SUBNET, GROUP, node_class(subnetSelectorTerms=[{"tags": {"Name": "*"}}])]),
+    Case(
+        name="any value",
+        rule=DISCOVERY,
+        given=[SUBNET, GROUP, node_class(subnetSelectorTerms=[{"tags": {"Name": "*"}}])],
+    ),
     Case(name="by id", rule=DISCOVERY, given=[SUBNET, GROUP, node_class(subnetSelectorTerms=[{"id": UNKNOWN}])]),
     Case(name="somebody else's network", rule=DISCOVERY, given=[node_class()]),
     Case(
@@ -223,14 +227,14 @@ TUNNEL_CASES = [
         given=[
             CILIUM,
             GROUP,
-            admitting(
-                tokens.SECURITY_GROUP_INGRESS_RULE, {"referencedSecurityGroupId": ("group",)}, ipProtocol="udp"
-            ),
+            admitting(tokens.SECURITY_GROUP_INGRESS_RULE, {"referencedSecurityGroupId": ("group",)}, ipProtocol="udp"),
             node_class(),
         ],
     ),
     Case(name="no Cilium here", rule=TUNNEL, given=[GROUP, node_class()]),
-    Case(name="no tunnel", rule=TUNNEL, given=[CILIUM.change("values", "routingMode", to="native"), GROUP, node_class()]),
+    Case(
+        name="no tunnel", rule=TUNNEL, given=[CILIUM.change("values", "routingMode", to="native"), GROUP, node_class()]
+    ),
     Case(name="nothing", rule=TUNNEL, given=[CILIUM, GROUP, node_class()], violations=("UDP 8472 between members",)),
     *[
         Case(

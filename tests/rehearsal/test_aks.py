@@ -10,7 +10,7 @@ import pytest
 
 from rehearsal.daemon import read
 from tests import stories
-from tests.rehearsal.conftest import new_stack
+from tests.rehearsal.conftest import new_stack, preview_as_production
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,9 @@ def test_aks(tmp_path: Path, stack_name: str, scenario: str, instance_type: str,
     stack = new_stack(tmp_path, stack_name)
     report = tmp_path / "report"
     try:
+        stack.succeed("up")
+        # It has no logs, for a reason, and breaks no other rule.
+        assert preview_as_production(stack).count("exceptions-in-force") == 1
         stack.succeed("run", "--scenarios", scenario, "--report", str(report))
     finally:
         stack.command("down", "--force")
