@@ -1,11 +1,12 @@
 """Karpenter's controller: how it is installed and wired. Does not judge its permissions (identity.py)."""
 
 import re
+from dataclasses import dataclass
 
 from pulumi_policy import PolicyResource, Severity
 
 from . import graph
-from .requirements import CAPACITY_TYPE, allows, cloud_of, requirements
+from .requirements import CAPACITY_TYPE, Cloud, allows, cloud_of, requirements
 from .rule import STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, StackRule, section
 from .tokens import EC2_NODE_CLASS, HELM_RELEASE, NODE_OVERLAY, NODE_POOL
 
@@ -123,12 +124,14 @@ def _feature_gates(resources: list[PolicyResource], judgement: Judgement) -> Non
             gates = section(graph.values(release), "settings", "featureGates")
             for gate, users in needed.items():
                 with judgement.part():
-                    cloud = "azure" if _is_azure(release) else "aws"
-                    on = gates[gate] if gate in set(gates) else gate in _GATES_ON[cloud]
-                    if not on:
+                    if gate in set(gates):
+                        without = [] if gates[gate] else users
+                    else:
+                        without = [user for user in users if gate not in _GATES_ON[user.cloud]]
+                    if without:
                         judgement.violation(
                             f"values.settings.featureGates.{gate} of {release.name} is off, and needed by "
-                            f"{', '.join(users)}.",
+                            f"{', '.join(f'{user.name} ({user.what})' for user in without)}.",
                             release.urn,
                         )
             with judgement.part():
@@ -149,11 +152,20 @@ def _any_spot(pools: list[PolicyResource], judgement: Judgement) -> bool:
     return found
 
 
-def _needed_gates(resources: list[PolicyResource], judgement: Judgement) -> dict[str, list[str]]:
-    needed: dict[str, list[str]] = {}
+@dataclass(frozen=True)
+class _User:
+    """A resource that needs a feature gate, because of `what` it says."""
 
-    def need(gate: str, resource: PolicyResource, what: str) -> None:
-        needed.setdefault(gate, []).append(f"{resource.name} ({what})")
+    name: str
+    what: str
+    cloud: Cloud
+
+
+def _needed_gates(resources: list[PolicyResource], judgement: Judgement) -> dict[str, list[_User]]:
+    needed: dict[str, list[_User]] = {}
+
+    def need(gate: str, resource: PolicyResource, what: str, cloud: Cloud = "aws") -> None:
+        needed.setdefault(gate, []).append(_User(resource.name, what, cloud))
 
     for resource in graph.of(resources, NODE_POOL, EC2_NODE_CLASS, NODE_OVERLAY):
         with judgement.part():
@@ -165,19 +177,15 @@ def _needed_gates(resources: list[PolicyResource], judgement: Judgement) -> dict
                     need("reservedCapacity", resource, "capacityReservationSelectorTerms")
             else:
                 if spec.get("replicas") is not None:
-                    need("staticCapacity", resource, "replicas")
+                    need("staticCapacity", resource, "replicas", cloud_of(spec))
                 named = [
                     requirement
                     for requirement in requirements(spec)
                     if requirement.key == CAPACITY_TYPE and requirement.operator == "In"
                 ]
                 if any("reserved" in requirement.values for requirement in named):
-                    need("reservedCapacity", resource, "capacity type reserved")
+                    need("reservedCapacity", resource, "capacity type reserved", cloud_of(spec))
     return needed
-
-
-def _is_azure(release: PolicyResource) -> bool:
-    return "azure" in str(graph.output(release, "chart"))
 
 
 SPOT_INTERRUPTION_QUEUE = StackRule(

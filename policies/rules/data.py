@@ -85,10 +85,14 @@ def _aks_logs(resources: list[PolicyResource], judgement: Judgement) -> None:
             for setting in settings:
                 about = cluster in setting.property_dependencies.get("resourceUri", ())
                 logs = setting.props.get("logs") or []
-                if about or graph.output(setting, "resourceUri") == graph.output(cluster, "id"):
+                if about or _is_about(graph.output(setting, "resourceUri"), graph.output(cluster, "name")):
                     found = found or any(logs[index].get("enabled") is True for index in range(len(logs)))
         if not found and judgement.complete:
             judgement.violation(f"no diagnostic setting keeps a log of {cluster.name}.", cluster.urn)
+
+
+def _is_about(resource_id: str, cluster: str) -> bool:
+    return resource_id.lower().endswith(f"/managedclusters/{cluster}".lower())
 
 
 def _tags(*path: str) -> Callable[[Properties, Judgement], None]:

@@ -69,11 +69,9 @@ class Judgement:
         self,
         settings: Mapping[str, Any],
         report: Callable[[str, str | None], None],
-        resource: str = "",
     ) -> None:
-        """`settings` are the rule's; findings go to `report(finding, urn or None)`; `resource` is its name."""
+        """`settings` are the rule's; findings go to `report(finding, urn or None)`."""
         self.settings = settings
-        self.resource = resource
         self._report = report
         self._unknown: UnknownValueError | None = None
 
@@ -136,9 +134,7 @@ class Rule:
             "url": self.url,
         }
 
-    def _judgement(
-        self, configured: Mapping[str, Any], report: ReportViolation, urn: str = "", resource: str = ""
-    ) -> Judgement:
+    def _judgement(self, configured: Mapping[str, Any], report: ReportViolation, urn: str = "") -> Judgement:
         # The engine checks configured values against the schema, but lets unknown names pass.
         unknown = sorted(set(configured) - set(self.settings))
         if unknown:
@@ -152,7 +148,7 @@ class Rule:
                 report(f"{finding}\n{self.consequence}\nFix: {self.remediation}\nSee {self.url}", found_in)
 
         defaults = {name: schema["default"] for name, schema in self.settings.items()}
-        return Judgement(defaults | dict(configured), violation, resource)
+        return Judgement(defaults | dict(configured), violation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +167,7 @@ class ResourceRule(Rule):
         return ResourceValidationPolicy(validate=self._validate, **self._metadata())
 
     def _validate(self, args: ResourceValidationArgs, report: ReportViolation) -> None:
-        judgement = self._judgement(args.get_config(), report, args.urn, args.name)
+        judgement = self._judgement(args.get_config(), report, args.urn)
         if self.before is not None:
             self.before(judgement.settings)
         check = self.checks.get(args.resource_type)

@@ -36,6 +36,7 @@ _EVENTS = {
         "EC2 Spot Instance Interruption Warning",
         "EC2 Instance Rebalance Recommendation",
         "EC2 Instance State-change Notification",
+        "EC2 Capacity Reservation Instance Interruption Warning",
     ),
     "aws.health": ("AWS Health Event",),
 }
@@ -123,17 +124,12 @@ def _events(resources: list[PolicyResource], judgement: Judgement) -> None:
     queues = list(graph.of(resources, QUEUE))
     if not listening or not queues:
         return
-    targets = {
-        rule.urn
-        for target in graph.of(resources, EVENT_TARGET)
-        if any(queue in target.property_dependencies.get("arn", ()) for queue in queues)
-        for rule in target.property_dependencies.get("rule", ())
-    }
+    targets = set(_rules_to(queues, resources, judgement))
     seen: set[tuple[str, str]] = set()
     for rule in graph.of(resources, EVENT_RULE):
         with judgement.part():
             pattern = json.loads(graph.output(rule, "eventPattern"))
-            if rule.urn not in targets:
+            if rule.urn not in targets and (rule.props.get("name") or rule.name) not in targets:
                 judgement.violation(f"the events of {rule.name} reach no queue of the stack.", rule.urn)
                 continue
             for source in pattern.get("source") or ():
@@ -141,6 +137,21 @@ def _events(resources: list[PolicyResource], judgement: Judgement) -> None:
     missing = [kind for source, kinds in _EVENTS.items() for kind in kinds if (source, kind) not in seen]
     if missing and judgement.complete:
         judgement.violation(f"no event rule sends these to the queue: {', '.join(missing)}.", queues[0].urn)
+
+
+def _rules_to(queues: list[PolicyResource], resources: list[PolicyResource], judgement: Judgement) -> Iterator[str]:
+    """URNs, or names where they are written as text, of the rules that have one of the queues as a target."""
+    for target in graph.of(resources, EVENT_TARGET):
+        with judgement.part():
+            dependencies = target.property_dependencies
+            if not any(queue in dependencies.get("arn", ()) for queue in queues):
+                arn = graph.output(target, "arn")
+                if not any(arn == graph.output(queue, "arn") for queue in queues):
+                    continue
+            if rules := dependencies.get("rule"):
+                yield from (rule.urn for rule in rules)
+            else:
+                yield graph.output(target, "rule")
 
 
 def _tunnel(resources: list[PolicyResource], judgement: Judgement) -> None:

@@ -148,7 +148,6 @@ STATIC = Resource(tokens.NODE_POOL, {"spec": {"replicas": 3.0}}, "static")
 RESERVED = node_pool(capacity("In", "reserved", "spot"))
 RESERVING = Resource(tokens.EC2_NODE_CLASS, {"spec": {"capacityReservationSelectorTerms": [{"id": "cr-1"}]}}, "class")
 OVERLAY = Resource(tokens.NODE_OVERLAY, {"spec": {"weight": 1}}, "overlay")
-AZURE = "oci://mcr.microsoft.com/aks/karpenter-azure/karpenter"
 
 CASES += [
     Case(name="one version", rule=PINNED, given=chart()),
@@ -242,7 +241,7 @@ CASES += [
     Case(
         name="reservations on Azure, off by themselves",
         rule=GATES,
-        given=[release(AZURE), RESERVED],
+        given=[release(), RESERVED.change(*REFERENCE, to={"group": "karpenter.azure.com"})],
         violations=("featureGates.reservedCapacity",),
     ),
     Case(

@@ -34,13 +34,14 @@ def cluster() -> Resource:
     )
 
 
-AKS = Resource(tokens.AKS_CLUSTER, {"id": "/subscriptions/1/aks"}, "aks")
+AKS = Resource(tokens.AKS_CLUSTER, {"name": "example"}, "aks")
+AKS_ID = "/subscriptions/1/resourceGroups/a/providers/Microsoft.ContainerService/managedClusters/example"
 
 
 def diagnostics(**properties: Any) -> Resource:
     return Resource(
         tokens.AZURE_DIAGNOSTICS,
-        {"resourceUri": "/subscriptions/1/aks", "logs": [{"enabled": True}], **properties},
+        {"resourceUri": AKS_ID, "logs": [{"enabled": True}], **properties},
         "diagnostics",
     )
 
@@ -157,10 +158,10 @@ CASES = [
     ),
     Case(name="kept", rule=AKS_LOGS, given=[AKS, diagnostics()]),
     Case(
-        name="kept, and the id is not known yet",
+        name="kept, and neither is known yet",
         rule=AKS_LOGS,
         given=[
-            AKS.without("id"),
+            AKS.without("name"),
             Resource(
                 tokens.AZURE_DIAGNOSTICS,
                 {"logs": [{"enabled": True}], "resourceUri": UNKNOWN},
@@ -173,7 +174,7 @@ CASES = [
     Case(
         name="of something else",
         rule=AKS_LOGS,
-        given=[AKS, diagnostics(resourceUri="/subscriptions/1/other")],
+        given=[AKS, diagnostics(resourceUri=f"{AKS_ID}-other")],
         violations=("keeps a log of aks",),
     ),
     Case(

@@ -122,9 +122,10 @@ KINDS = {
     "interruption": ("aws.ec2", "EC2 Spot Instance Interruption Warning"),
     "rebalance": ("aws.ec2", "EC2 Instance Rebalance Recommendation"),
     "state": ("aws.ec2", "EC2 Instance State-change Notification"),
+    "reservation": ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
     "health": ("aws.health", "AWS Health Event"),
 }
-QUEUE = Resource(tokens.QUEUE, {"name": "q"}, "queue")
+QUEUE = Resource(tokens.QUEUE, {"name": "q", "arn": "arn:aws:sqs:us-east-1:1:q"}, "queue")
 
 
 def karpenter(queue: object = "q") -> Resource:
@@ -140,7 +141,8 @@ def rule(name: str) -> Resource:
 
 
 def target(name: str, queue: str = "queue") -> Resource:
-    return Resource(tokens.EVENT_TARGET, {}, f"target-{name}", {"rule": (f"rule-{name}",), "arn": (queue,)})
+    arn = f"arn:aws:sqs:us-east-1:1:{queue}"
+    return Resource(tokens.EVENT_TARGET, {"arn": arn}, f"target-{name}", {"rule": (f"rule-{name}",), "arn": (queue,)})
 
 
 def wired(*names: str) -> list[Resource]:
@@ -158,6 +160,15 @@ EVENT_CASES = [
             *wired("health"),
             Resource(tokens.EVENT_RULE, {"eventPattern": '{"source": ["aws.ec2"]}'}, "rule-state"),
             target("state"),
+        ],
+    ),
+    Case(
+        name="a target by name and ARN",
+        rule=EVENTS,
+        given=[
+            *wired(*[name for name in KINDS if name != "health"]),
+            rule("health").change("name", to="on-health"),
+            Resource(tokens.EVENT_TARGET, {"rule": "on-health", "arn": QUEUE.properties["arn"]}, "target-health"),
         ],
     ),
     *[
