@@ -7,24 +7,16 @@ one region say nothing about another.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from pulumi.runtime import get_config
-
+from .regions import REGIONS
 from .rule import NotKnownError
 
 _FOLDER: Final = Path(__file__).resolve().parents[2] / "facts"
-
-#: Where a stack of each cloud says its region: keys of its configuration, then variables.
-_REGION: Final = {
-    "aws": (("aws:region",), ("AWS_REGION", "AWS_DEFAULT_REGION")),
-    "azure": (("azure-native:location",), ("ARM_LOCATION",)),
-}
 
 
 @dataclass(frozen=True)
@@ -60,16 +52,12 @@ class Facts:
 
 
 def region_of(cloud: str) -> str:
-    """The region in which the stack works; NotKnownError where neither configuration nor environment say it."""
-    keys, variables = _REGION[cloud]
-    for value in (*(get_config(key) for key in keys), *(os.environ.get(name) for name in variables)):
-        if value:
-            return str(value).lower().replace(" ", "") if cloud == "azure" else str(value)
-    raise NotKnownError(
-        f"the region is neither in the stack's configuration ({', '.join(keys)}) nor in the environment "
-        f"({', '.join(variables)}), so prices and instance types are not known",
-        *keys,
-    )
+    """The region in which the stack's clusters are; NotKnownError where nothing says it, or where there are several."""
+    found = sorted(REGIONS.of(cloud))
+    if len(found) != 1:
+        what = f"there are clusters in {', '.join(found)}" if found else "nothing says the region of the cluster"
+        raise NotKnownError(f"{what}, so prices and zones of the NodePool are not known", "facts", cloud, "region")
+    return found[0]
 
 
 def facts(cloud: str) -> Facts:

@@ -26,6 +26,7 @@ from pulumi_policy import (
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, UnknownValueError
 
 from .exceptions import GRANTED
+from .regions import REGIONS
 
 Properties = Mapping[str, Any]
 
@@ -168,6 +169,7 @@ class ResourceRule(Rule):
 
     def _validate(self, args: ResourceValidationArgs, report: ReportViolation) -> None:
         judgement = self._judgement(args.get_config(), report, args.urn)
+        REGIONS.note(args.resource_type, args.props, args.provider)
         if self.before is not None:
             self.before(judgement.settings)
         check = self.checks.get(args.resource_type)

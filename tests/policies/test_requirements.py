@@ -1,11 +1,13 @@
 """Which instance types requirements admit, quantities, and facts that are missing."""
 
-import json
 from pathlib import Path
 
 import pytest
-from rules import facts, quantities
+from pulumi_policy import PolicyProviderResource
+from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
+from rules import facts, quantities, tokens
 from rules.cidrs import Range, overlaps, parse
+from rules.regions import Regions
 from rules.requirements import Requirement, admitted, contradiction, values_of
 from rules.rule import NotKnownError
 
@@ -88,19 +90,56 @@ def test_values_are_those_that_are_left() -> None:
 
 
 def test_a_region_without_prices_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PULUMI_CONFIG", json.dumps({"aws:region": "eu-west-1"}))
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
     with pytest.raises(NotKnownError) as raised:
         facts.facts("aws")
     assert "has no prices and zones of eu-west-1; it has us-east-1" in raised.value.message
 
 
-def test_a_region_that_is_nowhere_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PULUMI_CONFIG", "{}")
-    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
-        monkeypatch.delenv(name, raising=False)
+def test_a_region_that_nothing_says_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_REGION")
     with pytest.raises(NotKnownError) as raised:
         facts.region_of("aws")
-    assert "neither in the stack's configuration (aws:region)" in raised.value.message
+    assert "nothing says the region" in raised.value.message
+
+
+def provider(kind: str, **properties: str) -> PolicyProviderResource:
+    return PolicyProviderResource(f"pulumi:providers:{kind}", unknown_checking_proxy(properties), "urn", "default")
+
+
+def noted(*seen: tuple[str, dict[str, str], PolicyProviderResource | None]) -> Regions:
+    regions = Regions()
+    for token, properties, of in seen:
+        regions.note(token, unknown_checking_proxy(properties), of)
+    return regions
+
+
+EAST, WEST = provider("aws", region="us-east-1"), provider("aws", region="us-west-2")
+
+
+def test_the_region_is_the_cluster_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    assert noted((tokens.VPC, {}, EAST)).of("aws") == {"us-east-1"}
+    assert noted((tokens.VPC, {}, EAST), (tokens.CLUSTER, {}, WEST)).of("aws") == {"us-west-2"}
+    assert noted((tokens.CLUSTER, {"region": "us-east-2"}, WEST)).of("aws") == {"us-east-2"}
+    azure = noted((tokens.AKS_CLUSTER, {"location": "West US 2"}, provider("azure-native")))
+    assert azure.of("azure") == {"westus2"}
+    assert azure.of("aws") == {"eu-west-1"}
+
+
+def test_what_says_no_region_is_passed_over() -> None:
+    kubernetes = provider("kubernetes", region="us-east-1")
+    regions = noted((tokens.CLUSTER, {}, None), (tokens.CLUSTER, {}, kubernetes), (tokens.CLUSTER, {}, provider("aws")))
+    regions.note(tokens.CLUSTER, {}, provider("aws", region=UNKNOWN_STRING_VALUE))
+    assert regions.of("azure") == {"westus2"}
+    assert regions.of("aws") == {"us-east-1"}
+
+
+def test_clusters_in_two_regions_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts, "REGIONS", noted((tokens.CLUSTER, {}, EAST), (tokens.CLUSTER, {}, WEST)))
+    with pytest.raises(NotKnownError) as raised:
+        facts.region_of("aws")
+    assert "there are clusters in us-east-1, us-west-2" in raised.value.message
 
 
 def test_facts_that_are_not_there_are_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
