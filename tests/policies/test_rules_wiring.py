@@ -214,6 +214,53 @@ def admitting(token: str, comes_from: dict[str, tuple[str, ...]], **properties: 
 
 TUNNEL_CASES = [
     Case(name="the cluster's own group", rule=TUNNEL, given=[CILIUM, CLUSTER, SINGLE, node_class()]),
+    Case(
+        name="the cluster's own group, beside one that admits nothing",
+        rule=TUNNEL,
+        given=[CILIUM, CLUSTER, SINGLE, GROUP, node_class()],
+    ),
+    Case(
+        name="the tag is on something else",
+        rule=TUNNEL,
+        given=[
+            CILIUM,
+            CLUSTER,
+            Resource(tokens.TAG, SINGLE.properties, "tag", {"resourceId": ("group",)}),
+            GROUP,
+            node_class(),
+        ],
+        violations=("UDP 8472",),
+    ),
+    Case(
+        name="another tag is on the cluster's own group",
+        rule=TUNNEL,
+        given=[CILIUM, CLUSTER, SINGLE.change("value", to="other"), GROUP, node_class()],
+        violations=("UDP 8472",),
+    ),
+    Case(
+        name="by a rule for another group",
+        rule=TUNNEL,
+        given=[
+            CILIUM,
+            GROUP,
+            CLUSTER,
+            admitting(
+                tokens.SECURITY_GROUP_RULE, {"sourceSecurityGroupId": ("cluster",)}, type="ingress", protocol="udp"
+            ),
+            node_class(),
+        ],
+        violations=("UDP 8472",),
+    ),
+    Case(
+        name="by a rule about itself",
+        rule=TUNNEL,
+        given=[
+            CILIUM,
+            GROUP,
+            admitting(tokens.SECURITY_GROUP_RULE, {}, type="ingress", protocol="-1", self=True),
+            node_class(),
+        ],
+    ),
     Case(name="between members", rule=TUNNEL, given=[CILIUM, GROUP.change("ingress", to=[MEMBERS]), node_class()]),
     Case(
         name="everything between members",
