@@ -67,8 +67,9 @@ lock: environment ## Pin the Python environment anew from pyproject.toml
 facts: setup ## Write facts/ anew: instance types and prices as the pinned engines have them
 	@$(BIN)/python -m rehearsal.facts
 
-goldens: environment ## Write the golden files anew
+goldens: environment ## Write the golden files anew, and what is generated from the policies
 	@$(BIN)/python -m pytest -q tests/unit --update-goldens
+	@$(BIN)/python policies/reference.py
 
 clean: ## Remove what the project made in this checkout
 	@for stack in .rehearsal/*/; do [ -d "$$stack" ] && $(BIN)/python -m rehearsal down --force "$$(basename "$$stack")"; done; true

@@ -1,78 +1,196 @@
-"""Karpenter's controller: how it is wired into the stack. Does not judge its permissions (identity.py)."""
+"""Karpenter's controller: how it is installed and wired. Does not judge its permissions (identity.py)."""
 
 import re
-from typing import Any
+from dataclasses import dataclass
 
 from pulumi_policy import PolicyResource, Severity
-from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UnknownValueError
 
-from .rule import Judgement, Properties, StackRule, section
-from .tokens import HELM_RELEASE, NODE_POOL
+from . import graph
+from .requirements import CAPACITY_TYPE, Cloud, allows, cloud_of, requirements
+from .rule import STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, StackRule, section
+from .tokens import EC2_NODE_CLASS, HELM_RELEASE, NODE_OVERLAY, NODE_POOL
 
-# As a name, an OCI reference, a folder or an archive; not karpenter-crd.
-_CHART = re.compile(r"(.*/)?karpenter(-\d[^/]*\.tgz)?")
+_CHART = "karpenter"
+_CRD_CHART = "karpenter-crd"
+#: What the charts of 1.14 (AWS) and 1.10 (Azure) switch on by themselves.
+_GATES_ON = {"aws": frozenset({"reservedCapacity"}), "azure": frozenset[str]()}
 
 
 def _spot_interruption_queue(resources: list[PolicyResource], judgement: Judgement) -> None:
     pools = []
-    for resource in resources:
+    for resource in graph.of(resources, NODE_POOL):
         with judgement.part():
-            if (
-                resource.resource_type == NODE_POOL
-                and _on_ec2(spec := _output(resource, "spec"))
-                and _allows_spot(spec)
-            ):
+            spec = graph.output(resource, "spec")
+            # Azure announces evictions on the machine, and there is no queue.
+            if cloud_of(spec) == "aws" and _allows_spot(spec):
                 pools.append(resource.name)
     if not pools:
         return
-    for resource in resources:
+    for release in graph.releases(resources, _CHART, judgement):
         with judgement.part():
-            if resource.resource_type == HELM_RELEASE and _CHART.fullmatch(_output(resource, "chart")):
-                _wired(resource, pools, judgement)
-
-
-def _wired(release: PolicyResource, pools: list[str], judgement: Judgement) -> None:
-    if not section(release.props, "values", "settings").get("interruptionQueue"):
-        judgement.violation(
-            f"values.settings.interruptionQueue of {release.name} is not set, and spot instances are allowed "
-            f"by {', '.join(pools)}.",
-            release.urn,
-        )
-
-
-def _on_ec2(spec: Properties) -> bool:
-    """Whether the pool's nodes are EC2's; Azure announces evictions on the machine, and there is no queue."""
-    reference = section(spec, "template", "spec").get("nodeClassRef") or {}
-    return bool(reference.get("group") != "karpenter.azure.com")
+            if not section(graph.values(release), "settings").get("interruptionQueue"):
+                judgement.violation(
+                    f"values.settings.interruptionQueue of {release.name} is not set, and spot instances are allowed "
+                    f"by {', '.join(pools)}.",
+                    release.urn,
+                )
 
 
 def _allows_spot(spec: Properties) -> bool:
     """Whether Karpenter may launch spot instances; a pool that names no capacity type allows each."""
-    allowed = True
-    for requirement in section(spec, "template", "spec").get("requirements") or []:
-        if requirement.get("key") == "karpenter.sh/capacity-type":
-            named = "spot" in (requirement.get("values") or [])
-            match requirement.get("operator"):
-                case "In":
-                    allowed = allowed and named
-                case "NotIn":
-                    allowed = allowed and not named
-    return allowed
+    return allows(requirements(spec), CAPACITY_TYPE, "spot")
 
 
-def _output(resource: PolicyResource, name: str) -> Any:
-    """An output that such a resource always has.
+def _pinned(release: Properties, judgement: Judgement) -> None:
+    chart = release.get("chart") or ""
+    if not any(graph.is_chart(chart, name) for name in (_CHART, _CRD_CHART, "cilium")):
+        return
+    version = release.get("version")
+    if re.search(r"-\d[^/]*\.tgz$", chart):
+        return  # the archive's name says it
+    if not version:
+        judgement.violation(f"version of the chart {chart} is not set: the newest is installed.")
+    elif not re.fullmatch(r"v?\d+\.\d+\.\d+(-[\w.-]+)?(\+[\w.-]+)?", version):
+        judgement.violation(f"version of the chart {chart} is {version}, which is not one version.")
 
-    Where its provider can't be asked at preview, because the kubeconfig is not known yet, the engine shows
-    the resource without any outputs. Then it is as unknown as if it said so.
-    """
-    if name not in set(resource.props):
-        raise UnknownValueError(UNKNOWN_OBJECT_VALUE, [resource.name, name])
-    return resource.props[name]
+
+def _definitions(resources: list[PolicyResource], judgement: Judgement) -> None:
+    controllers = list(graph.releases(resources, _CHART, judgement))
+    definitions = list(graph.releases(resources, _CRD_CHART, judgement))
+    for controller in controllers:
+        with judgement.part():
+            version = graph.output(controller, "version")
+            if not definitions and judgement.complete:
+                judgement.violation(
+                    f"{controller.name} has no release of {_CRD_CHART} beside it: Helm does not upgrade the CRDs of "
+                    "the chart itself.",
+                    controller.urn,
+                )
+            for other in definitions:
+                with judgement.part():
+                    found = graph.output(other, "version")
+                    if found != version:
+                        judgement.violation(
+                            f"{other.name} has the version {found}, and {controller.name} the version {version}.",
+                            other.urn,
+                        )
+
+
+def _availability(release: Properties, judgement: Judgement) -> None:
+    if not graph.is_chart(release.get("chart") or "", _CHART):
+        return
+    values = section(release, "values")
+    with judgement.part():
+        replicas = values.get("replicas")
+        least = int(judgement.settings["replicas"])
+        if replicas is not None and int(replicas) < least:  # the chart's own default is 2
+            judgement.violation(f"values.replicas is {int(replicas)}, fewer than {least}.")
+    with judgement.part():
+        resources = section(values, "controller", "resources")
+        for kind, name in (("requests", "cpu"), ("requests", "memory"), ("limits", "memory")):
+            if section(resources, kind).get(name) is None:
+                judgement.violation(f"values.controller.resources.{kind}.{name} is not set.")
+
+
+def _off_its_nodes(release: Properties, judgement: Judgement) -> None:
+    if not graph.is_chart(release.get("chart") or "", _CHART):
+        return
+    values = section(release, "values")
+    if "affinity" not in set(values):
+        return  # the chart's own keeps it off
+    required = section(values, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+    terms = required.get("nodeSelectorTerms") or []
+    # One term is enough for the scheduler, so each of them has to say it.
+    if not terms or not all(_keeps_off(terms[index]) for index in range(len(terms))):
+        judgement.violation(
+            "values.affinity replaces the chart's, and does not require that the label karpenter.sh/nodepool is absent."
+        )
+
+
+def _keeps_off(term: Properties) -> bool:
+    expressions = term.get("matchExpressions") or []
+    return any(
+        expressions[index].get("key") == "karpenter.sh/nodepool"
+        and expressions[index].get("operator") == "DoesNotExist"
+        for index in range(len(expressions))
+    )
+
+
+def _feature_gates(resources: list[PolicyResource], judgement: Judgement) -> None:
+    needed = _needed_gates(resources, judgement)
+    pools = list(graph.of(resources, NODE_POOL))
+    for release in graph.releases(resources, _CHART, judgement):
+        with judgement.part():
+            gates = section(graph.values(release), "settings", "featureGates")
+            for gate, users in needed.items():
+                with judgement.part():
+                    if gate in set(gates):
+                        without = [] if gates[gate] else users
+                    else:
+                        without = [user for user in users if gate not in _GATES_ON[user.cloud]]
+                    if without:
+                        judgement.violation(
+                            f"values.settings.featureGates.{gate} of {release.name} is off, and needed by "
+                            f"{', '.join(f'{user.name} ({user.what})' for user in without)}.",
+                            release.urn,
+                        )
+            with judgement.part():
+                on = gates.get("spotToSpotConsolidation")
+                if on and pools and not _any_spot(pools, judgement) and judgement.complete:
+                    judgement.violation(
+                        f"values.settings.featureGates.spotToSpotConsolidation of {release.name} is on, and no "
+                        "NodePool allows spot.",
+                        release.urn,
+                    )
+
+
+def _any_spot(pools: list[PolicyResource], judgement: Judgement) -> bool:
+    found = False
+    for pool in pools:
+        with judgement.part():
+            found = _allows_spot(graph.output(pool, "spec")) or found
+    return found
+
+
+@dataclass(frozen=True)
+class _User:
+    """A resource that needs a feature gate, because of `what` it says."""
+
+    name: str
+    what: str
+    cloud: Cloud
+
+
+def _needed_gates(resources: list[PolicyResource], judgement: Judgement) -> dict[str, list[_User]]:
+    needed: dict[str, list[_User]] = {}
+
+    def need(gate: str, resource: PolicyResource, what: str, cloud: Cloud = "aws") -> None:
+        needed.setdefault(gate, []).append(_User(resource.name, what, cloud))
+
+    for resource in graph.of(resources, NODE_POOL, EC2_NODE_CLASS, NODE_OVERLAY):
+        with judgement.part():
+            spec = graph.output(resource, "spec")
+            if resource.resource_type == NODE_OVERLAY:
+                need("nodeOverlay", resource, "NodeOverlay")
+            elif resource.resource_type == EC2_NODE_CLASS:
+                if spec.get("capacityReservationSelectorTerms"):
+                    need("reservedCapacity", resource, "capacityReservationSelectorTerms")
+            else:
+                if spec.get("replicas") is not None:
+                    need("staticCapacity", resource, "replicas", cloud_of(spec))
+                named = [
+                    requirement
+                    for requirement in requirements(spec)
+                    if requirement.key == CAPACITY_TYPE and requirement.operator == "In"
+                ]
+                if any("reserved" in requirement.values for requirement in named):
+                    need("reservedCapacity", resource, "capacity type reserved", cloud_of(spec))
+    return needed
 
 
 SPOT_INTERRUPTION_QUEUE = StackRule(
     name="spot-interruption-queue",
+    group="controller",
     description="Karpenter listens to an interruption queue when a NodePool allows spot instances.",
     rationale="EC2 announces an interruption two minutes ahead; only the queue brings that to Karpenter.",
     consequence="Spot instances vanish without being drained, and their pods with them.",
@@ -83,4 +201,71 @@ SPOT_INTERRUPTION_QUEUE = StackRule(
     url="https://karpenter.sh/docs/concepts/disruption/#interruption",
     severity=Severity.HIGH,
     check=_spot_interruption_queue,
+)
+
+_VALUES = "https://karpenter.sh/docs/getting-started/getting-started-with-karpenter/"
+
+CHARTS_PINNED = ResourceRule(
+    name="charts-pinned",
+    group="controller",
+    description="The charts of Karpenter and Cilium have one exact version.",
+    rationale="Both change how every node works; an upgrade is a decision, not a side effect of the next update.",
+    consequence="The next `pulumi up` installs a version that nobody has tried, CRDs included.",
+    remediation="Set version of the release to one version, for example 1.14.1.",
+    url="https://karpenter.sh/docs/upgrading/upgrade-guide/",
+    severity=Severity.HIGH,
+    checks={HELM_RELEASE: _pinned},
+)
+
+KARPENTER_CRD_VERSION = StackRule(
+    name="karpenter-crd-version",
+    group="controller",
+    description="Karpenter's CRDs are installed by their own chart, in the controller's version.",
+    rationale="Helm installs the CRDs of a chart once and never upgrades them; karpenter-crd exists for that.",
+    consequence="After an upgrade the API server drops or refuses fields that the controller relies on.",
+    remediation="Release karpenter-crd with the same version as karpenter, and before it.",
+    url="https://karpenter.sh/docs/upgrading/upgrade-guide/#crd-upgrades",
+    severity=Severity.HIGH,
+    check=_definitions,
+)
+
+KARPENTER_AVAILABILITY = ResourceRule(
+    name="karpenter-availability",
+    group="controller",
+    description="Karpenter runs with a replica to spare, and with resources of its own.",
+    rationale="Without the controller no node is launched or replaced; without requests it is evicted under pressure.",
+    consequence="The loss of one node stops all provisioning, just when capacity is missing.",
+    remediation="Set replicas to 2 or more, and controller.resources: requests of cpu and memory, limit of memory.",
+    url=_VALUES,
+    severity=Severity.MEDIUM,
+    settings={"replicas": {"type": "integer", "minimum": 1, "default": 2}},
+    enforcement=STRICTER_IN_PRODUCTION,
+    checks={HELM_RELEASE: _availability},
+)
+
+KARPENTER_OFF_ITS_NODES = ResourceRule(
+    name="karpenter-off-its-nodes",
+    group="controller",
+    description="Karpenter does not run on nodes that it manages.",
+    rationale="It would consolidate or lose the machine below itself, and nobody would be left to launch another.",
+    consequence="One interruption takes the controller down, and the cluster does not recover by itself.",
+    remediation="Leave the chart's affinity, or keep {key: karpenter.sh/nodepool, operator: DoesNotExist} in yours.",
+    url="https://karpenter.sh/docs/faq/",
+    severity=Severity.HIGH,
+    checks={HELM_RELEASE: _off_its_nodes},
+)
+
+KARPENTER_FEATURE_GATES = StackRule(
+    name="karpenter-feature-gates",
+    group="controller",
+    description="The feature gates that objects of the stack need are on, and those that are on have a use.",
+    rationale=(
+        "Karpenter accepts a static NodePool, a NodeOverlay or a reservation with the gate off, and ignores it; "
+        "spotToSpotConsolidation without spot does nothing."
+    ),
+    consequence="What the objects say does not happen, and no error says so.",
+    remediation="Set settings.featureGates in the values of Karpenter's release as the objects need it.",
+    url="https://karpenter.sh/docs/reference/settings/#feature-gates",
+    severity=Severity.MEDIUM,
+    check=_feature_gates,
 )

@@ -1,14 +1,13 @@
-"""Identity: what IAM policies allow. Does not judge who may assume a role, or policies on resources."""
+"""Identity: what IAM policies allow. Does not judge who may assume a role (trust.py), or policies on resources."""
 
-import json
 import re
-from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 from pulumi_policy import Severity
 from pulumi_policy.proxy import UnknownValueError
 
+from .iam_documents import documents, listed
 from .rule import Judgement, Properties, ResourceRule, section
 from .tokens import (
     IAM_GROUP_POLICY,
@@ -22,57 +21,16 @@ from .tokens import (
     IAM_USER_POLICY_ATTACHMENT,
 )
 
-# (where the statement is, the statement, judgement)
-_StatementCheck = Callable[[str, Properties, Judgement], None]
-
 # AWS's own policies that grant whole services.
 _BROAD_POLICY = re.compile(r"arn:[^:]+:iam::aws:policy/(.*/)?(AdministratorAccess|PowerUserAccess|\w*FullAccess)")
 _ONE_ROLE = re.compile(r"arn:[^:*?]+:iam::\d{12}:role/[^*?]+")
-
-
-def _documents(check: _StatementCheck) -> Callable[[Properties, Judgement], None]:
-    """Judge a resource that has one document, in `policy`, or several, in `inlinePolicies`."""
-
-    def judge(resource: Properties, judgement: Judgement) -> None:
-        if "policy" in set(resource):
-            _document("policy", resource["policy"], check, judgement)
-        inline = resource.get("inlinePolicies") or []
-        for index in range(len(inline)):
-            with judgement.part():
-                # An empty entry is how a role says that it has no inline policies.
-                if document := inline[index].get("policy"):
-                    _document(f"inlinePolicies[{index}].policy", document, check, judgement)
-
-    return judge
-
-
-def _document(path: str, document: Any, check: _StatementCheck, judgement: Judgement) -> None:
-    """Judge each statement that allows something. A document is JSON text or an object."""
-    try:
-        content = json.loads(document) if isinstance(document, str) else document
-        statements = _listed(content["Statement"])
-    except (ValueError, LookupError, TypeError) as error:
-        judgement.violation(f"{path} is not a policy document and can't be judged: {error!r}.")
-        return
-    for index in range(len(statements)):
-        with judgement.part():
-            statement = statements[index]
-            if statement.get("Effect") == "Allow":
-                check(f"{path}, statement {statement.get('Sid', index)}", statement, judgement)
-
-
-def _listed(value: Any) -> Any:
-    """IAM takes a single value wherever it takes a list."""
-    if value is None:
-        return []
-    return value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
 
 
 def _wildcard_actions(where: str, statement: Properties, judgement: Judgement) -> None:
     if "NotAction" in set(statement):
         judgement.violation(f"{where} allows all actions but those in NotAction.")
     allowed = {entry["action"].lower() for entry in judgement.settings["allowedActions"]}
-    actions = _listed(statement.get("Action"))
+    actions = listed(statement.get("Action"))
     for index in range(len(actions)):
         with judgement.part():
             action = actions[index]
@@ -82,7 +40,7 @@ def _wildcard_actions(where: str, statement: Properties, judgement: Judgement) -
 
 def _role(role: Properties, judgement: Judgement) -> None:
     with judgement.part():
-        _documents(_wildcard_actions)(role, judgement)
+        documents(_wildcard_actions)(role, judgement)
     arns = role.get("managedPolicyArns") or []
     for index in range(len(arns)):
         _managed_policy(f"managedPolicyArns[{index}]", arns, index, judgement)
@@ -103,11 +61,27 @@ def _managed_policy(path: str, holder: Any, key: str | int, judgement: Judgement
         judgement.violation(f"{path} is {arn}, which allows whole services.")
 
 
+def _wildcard_resources(where: str, statement: Properties, judgement: Judgement) -> None:
+    resources = listed(statement.get("Resource"))
+    anything = "NotResource" in set(statement)
+    for index in range(len(resources)):
+        with judgement.part():
+            anything = anything or resources[index] == "*"
+    if not anything:
+        return
+    allowed = [entry["action"].lower() for entry in judgement.settings["allowedActions"]]
+    actions = listed(statement.get("Action"))
+    for index in range(len(actions)):
+        with judgement.part():
+            if not any(fnmatchcase(actions[index].lower(), pattern) for pattern in allowed):
+                judgement.violation(f"{where} allows {actions[index]} on every resource.")
+
+
 def _pass_role(where: str, statement: Properties, judgement: Judgement) -> None:
     if not _allows_pass_role(statement):
         return
     with judgement.part():
-        roles = _listed(statement.get("Resource"))
+        roles = listed(statement.get("Resource"))
         if not roles:
             judgement.violation(f"{where} passes all roles but those in NotResource.")
         for index in range(len(roles)):
@@ -125,7 +99,7 @@ def _pass_role(where: str, statement: Properties, judgement: Judgement) -> None:
 
 def _allows_pass_role(statement: Properties) -> bool:
     inverted = "NotAction" in set(statement)
-    patterns = _listed(statement.get("NotAction" if inverted else "Action"))
+    patterns = listed(statement.get("NotAction" if inverted else "Action"))
     return any(fnmatchcase("iam:passrole", pattern.lower()) for pattern in patterns) is not inverted
 
 
@@ -134,12 +108,23 @@ def _passed_to(condition: Properties) -> Any:
     for operator in ("StringEquals", "StringLike"):
         for key, services in section(condition, operator).items():
             if key.lower() == "iam:passedtoservice":
-                return _listed(services)
+                return listed(services)
     return []
 
 
+_ALLOWED_ACTION = {
+    "type": "object",
+    "properties": {
+        "action": {"type": "string", "minLength": 1},
+        "reason": {"type": "string", "minLength": 1},
+    },
+    "required": ["action", "reason"],
+    "additionalProperties": False,
+}
+
 IAM_NO_WILDCARD_ACTION = ResourceRule(
     name="iam-no-wildcard-action",
+    group="identity",
     description="IAM policies name each action that they allow.",
     rationale="A wildcard also grants what AWS adds to the service later, and hides what is needed.",
     consequence="Who takes the role over can do far more in the account than its work needs.",
@@ -152,23 +137,15 @@ IAM_NO_WILDCARD_ACTION = ResourceRule(
     settings={
         "allowedActions": {
             "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "action": {"type": "string", "minLength": 1},
-                    "reason": {"type": "string", "minLength": 1},
-                },
-                "required": ["action", "reason"],
-                "additionalProperties": False,
-            },
+            "items": _ALLOWED_ACTION,
             "default": [],
         },
     },
     checks={
-        IAM_POLICY: _documents(_wildcard_actions),
-        IAM_GROUP_POLICY: _documents(_wildcard_actions),
-        IAM_ROLE_POLICY: _documents(_wildcard_actions),
-        IAM_USER_POLICY: _documents(_wildcard_actions),
+        IAM_POLICY: documents(_wildcard_actions),
+        IAM_GROUP_POLICY: documents(_wildcard_actions),
+        IAM_ROLE_POLICY: documents(_wildcard_actions),
+        IAM_USER_POLICY: documents(_wildcard_actions),
         IAM_ROLE: _role,
         IAM_POLICY_ATTACHMENT: _attachment,
         IAM_GROUP_POLICY_ATTACHMENT: _attachment,
@@ -177,8 +154,45 @@ IAM_NO_WILDCARD_ACTION = ResourceRule(
     },
 )
 
+IAM_NO_WILDCARD_RESOURCE = ResourceRule(
+    name="iam-no-wildcard-resource",
+    group="identity",
+    description="IAM policies name the resources of each action that can be limited to some.",
+    rationale="An action on every resource reaches those of other clusters, of other teams, and of the future.",
+    consequence="Who takes the role over changes what has nothing to do with this cluster.",
+    remediation=(
+        "Name ARNs in Resource. Where AWS knows no ARN for the action, enter it with that reason in the setting "
+        "allowedActions of this policy."
+    ),
+    url="https://docs.aws.amazon.com/service-authorization/latest/reference/reference.html",
+    severity=Severity.HIGH,
+    settings={
+        "allowedActions": {
+            "type": "array",
+            "items": _ALLOWED_ACTION,
+            "default": [
+                {"action": "ec2:Describe*", "reason": "EC2 limits no call that describes to single resources"},
+                {"action": "pricing:GetProducts", "reason": "prices are nobody's resource"},
+                {"action": "iam:ListInstanceProfiles", "reason": "IAM limits listing to paths only"},
+                {
+                    "action": "arc-zonal-shift:GetManagedResource",
+                    "reason": "is limited by the condition key arc-zonal-shift:ResourceIdentifier",
+                },
+            ],
+        },
+    },
+    checks={
+        IAM_POLICY: documents(_wildcard_resources),
+        IAM_GROUP_POLICY: documents(_wildcard_resources),
+        IAM_ROLE_POLICY: documents(_wildcard_resources),
+        IAM_USER_POLICY: documents(_wildcard_resources),
+        IAM_ROLE: documents(_wildcard_resources),
+    },
+)
+
 IAM_PASS_ROLE_SCOPED = ResourceRule(
     name="iam-pass-role-scoped",
+    group="identity",
     description="iam:PassRole is allowed for single roles, and to named services.",
     rationale="Who may pass a role to a machine under their control has as good as that role.",
     consequence="Who takes the controller over starts a machine with the strongest role of the account.",
@@ -189,10 +203,10 @@ IAM_PASS_ROLE_SCOPED = ResourceRule(
     url="https://docs.aws.amazon.com/IAM/latest/UserGuide/id_roles_use_passrole.html",
     severity=Severity.CRITICAL,
     checks={
-        IAM_POLICY: _documents(_pass_role),
-        IAM_GROUP_POLICY: _documents(_pass_role),
-        IAM_ROLE_POLICY: _documents(_pass_role),
-        IAM_USER_POLICY: _documents(_pass_role),
-        IAM_ROLE: _documents(_pass_role),
+        IAM_POLICY: documents(_pass_role),
+        IAM_GROUP_POLICY: documents(_pass_role),
+        IAM_ROLE_POLICY: documents(_pass_role),
+        IAM_USER_POLICY: documents(_pass_role),
+        IAM_ROLE: documents(_pass_role),
     },
 )

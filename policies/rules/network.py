@@ -1,29 +1,59 @@
-"""Network: who can reach the cluster's API. Does not judge security groups or the pod network."""
+"""Network: who can reach the cluster and its nodes, and which dataplane runs on them.
 
-from ipaddress import ip_network
+Does not judge address ranges (address_ranges.py) or the traffic between nodes (wiring.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
 
 from pulumi_policy import Severity
 
+from . import cidrs, graph
+from .iam_documents import listed
 from .rule import Judgement, Properties, ResourceRule, section
-from .tokens import CLUSTER
+from .tokens import (
+    ADDON,
+    AKS_CLUSTER,
+    AZURE_SECURITY_GROUP,
+    AZURE_SECURITY_RULE,
+    CLUSTER,
+    HELM_RELEASE,
+    SECURITY_GROUP,
+    SECURITY_GROUP_INGRESS_RULE,
+    SECURITY_GROUP_RULE,
+)
 
 
 def _allow_list(cluster: Properties, judgement: Judgement) -> None:
     vpc = section(cluster, "vpcConfig")
     if vpc.get("endpointPublicAccess") is False:
         return
-    cidrs = vpc.get("publicAccessCidrs")
-    if not cidrs:
+    allowed = vpc.get("publicAccessCidrs")
+    if not allowed:
         judgement.violation("vpcConfig.publicAccessCidrs is not set; a public endpoint then takes 0.0.0.0/0.")
         return
-    for index in range(len(cidrs)):
+    for index in range(len(allowed)):
         with judgement.part():
-            _cidr(f"vpcConfig.publicAccessCidrs[{index}]", cidrs[index], judgement)
+            _cidr(f"vpcConfig.publicAccessCidrs[{index}]", allowed[index], judgement)
+
+
+def _aks_allow_list(cluster: Properties, judgement: Judgement) -> None:
+    access = section(cluster, "apiServerAccessProfile")
+    if access.get("enablePrivateCluster") is True:
+        return
+    allowed = access.get("authorizedIPRanges")
+    if not allowed:
+        judgement.violation("apiServerAccessProfile.authorizedIPRanges is not set; AKS then takes 0.0.0.0/0.")
+        return
+    for index in range(len(allowed)):
+        with judgement.part():
+            _cidr(f"apiServerAccessProfile.authorizedIPRanges[{index}]", allowed[index], judgement)
 
 
 def _cidr(path: str, cidr: str, judgement: Judgement) -> None:
     try:
-        network = ip_network(cidr, strict=False)
+        network = cidrs.parse(cidr)
     except ValueError as error:
         judgement.violation(f"{path} is not a CIDR: {error}.")
         return
@@ -33,15 +63,177 @@ def _cidr(path: str, cidr: str, judgement: Judgement) -> None:
         judgement.violation(f"{path} is {cidr}, and anything wider than /{shortest} counts as the world.")
 
 
+def _aks_network(cluster: Properties, judgement: Judgement) -> None:
+    profile = section(cluster, "networkProfile")
+    for key, wanted in (
+        ("networkPlugin", "azure"),
+        ("networkPluginMode", "overlay"),
+        ("networkDataplane", "cilium"),
+        ("networkPolicy", "cilium"),
+    ):
+        with judgement.part():
+            found = profile.get(key)
+            if found != wanted:
+                judgement.violation(f"networkProfile.{key} is {found or 'not set'}, not {wanted}.")
+
+
+def _cilium(release: Properties, judgement: Judgement) -> None:
+    if not graph.is_chart(release.get("chart") or "", "cilium"):
+        return
+    values = section(release, "values")
+    with judgement.part():
+        if values.get("kubeProxyReplacement") not in (True, "true"):
+            judgement.violation("values.kubeProxyReplacement is not true: nothing answers on service addresses.")
+    with judgement.part():
+        mode = values.get("routingMode") or "tunnel"
+        if mode != "tunnel":
+            judgement.violation(f"values.routingMode is {mode}: pod addresses would have to be routed by the network.")
+    with judgement.part():
+        ipam = section(values, "ipam")
+        mode = ipam.get("mode") or "cluster-pool"
+        if mode != "cluster-pool":
+            judgement.violation(f"values.ipam.mode is {mode}, not cluster-pool.")
+        elif not section(ipam, "operator").get("clusterPoolIPv4PodCIDRList"):
+            judgement.violation(
+                "values.ipam.operator.clusterPoolIPv4PodCIDRList is not set: the chart takes 10.0.0.0/8."
+            )
+    with judgement.part():
+        chaining = section(values, "cni").get("chainingMode") or "none"
+        if chaining != "none":
+            judgement.violation(f"values.cni.chainingMode is {chaining}: another plugin gives pods their addresses.")
+
+
+def _own_addons(cluster: Properties, judgement: Judgement) -> None:
+    if cluster.get("bootstrapSelfManagedAddons") is not False:
+        judgement.violation("bootstrapSelfManagedAddons is not false: EKS installs aws-node and kube-proxy.")
+
+
+def _addon(addon: Properties, judgement: Judgement) -> None:
+    name = addon.get("addonName")
+    if name in ("vpc-cni", "kube-proxy"):
+        judgement.violation(f"addonName is {name}.")
+
+
+_WORLD = frozenset({"0.0.0.0/0", "::/0", "*", "Internet", "Any"})
+
+
+def _ranges(path: str, values: Any, judgement: Judgement) -> None:
+    found = listed(values)
+    for index in range(len(found)):
+        with judgement.part():
+            if found[index] in _WORLD:
+                judgement.violation(f"{path} lets {found[index]} in.")
+
+
+def _security_group(group: Properties, judgement: Judgement) -> None:
+    rules = group.get("ingress") or []
+    for index in range(len(rules)):
+        with judgement.part():
+            for key in ("cidrBlocks", "ipv6CidrBlocks"):
+                with judgement.part():
+                    _ranges(f"ingress[{index}].{key}", rules[index].get(key), judgement)
+
+
+def _security_group_rule(rule: Properties, judgement: Judgement) -> None:
+    if rule.get("type") == "ingress":
+        for key in ("cidrBlocks", "ipv6CidrBlocks"):
+            with judgement.part():
+                _ranges(key, rule.get(key), judgement)
+
+
+def _ingress_rule(rule: Properties, judgement: Judgement) -> None:
+    for key in ("cidrIpv4", "cidrIpv6"):
+        with judgement.part():
+            _ranges(key, rule.get(key), judgement)
+
+
+def _azure_rule(rule: Properties, judgement: Judgement, path: str = "") -> None:
+    if rule.get("direction") == "Inbound" and rule.get("access") == "Allow":
+        for key in ("sourceAddressPrefix", "sourceAddressPrefixes"):
+            with judgement.part():
+                _ranges(path + key, rule.get(key), judgement)
+
+
+def _azure_group(group: Properties, judgement: Judgement) -> None:
+    rules = group.get("securityRules") or []
+    for index in range(len(rules)):
+        with judgement.part():
+            _azure_rule(rules[index], judgement, f"securityRules[{index}].")
+
+
+AKS_OVERLAY_CILIUM = ResourceRule(
+    name="aks-overlay-cilium",
+    group="network",
+    description="AKS clusters have an overlay network with Cilium's dataplane and policies.",
+    rationale="Without the overlay each pod takes an address of the subnet; Karpenter on AKS is made for Cilium.",
+    consequence="The subnet runs out of addresses, network policies are not enforced; neither can be changed in place.",
+    remediation=(
+        "Set networkProfile to networkPlugin azure, networkPluginMode overlay, networkDataplane cilium and "
+        "networkPolicy cilium."
+    ),
+    url="https://learn.microsoft.com/azure/aks/azure-cni-powered-by-cilium",
+    severity=Severity.HIGH,
+    checks={AKS_CLUSTER: _aks_network},
+)
+
+CILIUM_OVERLAY = ResourceRule(
+    name="cilium-overlay",
+    group="network",
+    description="Cilium runs as the only dataplane: an overlay of its own, in place of kube-proxy.",
+    rationale="Half a dataplane fails late: pods get addresses that nobody routes, or services that nobody answers.",
+    consequence="Nodes become ready and their pods can't be reached.",
+    remediation=(
+        "Set kubeProxyReplacement true, routingMode tunnel, ipam.mode cluster-pool with a "
+        "clusterPoolIPv4PodCIDRList, and no cni.chainingMode."
+    ),
+    url="https://docs.cilium.io/en/stable/network/concepts/routing/#encapsulation",
+    severity=Severity.HIGH,
+    checks={HELM_RELEASE: _cilium},
+)
+
+EKS_NO_SECOND_DATAPLANE = ResourceRule(
+    name="eks-no-second-dataplane",
+    group="network",
+    description="EKS installs neither aws-node nor kube-proxy beside Cilium.",
+    rationale="Two plugins write the same configuration of a node; whichever comes last gives the next pods addresses.",
+    consequence="Some pods are in the VPC and some in the overlay, depending on which agent was faster.",
+    remediation="Set bootstrapSelfManagedAddons to false, and install neither vpc-cni nor kube-proxy.",
+    url="https://docs.cilium.io/en/stable/installation/k8s-install-helm/",
+    severity=Severity.HIGH,
+    checks={CLUSTER: _own_addons, ADDON: _addon},
+)
+
+NO_OPEN_INGRESS = ResourceRule(
+    name="no-open-ingress",
+    group="network",
+    description="No security group lets the internet in.",
+    rationale="Nodes are reached through load balancers that the cluster makes; nothing else needs to come in.",
+    consequence="Kubelets, node ports and SSH are scanned within minutes.",
+    remediation="Name networks or security groups as sources, not 0.0.0.0/0, ::/0 or Internet.",
+    url="https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html",
+    severity=Severity.CRITICAL,
+    checks={
+        SECURITY_GROUP: _security_group,
+        SECURITY_GROUP_RULE: _security_group_rule,
+        SECURITY_GROUP_INGRESS_RULE: _ingress_rule,
+        AZURE_SECURITY_GROUP: _azure_group,
+        AZURE_SECURITY_RULE: _azure_rule,
+    },
+)
+
 CLUSTER_ENDPOINT_ALLOW_LIST = ResourceRule(
     name="cluster-endpoint-allow-list",
+    group="network",
     description="The API endpoint of a cluster is private, or public for a list of known networks.",
     rationale=(
-        "AWS opens the endpoint to the world unless told otherwise, and the list is the only lock in front "
-        "of the API server."
+        "AWS and Azure open the endpoint to the world unless told otherwise, and the list is the only lock in "
+        "front of the API server."
     ),
     consequence="Anybody on the internet can try stolen credentials and vulnerabilities on the API server.",
-    remediation="Name your networks in vpcConfig.publicAccessCidrs, or set endpointPublicAccess to false.",
+    remediation=(
+        "Name your networks in vpcConfig.publicAccessCidrs (EKS) or apiServerAccessProfile.authorizedIPRanges (AKS), "
+        "or make the endpoint private."
+    ),
     url="https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html",
     severity=Severity.CRITICAL,
     settings={
@@ -49,5 +241,5 @@ CLUSTER_ENDPOINT_ALLOW_LIST = ResourceRule(
         "shortestIPv4Prefix": {"type": "integer", "minimum": 1, "maximum": 32, "default": 8},
         "shortestIPv6Prefix": {"type": "integer", "minimum": 1, "maximum": 128, "default": 16},
     },
-    checks={CLUSTER: _allow_list},
+    checks={CLUSTER: _allow_list, AKS_CLUSTER: _aks_allow_list},
 )

@@ -1,8 +1,14 @@
-"""Node pools: what Karpenter may launch, and when pods may use it. Does not judge machines (nodes.py)."""
+"""Node pools: limits, taints and disruption, as they are written.
+
+Does not judge machines (nodes.py), nor what needs to be computed from instance types (node_pool_types.py).
+"""
+
+import re
 
 from pulumi_policy import Severity
 
-from .rule import Judgement, Properties, ResourceRule, section
+from .requirements import ARCHITECTURE, requirements
+from .rule import STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, section
 from .tokens import NODE_POOL
 
 
@@ -36,8 +42,141 @@ def _startup_taint(node_pool: Properties, judgement: Judgement) -> None:
         judgement.violation(f"{path} has no {key} with the effect {effect}.")
 
 
+def _disruption_budgets(node_pool: Properties, judgement: Judgement) -> None:
+    # Without any there is Karpenter's own: a tenth of the nodes at a time.
+    budgets = section(node_pool, "spec", "disruption").get("budgets") or []
+    largest = float(judgement.settings["largestShare"])
+    for index in range(len(budgets)):
+        with judgement.part():
+            path = f"spec.disruption.budgets[{index}]"
+            nodes = str(budgets[index].get("nodes") or "10%").removesuffix(".0")  # numbers arrive as floats
+            if nodes.endswith("%") and float(nodes.rstrip("%")) > largest:
+                judgement.violation(f"{path} lets {nodes} of the nodes go at a time, more than {largest:g}%.")
+            if nodes in ("0", "0%") and not budgets[index].get("schedule"):
+                reasons = budgets[index].get("reasons")
+                what = ", ".join(reasons) if reasons else "any reason"
+                judgement.violation(f"{path} lets no node go, at no time, for {what}.")
+
+
+def _consolidation(node_pool: Properties, judgement: Judgement) -> None:
+    spec = section(node_pool, "spec")
+    if spec.get("replicas") is not None:
+        return  # a static pool is not consolidated
+    disruption = section(spec, "disruption")
+    with judgement.part():
+        policy = disruption.get("consolidationPolicy") or "WhenEmptyOrUnderutilized"
+        allowed = judgement.settings["policies"]
+        if policy not in allowed:
+            judgement.violation(
+                f"spec.disruption.consolidationPolicy is {policy}, which is none of {', '.join(allowed)}."
+            )
+    with judgement.part():
+        if disruption.get("consolidateAfter") == "Never":
+            judgement.violation("spec.disruption.consolidateAfter is Never: no node is ever consolidated.")
+
+
+def _expire_after(node_pool: Properties, judgement: Judgement) -> None:
+    path = "spec.template.spec.expireAfter"
+    expire_after = section(node_pool, "spec", "template", "spec").get("expireAfter") or "720h"
+    longest = int(judgement.settings["longestHours"])
+    if expire_after == "Never":
+        judgement.violation(f"{path} is Never, and at most {longest}h is wanted.")
+        return
+    hours = _hours(str(expire_after))
+    if hours is None:
+        judgement.violation(f"{path} is {expire_after}, which is no duration such as 720h.")
+    elif hours > longest:
+        judgement.violation(f"{path} is {expire_after}, longer than {longest}h.")
+
+
+def _hours(duration: str) -> float | None:
+    if not re.fullmatch(r"(\d+[smh])+", duration):
+        return None
+    return sum(
+        int(number) / {"s": 3600, "m": 60, "h": 1}[unit] for number, unit in re.findall(r"(\d+)([smh])", duration)
+    )
+
+
+def _architecture(node_pool: Properties, judgement: Judgement) -> None:
+    found = requirements(section(node_pool, "spec"))
+    if not any(requirement.key == ARCHITECTURE and requirement.operator == "In" for requirement in found):
+        judgement.violation(f"spec.template.spec.requirements has no {ARCHITECTURE} In [...].")
+
+
+NODE_POOL_DISRUPTION_BUDGETS = ResourceRule(
+    name="node-pool-disruption-budgets",
+    group="node pools",
+    description="Disruption budgets slow Karpenter down, and do not stop it for ever.",
+    rationale=(
+        "A budget says how many nodes may go at a time. One near 100% is no budget; one of 0 without a schedule "
+        "keeps outdated images and idle machines."
+    ),
+    consequence="All pods move at once, or drifted nodes are never replaced.",
+    remediation="Give spec.disruption.budgets a share such as 10%, and budgets of 0 a schedule and a duration.",
+    url="https://karpenter.sh/docs/concepts/disruption/#nodepool-disruption-budgets",
+    severity=Severity.MEDIUM,
+    settings={
+        # In percent of the pool's nodes.
+        "largestShare": {"type": "number", "minimum": 1, "maximum": 100, "default": 50},
+    },
+    production={"largestShare": 20},
+    checks={NODE_POOL: _disruption_budgets},
+)
+
+NODE_POOL_CONSOLIDATION = ResourceRule(
+    name="node-pool-consolidation",
+    group="node pools",
+    description="Nodes that are not needed any more are consolidated.",
+    rationale="Karpenter launches for the peak; only consolidation brings the bill down afterwards.",
+    consequence="Half-empty machines stay until somebody deletes them.",
+    remediation=(
+        "Set spec.disruption.consolidationPolicy to WhenEmptyOrUnderutilized or Balanced, and consolidateAfter to a "
+        "duration."
+    ),
+    url="https://karpenter.sh/docs/concepts/disruption/#consolidation",
+    severity=Severity.MEDIUM,
+    settings={
+        "policies": {
+            "type": "array",
+            "items": {"type": "string", "enum": ["WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"]},
+            "minItems": 1,
+            "default": ["WhenEmptyOrUnderutilized", "Balanced"],
+        },
+    },
+    enforcement=STRICTER_IN_PRODUCTION,
+    checks={NODE_POOL: _consolidation},
+)
+
+NODE_POOL_EXPIRE_AFTER = ResourceRule(
+    name="node-pool-expire-after",
+    group="node pools",
+    description="Nodes expire.",
+    rationale="A node that lives for ever keeps the kernel and the image with which it was launched.",
+    consequence="Known vulnerabilities stay on machines that nobody remembers, until they are all replaced at once.",
+    remediation="Set spec.template.spec.expireAfter to a duration, for example 720h.",
+    url="https://karpenter.sh/docs/concepts/disruption/#expiration",
+    severity=Severity.MEDIUM,
+    settings={"longestHours": {"type": "integer", "minimum": 1, "default": 2160}},
+    production={"longestHours": 720},
+    enforcement=STRICTER_IN_PRODUCTION,
+    checks={NODE_POOL: _expire_after},
+)
+
+NODE_POOL_ARCHITECTURE = ResourceRule(
+    name="node-pool-architecture",
+    group="node pools",
+    description="Each NodePool names the architectures of its nodes.",
+    rationale="Without a requirement Karpenter takes what is cheapest today, which may be arm64.",
+    consequence="Pods with images of one architecture land on the other and crash with `exec format error`.",
+    remediation="Add {key: kubernetes.io/arch, operator: In, values: [amd64]} to spec.template.spec.requirements.",
+    url="https://karpenter.sh/docs/concepts/nodepools/#spectemplatespecrequirements",
+    severity=Severity.MEDIUM,
+    checks={NODE_POOL: _architecture},
+)
+
 NODE_POOL_LIMITS = ResourceRule(
     name="node-pool-limits",
+    group="node pools",
     description="Each NodePool has a limit on cpu or memory.",
     rationale="Karpenter launches whatever pending pods ask for; the limit is the only brake it knows.",
     consequence="A runaway deployment buys machines until the account's quota is used up.",
@@ -58,6 +197,7 @@ NODE_POOL_LIMITS = ResourceRule(
 
 NODE_POOL_CILIUM_STARTUP_TAINT = ResourceRule(
     name="node-pool-cilium-startup-taint",
+    group="node pools",
     description="Each NodePool declares the startup taint that Cilium lifts when its agent is ready.",
     rationale=(
         "The taint keeps pods off a node that has no network yet, and its declaration tells Karpenter that "

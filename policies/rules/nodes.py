@@ -1,14 +1,14 @@
-"""Nodes: how machines are launched, by Karpenter's node classes and by launch templates.
+"""Nodes: how machines are launched, by Karpenter's node classes, launch templates and AKS's pools.
 
-Does not judge images, subnets or sizes.
+Does not judge sizes, nor how many pods fit (pod_addresses.py).
 """
 
 from typing import Any
 
 from pulumi_policy import Severity
 
-from .rule import Judgement, Properties, ResourceRule, section
-from .tokens import EC2_NODE_CLASS, LAUNCH_TEMPLATE, NODE_GROUP
+from .rule import PRODUCTION_ONLY, STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, section
+from .tokens import AKS_CLUSTER, EC2_NODE_CLASS, LAUNCH_TEMPLATE, NODE_GROUP
 
 
 def _node_class_metadata(node_class: Properties, judgement: Judgement) -> None:
@@ -69,8 +69,98 @@ def _node_group_volumes(node_group: Properties, judgement: Judgement) -> None:
         judgement.violation("launchTemplate is not set: EKS makes one, with an unencrypted volume.")
 
 
+def _image(node_class: Properties, judgement: Judgement) -> None:
+    terms = section(node_class, "spec").get("amiSelectorTerms") or []
+    for index in range(len(terms)):
+        with judgement.part():
+            term, path = terms[index], f"spec.amiSelectorTerms[{index}]"
+            if term.get("id"):
+                continue
+            alias = term.get("alias")
+            if alias is None:
+                judgement.violation(f"{path} selects by tags, name or parameter: whatever is newest is launched.")
+            elif alias.partition("@")[2] in ("", "latest"):
+                judgement.violation(f"{path}.alias is {alias}, which names no version.")
+
+
+def _discovery(node_class: Properties, judgement: Judgement) -> None:
+    spec = section(node_class, "spec")
+    for name in ("subnetSelectorTerms", "securityGroupSelectorTerms"):
+        with judgement.part():
+            terms = spec.get(name) or []
+            for index in range(len(terms)):
+                with judgement.part():
+                    # The value may be unknown and is of no interest: that there is an id is.
+                    if "id" in set(terms[index]):
+                        judgement.violation(f"spec.{name}[{index}] selects by id.")
+
+
+def _node_class_public_ip(node_class: Properties, judgement: Judgement) -> None:
+    if section(node_class, "spec").get("associatePublicIPAddress") is True:
+        judgement.violation("spec.associatePublicIPAddress is true.")
+
+
+def _launch_template_public_ip(template: Properties, judgement: Judgement) -> None:
+    interfaces = template.get("networkInterfaces") or []
+    for index in range(len(interfaces)):
+        with judgement.part():
+            if interfaces[index].get("associatePublicIpAddress") in (True, "true"):
+                judgement.violation(f"networkInterfaces[{index}].associatePublicIpAddress is true.")
+
+
+def _aks_public_ip(cluster: Properties, judgement: Judgement) -> None:
+    pools = cluster.get("agentPoolProfiles") or []
+    for index in range(len(pools)):
+        with judgement.part():
+            if pools[index].get("enableNodePublicIP") is True:
+                judgement.violation(f"agentPoolProfiles[{index}].enableNodePublicIP is true.")
+
+
+NODE_IMAGE_PINNED = ResourceRule(
+    name="node-image-pinned",
+    group="node classes",
+    description="Node classes name the version of their image.",
+    rationale="A new image is a new kernel and a new kubelet; it should reach production after it was tried.",
+    consequence="On the day on which AWS publishes an image, Karpenter replaces every node with it.",
+    remediation="Name a version in the alias, for example al2023@v20251108, or select the image by id.",
+    url="https://karpenter.sh/docs/tasks/managing-amis/",
+    severity=Severity.MEDIUM,
+    enforcement=PRODUCTION_ONLY,
+    checks={EC2_NODE_CLASS: _image},
+)
+
+NODE_CLASS_DISCOVERY = ResourceRule(
+    name="node-class-discovery",
+    group="node classes",
+    description="Node classes find subnets and security groups by tag or name.",
+    rationale="An id is the identity of one network; a tag says what a subnet is for and moves with it.",
+    consequence="When a subnet is replaced or added, the node class has to be edited, and until then misses it.",
+    remediation="Select by tags, for example {karpenter.sh/discovery: <cluster>}, and tag what shall be found.",
+    url="https://karpenter.sh/docs/concepts/nodeclasses/#specsubnetselectorterms",
+    severity=Severity.LOW,
+    enforcement=STRICTER_IN_PRODUCTION,
+    checks={EC2_NODE_CLASS: _discovery},
+)
+
+NODE_NO_PUBLIC_IP = ResourceRule(
+    name="node-no-public-ip",
+    group="node classes",
+    description="Nodes have no public addresses.",
+    rationale="Nodes reach the internet through a gateway; nothing there needs to reach them.",
+    consequence="The kubelet and every host port of each node stand in the internet, one firewall rule away.",
+    remediation="Leave associatePublicIPAddress (EC2) and enableNodePublicIP (AKS) off.",
+    url="https://docs.aws.amazon.com/eks/latest/best-practices/subnets.html",
+    severity=Severity.HIGH,
+    checks={
+        EC2_NODE_CLASS: _node_class_public_ip,
+        LAUNCH_TEMPLATE: _launch_template_public_ip,
+        AKS_CLUSTER: _aks_public_ip,
+    },
+)
+
 NODE_IMDSV2 = ResourceRule(
     name="node-imdsv2",
+    group="node classes",
     description="Nodes require IMDSv2, and its answers do not reach pods.",
     rationale=(
         "The metadata service hands out the node role's credentials. Version 2 asks for a session token "
@@ -86,6 +176,7 @@ NODE_IMDSV2 = ResourceRule(
 
 NODE_VOLUMES_ENCRYPTED = ResourceRule(
     name="node-volumes-encrypted",
+    group="node classes",
     description="Every volume of a node is encrypted.",
     rationale="Images, logs, emptyDir volumes and mounted files of pods lie on the volumes of the node.",
     consequence="Who gets hold of a snapshot or a detached volume reads what the pods wrote.",

@@ -23,9 +23,37 @@ from pulumi_policy import (
     StackValidationArgs,
     StackValidationPolicy,
 )
-from pulumi_policy.proxy import UnknownValueError
+from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, UnknownValueError
+
+from .exceptions import GRANTED
+from .regions import REGIONS
 
 Properties = Mapping[str, Any]
+
+#: How a rule is enforced in each environment. `baseline` is the pack without configuration.
+Enforcement = Mapping[str, EnforcementLevel]
+ALWAYS: Enforcement = {"baseline": EnforcementLevel.MANDATORY, "production": EnforcementLevel.MANDATORY}
+STRICTER_IN_PRODUCTION: Enforcement = {
+    "baseline": EnforcementLevel.ADVISORY,
+    "production": EnforcementLevel.MANDATORY,
+}
+ADVICE: Enforcement = {"baseline": EnforcementLevel.ADVISORY, "production": EnforcementLevel.ADVISORY}
+PRODUCTION_ONLY: Enforcement = {
+    "baseline": EnforcementLevel.DISABLED,
+    "production": EnforcementLevel.MANDATORY,
+}
+
+
+class NotKnownError(UnknownValueError):
+    """Something that the pack can't judge, for a reason other than a value that comes later.
+
+    The engine shows it as it shows an unknown value: an advisory line, neither an alarm nor silence.
+    """
+
+    def __init__(self, what: str, *path: str) -> None:
+        """`what` is said to people; `path` names the missing fact."""
+        super().__init__(UNKNOWN_STRING_VALUE, list(path))
+        self.message = what
 
 
 def section(properties: Properties, *path: str) -> Properties:
@@ -38,7 +66,11 @@ def section(properties: Properties, *path: str) -> Properties:
 class Judgement:
     """What one rule finds in one resource, or in one stack."""
 
-    def __init__(self, settings: Mapping[str, Any], report: Callable[[str, str | None], None]) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        report: Callable[[str, str | None], None],
+    ) -> None:
         """`settings` are the rule's; findings go to `report(finding, urn or None)`."""
         self.settings = settings
         self._report = report
@@ -72,18 +104,20 @@ class Rule:
     """What must hold, why, what happens otherwise, what to do about it and where that is documented.
 
     `description` is the first line of each violation. `settings` is the JSON schema of each setting by its
-    name, and each has a default.
+    name, and each has a default, which is the baseline's; `production` has the values that differ there.
     """
 
     name: str
+    group: str
     description: str
     rationale: str
     consequence: str
     remediation: str
     url: str
     severity: Severity
-    enforcement: EnforcementLevel = EnforcementLevel.MANDATORY
+    enforcement: Enforcement = field(default_factory=lambda: ALWAYS)
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    production: Mapping[str, Any] = field(default_factory=dict)
 
     def policy(self) -> Policy:
         """The rule in the form that a PolicyPack takes."""
@@ -94,14 +128,14 @@ class Rule:
         return {
             "name": self.name,
             "description": self.description,
-            "enforcement_level": self.enforcement,
+            "enforcement_level": self.enforcement["baseline"],
             "config_schema": PolicyConfigSchema(schema) if schema else None,
             "severity": self.severity,
             "remediation_steps": self.remediation,
             "url": self.url,
         }
 
-    def _judgement(self, configured: Mapping[str, Any], report: ReportViolation) -> Judgement:
+    def _judgement(self, configured: Mapping[str, Any], report: ReportViolation, urn: str = "") -> Judgement:
         # The engine checks configured values against the schema, but lets unknown names pass.
         unknown = sorted(set(configured) - set(self.settings))
         if unknown:
@@ -110,8 +144,9 @@ class Rule:
                 f"correct the pack's configuration: it has {', '.join(self.settings) or 'no settings'}"
             )
 
-        def violation(finding: str, urn: str | None) -> None:
-            report(f"{finding}\n{self.consequence}\nFix: {self.remediation}\nSee {self.url}", urn)
+        def violation(finding: str, found_in: str | None) -> None:
+            if not GRANTED.excuses(self.name, found_in or urn, finding):
+                report(f"{finding}\n{self.consequence}\nFix: {self.remediation}\nSee {self.url}", found_in)
 
         defaults = {name: schema["default"] for name, schema in self.settings.items()}
         return Judgement(defaults | dict(configured), violation)
@@ -121,17 +156,22 @@ class Rule:
 class ResourceRule(Rule):
     """A rule about single resources, judged by their inputs before anything is created.
 
-    `checks` has a function for each resource token that the rule is about.
+    `checks` has a function for each resource token that the rule is about; `before` is given the rule's
+    settings ahead of any resource, whatever its token.
     """
 
     checks: Mapping[str, Callable[[Properties, Judgement], None]]
+    before: Callable[[Properties], None] | None = None
 
     def policy(self) -> Policy:
         """The rule in the form that a PolicyPack takes."""
         return ResourceValidationPolicy(validate=self._validate, **self._metadata())
 
     def _validate(self, args: ResourceValidationArgs, report: ReportViolation) -> None:
-        judgement = self._judgement(args.get_config(), report)
+        judgement = self._judgement(args.get_config(), report, args.urn)
+        REGIONS.note(args.resource_type, args.props, args.provider)
+        if self.before is not None:
+            self.before(judgement.settings)
         check = self.checks.get(args.resource_type)
         if check is None:
             return

@@ -11,6 +11,7 @@ The table is read instead of `Class.pulumi_type` because importing a class impor
 from typing import Any
 
 import pulumi_aws  # noqa: F401  importing it registers its classes
+import pulumi_azure_native  # noqa: F401  importing it registers its classes
 import pulumi_kubernetes  # noqa: F401  importing it registers its classes
 from pulumi.runtime.rpc import get_resource_module
 
@@ -23,8 +24,8 @@ def _sdk(package: str, module: str, class_name: str) -> str:
         if name == class_name:
             return token
     raise LookupError(
-        f"pulumi_{package} has no class {class_name} in its module {module}; rules on it would never fire. "
-        "Take the name from the SDK that is installed."
+        f"pulumi_{package.replace('-', '_')} has no class {class_name} in its module {module}; rules on it would "
+        "never fire. Take the name from the SDK that is installed."
     )
 
 
@@ -33,14 +34,33 @@ def _aws(module: str, class_name: str) -> str:
     return _sdk("aws", f"{module}/{class_name[0].lower()}{class_name[1:]}", class_name)
 
 
+def _azure(module: str, class_name: str) -> str:
+    """The token of pulumi_azure_native.<module>.<class_name>."""
+    return _sdk("azure-native", module, class_name)
+
+
 def custom_resource(api_version: str, kind: str) -> str:
     """The token of a Kubernetes custom resource, as the Kubernetes provider forms it."""
     return f"kubernetes:{api_version}:{kind}"
 
 
+#: The engine's own resource for the stack itself; there is one in each.
+STACK = "pulumi:pulumi:Stack"
+
+ADDON = _aws("eks", "Addon")
 CLUSTER = _aws("eks", "Cluster")
 NODE_GROUP = _aws("eks", "NodeGroup")
 LAUNCH_TEMPLATE = _aws("ec2", "LaunchTemplate")
+SECURITY_GROUP = _aws("ec2", "SecurityGroup")
+SECURITY_GROUP_RULE = _aws("ec2", "SecurityGroupRule")
+SECURITY_GROUP_INGRESS_RULE = _aws("vpc", "SecurityGroupIngressRule")
+SUBNET = _aws("ec2", "Subnet")
+TAG = _aws("ec2", "Tag")
+VPC = _aws("ec2", "Vpc")
+EVENT_RULE = _aws("cloudwatch", "EventRule")
+EVENT_TARGET = _aws("cloudwatch", "EventTarget")
+QUEUE = _aws("sqs", "Queue")
+QUEUE_POLICY = _aws("sqs", "QueuePolicy")
 IAM_POLICY = _aws("iam", "Policy")
 IAM_GROUP_POLICY = _aws("iam", "GroupPolicy")
 IAM_ROLE = _aws("iam", "Role")
@@ -50,6 +70,17 @@ IAM_POLICY_ATTACHMENT = _aws("iam", "PolicyAttachment")
 IAM_GROUP_POLICY_ATTACHMENT = _aws("iam", "GroupPolicyAttachment")
 IAM_ROLE_POLICY_ATTACHMENT = _aws("iam", "RolePolicyAttachment")
 IAM_USER_POLICY_ATTACHMENT = _aws("iam", "UserPolicyAttachment")
+AKS_CLUSTER = _azure("containerservice", "ManagedCluster")
+AZURE_DIAGNOSTICS = _azure("monitor", "DiagnosticSetting")
+AZURE_FEDERATED_CREDENTIAL = _azure("managedidentity", "FederatedIdentityCredential")
+AZURE_IDENTITY = _azure("managedidentity", "UserAssignedIdentity")
+AZURE_NETWORK = _azure("network", "VirtualNetwork")
+AZURE_RESOURCE_GROUP = _azure("resources", "ResourceGroup")
+AZURE_ROLE_ASSIGNMENT = _azure("authorization", "RoleAssignment")
+AZURE_SECURITY_GROUP = _azure("network", "NetworkSecurityGroup")
+AZURE_SECURITY_RULE = _azure("network", "SecurityRule")
 HELM_RELEASE = _sdk("kubernetes", "helm.sh/v3", "Release")
 NODE_POOL = custom_resource("karpenter.sh/v1", "NodePool")
+NODE_OVERLAY = custom_resource("karpenter.sh/v1alpha1", "NodeOverlay")
 EC2_NODE_CLASS = custom_resource("karpenter.k8s.aws/v1", "EC2NodeClass")
+AKS_NODE_CLASS = custom_resource("karpenter.azure.com/v1beta1", "AKSNodeClass")

@@ -17,6 +17,7 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, UnknownValueError, unknown_checking_proxy
+from rules.exceptions import GRANTED
 from rules.rule import Rule
 
 UNKNOWN = UNKNOWN_STRING_VALUE
@@ -29,6 +30,8 @@ class Resource:
     token: str
     properties: dict[str, Any]
     name: str = "resource"
+    #: Names of the resources from which a property comes, as the engine tells it.
+    comes_from: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def urn(self) -> str:
@@ -38,13 +41,13 @@ class Resource:
         """A copy with the value at `path` set."""
         properties, parent = self._copy(path)
         parent[path[-1]] = to
-        return Resource(self.token, properties, self.name)
+        return Resource(self.token, properties, self.name, self.comes_from)
 
     def without(self, *path: str | int) -> Resource:
         """A copy with the value at `path` taken away."""
         properties, parent = self._copy(path)
         del parent[path[-1]]
-        return Resource(self.token, properties, self.name)
+        return Resource(self.token, properties, self.name, self.comes_from)
 
     def _copy(self, path: Sequence[str | int]) -> tuple[dict[str, Any], Any]:
         properties = deepcopy(self.properties)
@@ -75,12 +78,17 @@ class Case:
     violations: tuple[str, ...] = ()
     unknown: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    granted: tuple[Mapping[str, str], ...] = ()
 
     def __str__(self) -> str:
         return f"{self.rule.name}: {self.name}"
 
+    def verdict(self) -> Verdict:
+        """What the rule says, with the exceptions of this case."""
+        return judge(self.rule, self.given, self.settings, self.granted)
+
     def check(self) -> None:
-        verdict = judge(self.rule, self.given, self.settings)
+        verdict = self.verdict()
         messages = [message for message, _ in verdict.violations]
         assert len(messages) == len(self.violations), messages
         for message, expected in zip(messages, self.violations, strict=True):
@@ -90,8 +98,15 @@ class Case:
         assert verdict.unknown == self.unknown
 
 
-def judge(rule: Rule, given: Resource | list[Resource], settings: Mapping[str, Any] | None = None) -> Verdict:
+def judge(
+    rule: Rule,
+    given: Resource | list[Resource],
+    settings: Mapping[str, Any] | None = None,
+    granted: Sequence[Mapping[str, str]] = (),
+) -> Verdict:
     """Run the policy of a rule on one resource, or, for a stack rule, on a list of them."""
+    GRANTED.read(granted, [entry["rule"] for entry in granted])
+    GRANTED.excused.clear()
     violations: list[tuple[str, str | None]] = []
 
     def report(message: str, urn: str | None = None) -> None:
@@ -117,26 +132,28 @@ def judge(rule: Rule, given: Resource | list[Resource], settings: Mapping[str, A
         else:
             assert isinstance(policy, StackValidationPolicy)
             assert isinstance(given, list)
-            policy.validate(
-                StackValidationArgs(
-                    [
-                        PolicyResource(
-                            resource.token,
-                            unknown_checking_proxy(resource.properties),
-                            resource.urn,
-                            resource.name,
-                            options,
-                            None,
-                            None,
-                            [],
-                            {},
-                        )
-                        for resource in given
-                    ],
-                    settings,
-                ),
-                report,
-            )
+            policy.validate(StackValidationArgs(_stack(given, options), settings), report)
     except UnknownValueError as unknown:
         return Verdict(violations, ".".join(unknown.props))
     return Verdict(violations, None)
+
+
+def _stack(given: Sequence[Resource], options: PolicyResourceOptions) -> list[PolicyResource]:
+    found = {
+        resource.name: PolicyResource(
+            resource.token,
+            unknown_checking_proxy(resource.properties),
+            resource.urn,
+            resource.name,
+            options,
+            None,
+            None,
+            [],
+            {},
+        )
+        for resource in given
+    }
+    for resource in given:
+        for key, names in resource.comes_from.items():
+            found[resource.name].property_dependencies[key] = [found[name] for name in names]
+    return list(found.values())

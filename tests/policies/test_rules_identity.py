@@ -7,6 +7,7 @@ import pytest
 from judging import UNKNOWN, Case, Resource
 from rules import tokens
 from rules.identity import IAM_NO_WILDCARD_ACTION as WILDCARD
+from rules.identity import IAM_NO_WILDCARD_RESOURCE as RESOURCE
 from rules.identity import IAM_PASS_ROLE_SCOPED as PASS_ROLE
 
 ROLE_ARN = "arn:aws:iam::123456789012:role/example-node"
@@ -305,7 +306,55 @@ PASS_ROLE_CASES = [
     ),
 ]
 
-CASES = WILDCARD_CASES + PASS_ROLE_CASES
+ANYTHING = {"Sid": "All", "Effect": "Allow", "Action": ["ec2:RunInstances", "ec2:DescribeImages"], "Resource": "*"}
+
+RESOURCE_CASES = [
+    Case(name="named resources", rule=RESOURCE, given=policy()),
+    Case(name="what can't be limited", rule=RESOURCE, given=policy(ANYTHING | {"Action": "ec2:DescribeImages"})),
+    *[
+        Case(
+            name=f"everything in {token}",
+            rule=RESOURCE,
+            given=policy(ANYTHING, token=token),
+            violations=("policy, statement All allows ec2:RunInstances on every resource",),
+        )
+        for token in DOCUMENTS
+    ],
+    Case(
+        name="everything, inline",
+        rule=RESOURCE,
+        given=role(ANYTHING),
+        violations=("inlinePolicies[0].policy, statement All allows ec2:RunInstances",),
+    ),
+    Case(
+        name="everything beside something",
+        rule=RESOURCE,
+        given=policy(READ | {"Resource": [READ["Resource"], "*"], "Action": "sqs:DeleteQueue"}),
+        violations=("allows sqs:DeleteQueue on every resource",),
+    ),
+    Case(
+        name="all but some",
+        rule=RESOURCE,
+        given=policy({"Effect": "Allow", "Action": "sqs:DeleteQueue", "NotResource": "arn:aws:sqs:::a"}),
+        violations=("allows sqs:DeleteQueue on every resource",),
+    ),
+    Case(
+        name="allowed, with its reason",
+        rule=RESOURCE,
+        given=policy(ANYTHING),
+        settings={"allowedActions": [{"action": "ec2:run*", "reason": "a sandbox"}]},
+        violations=("allows ec2:DescribeImages",),
+    ),
+    Case(
+        name="one resource is unknown, another is all",
+        rule=RESOURCE,
+        given=policy().change("policy", to={"Statement": [ANYTHING | {"Resource": [UNKNOWN, "*"]}]}),
+        violations=("allows ec2:RunInstances on every resource",),
+        unknown="policy.Statement.0.Resource.0",
+    ),
+]
+
+CASES = WILDCARD_CASES + RESOURCE_CASES + PASS_ROLE_CASES
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

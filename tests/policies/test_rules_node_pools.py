@@ -3,7 +3,11 @@
 import pytest
 from judging import UNKNOWN, Case, Resource
 from rules import tokens
+from rules.node_pools import NODE_POOL_ARCHITECTURE as ARCHITECTURE
 from rules.node_pools import NODE_POOL_CILIUM_STARTUP_TAINT as TAINT
+from rules.node_pools import NODE_POOL_CONSOLIDATION as CONSOLIDATION
+from rules.node_pools import NODE_POOL_DISRUPTION_BUDGETS as BUDGETS
+from rules.node_pools import NODE_POOL_EXPIRE_AFTER as EXPIRE
 from rules.node_pools import NODE_POOL_LIMITS as LIMITS
 
 TAINTS = ("spec", "template", "spec", "startupTaints")
@@ -159,6 +163,121 @@ CASES = [
         rule=TAINT,
         given=node_pool().change(*TAINTS, 0, "effect", to=UNKNOWN),
         unknown=".".join([*TAINTS, "0", "effect"]),
+    ),
+]
+
+DISRUPTION = ("spec", "disruption")
+EXPIRE_AFTER = ("spec", "template", "spec", "expireAfter")
+REQUIREMENTS = ("spec", "template", "spec", "requirements")
+AMD64 = {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}
+
+
+def budgets(*entries: dict[str, object]) -> Resource:
+    return node_pool().change(*DISRUPTION, to={"budgets": list(entries)})
+
+
+CASES += [
+    Case(name="Karpenter's own", rule=BUDGETS, given=node_pool()),
+    Case(
+        name="slow, and never in office hours",
+        rule=BUDGETS,
+        given=budgets({"nodes": "10%"}, {"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h"}),
+    ),
+    Case(name="all at once", rule=BUDGETS, given=budgets({"nodes": "100%"}), violations=("lets 100% of the nodes go",)),
+    Case(
+        name="never", rule=BUDGETS, given=budgets({"nodes": "0"}), violations=("lets no node go, at no time, for any",)
+    ),
+    Case(
+        name="never for one reason",
+        rule=BUDGETS,
+        given=budgets({"nodes": "0%", "reasons": ["Drifted"]}),
+        violations=("lets no node go, at no time, for Drifted",),
+    ),
+    Case(
+        name="a stricter share",
+        rule=BUDGETS,
+        given=budgets({"nodes": "30%"}),
+        settings={"largestShare": 20.0},
+        violations=("lets 30% of the nodes go at a time, more than 20%",),
+    ),
+    Case(
+        name="one is unknown, another is none",
+        rule=BUDGETS,
+        given=budgets({"nodes": UNKNOWN}, {"nodes": "100%"}),
+        violations=("budgets[1] lets 100%",),
+        unknown="spec.disruption.budgets.0.nodes",
+    ),
+    Case(name="Karpenter's own", rule=CONSOLIDATION, given=node_pool()),
+    Case(name="a static pool", rule=CONSOLIDATION, given=static_pool()),
+    Case(
+        name="only empty nodes",
+        rule=CONSOLIDATION,
+        given=node_pool().change(*DISRUPTION, to={"consolidationPolicy": "WhenEmpty"}),
+        violations=("consolidationPolicy is WhenEmpty",),
+    ),
+    Case(
+        name="only empty nodes, allowed",
+        rule=CONSOLIDATION,
+        given=node_pool().change(*DISRUPTION, to={"consolidationPolicy": "WhenEmpty"}),
+        settings={"policies": ["WhenEmpty"]},
+    ),
+    Case(
+        name="never, the policy is unknown",
+        rule=CONSOLIDATION,
+        given=node_pool().change(*DISRUPTION, to={"consolidationPolicy": UNKNOWN, "consolidateAfter": "Never"}),
+        violations=("consolidateAfter is Never",),
+        unknown="spec.disruption.consolidationPolicy",
+    ),
+    Case(name="Karpenter's own", rule=EXPIRE, given=node_pool()),
+    Case(name="a month", rule=EXPIRE, given=node_pool().change(*EXPIRE_AFTER, to="719h59m60s")),
+    Case(
+        name="never",
+        rule=EXPIRE,
+        given=node_pool().change(*EXPIRE_AFTER, to="Never"),
+        violations=("expireAfter is Never",),
+    ),
+    Case(
+        name="longer than wanted",
+        rule=EXPIRE,
+        given=node_pool().change(*EXPIRE_AFTER, to="24h1m"),
+        settings={"longestHours": 24.0},
+        violations=("expireAfter is 24h1m, longer than 24h",),
+    ),
+    Case(
+        name="no duration",
+        rule=EXPIRE,
+        given=node_pool().change(*EXPIRE_AFTER, to="a month"),
+        violations=("which is no duration",),
+    ),
+    Case(
+        name="unknown",
+        rule=EXPIRE,
+        given=node_pool().change(*EXPIRE_AFTER, to=UNKNOWN),
+        unknown=".".join(EXPIRE_AFTER),
+    ),
+    Case(name="explicit", rule=ARCHITECTURE, given=node_pool().change(*REQUIREMENTS, to=[AMD64])),
+    Case(
+        name="by its old name",
+        rule=ARCHITECTURE,
+        given=node_pool().change(*REQUIREMENTS, to=[AMD64 | {"key": "beta.kubernetes.io/arch"}]),
+    ),
+    Case(
+        name="as a label of the pool",
+        rule=ARCHITECTURE,
+        given=node_pool().change("spec", "template", to={"metadata": {"labels": {"kubernetes.io/arch": "arm64"}}}),
+    ),
+    Case(name="not said", rule=ARCHITECTURE, given=node_pool(), violations=("has no kubernetes.io/arch In",)),
+    Case(
+        name="anything that exists",
+        rule=ARCHITECTURE,
+        given=node_pool().change(*REQUIREMENTS, to=[{"key": "kubernetes.io/arch", "operator": "Exists"}]),
+        violations=("has no kubernetes.io/arch In",),
+    ),
+    Case(
+        name="the requirements are unknown",
+        rule=ARCHITECTURE,
+        given=node_pool().change(*REQUIREMENTS, to=UNKNOWN),
+        unknown=".".join(REQUIREMENTS),
     ),
 ]
 

@@ -1,9 +1,14 @@
 """rules/nodes.py: each rule one good input, one mutation per clause, unknown values."""
 
+from typing import Any
+
 import pytest
 from judging import UNKNOWN, Case, Resource
 from rules import tokens
+from rules.nodes import NODE_CLASS_DISCOVERY as DISCOVERY
+from rules.nodes import NODE_IMAGE_PINNED as IMAGE
 from rules.nodes import NODE_IMDSV2 as IMDSV2
+from rules.nodes import NODE_NO_PUBLIC_IP as PUBLIC_IP
 from rules.nodes import NODE_VOLUMES_ENCRYPTED as VOLUMES
 
 OPTIONS = ("spec", "metadataOptions")
@@ -170,6 +175,85 @@ CASES = [
         name="the launch template's id is unknown",
         rule=VOLUMES,
         given=node_group().change("launchTemplate", "id", to=UNKNOWN),
+    ),
+]
+
+TERMS = ("spec", "amiSelectorTerms")
+SUBNETS = ("spec", "subnetSelectorTerms")
+BY_TAG = {"tags": {"karpenter.sh/discovery": "example"}}
+
+
+def found_by(term: dict[str, Any]) -> Resource:
+    return node_class().change("spec", to={"subnetSelectorTerms": [BY_TAG, term], "securityGroupSelectorTerms": []})
+
+
+CASES += [
+    Case(name="a version", rule=IMAGE, given=node_class().change(*TERMS, 0, "alias", to="al2023@v20251108")),
+    Case(name="one image", rule=IMAGE, given=node_class().change(*TERMS, 0, to={"id": "ami-1"})),
+    Case(name="the newest", rule=IMAGE, given=node_class(), violations=("[0].alias is al2023@latest",)),
+    Case(
+        name="whatever has a tag",
+        rule=IMAGE,
+        given=node_class().change(*TERMS, 0, to=BY_TAG),
+        violations=("[0] selects by tags, name or parameter",),
+    ),
+    Case(
+        name="one is unknown, another is the newest",
+        rule=IMAGE,
+        given=node_class().change(*TERMS, to=[{"id": UNKNOWN}, {"alias": "al2023@latest"}]),
+        violations=("[1].alias",),
+        unknown="spec.amiSelectorTerms.0.id",
+    ),
+    Case(name="by tag", rule=DISCOVERY, given=found_by(BY_TAG)),
+    Case(
+        name="a subnet's id",
+        rule=DISCOVERY,
+        given=found_by({"id": "subnet-1"}),
+        violations=("spec.subnetSelectorTerms[1] selects by id",),
+    ),
+    Case(
+        name="an id that is not known yet is an id",
+        rule=DISCOVERY,
+        given=found_by({"id": UNKNOWN}),
+        violations=("spec.subnetSelectorTerms[1] selects by id",),
+    ),
+    Case(
+        name="a security group's id, the subnets are unknown",
+        rule=DISCOVERY,
+        given=found_by(BY_TAG)
+        .change(*SUBNETS, to=UNKNOWN)
+        .change("spec", "securityGroupSelectorTerms", to=[{"id": "a"}]),
+        violations=("spec.securityGroupSelectorTerms[0] selects by id",),
+        unknown=".".join(SUBNETS),
+    ),
+    Case(name="a node class", rule=PUBLIC_IP, given=node_class()),
+    Case(name="a launch template", rule=PUBLIC_IP, given=launch_template()),
+    Case(
+        name="a node class with public addresses",
+        rule=PUBLIC_IP,
+        given=node_class().change("spec", "associatePublicIPAddress", to=True),
+        violations=("associatePublicIPAddress is true",),
+    ),
+    Case(
+        name="a launch template with public addresses",
+        rule=PUBLIC_IP,
+        given=launch_template().change("networkInterfaces", to=[{"associatePublicIpAddress": "true"}]),
+        violations=("networkInterfaces[0].associatePublicIpAddress is true",),
+    ),
+    Case(
+        name="an AKS pool with public addresses",
+        rule=PUBLIC_IP,
+        given=Resource(tokens.AKS_CLUSTER, {"agentPoolProfiles": [{}, {"enableNodePublicIP": True}]}),
+        violations=("agentPoolProfiles[1].enableNodePublicIP is true",),
+    ),
+    Case(
+        name="one interface is unknown",
+        rule=PUBLIC_IP,
+        given=launch_template().change(
+            "networkInterfaces", to=[{"associatePublicIpAddress": UNKNOWN}, {"associatePublicIpAddress": "true"}]
+        ),
+        violations=("networkInterfaces[1]",),
+        unknown="networkInterfaces.0.associatePublicIpAddress",
     ),
 ]
 

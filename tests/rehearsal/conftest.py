@@ -235,3 +235,18 @@ def fresh(tmp_path: Path) -> Iterator[RehearsedStack]:
     stack = new_stack(tmp_path)
     yield stack
     stack.command("down", "--force")
+
+
+def preview_as_production(stack: RehearsedStack) -> str:
+    """Preview a stack that is up under the production settings of the policy pack; it must pass.
+
+    The output from the policies on, which names each finding.
+    """
+    configuration = str(ROOT / "policies" / "examples.json")
+    result = stack.by_hand(
+        *("pulumi", "preview", "--non-interactive"),
+        *("--policy-pack", str(ROOT / "policies"), "--policy-pack-config", configuration),
+    )
+    assert result.returncode == 0, result.stdout
+    assert "can't run policy" not in result.stdout, result.stdout
+    return result.stdout.partition("Policies:")[2]

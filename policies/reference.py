@@ -1,0 +1,126 @@
+"""Writes what follows from the rules: docs/policies.md, and the configurations of the production environment.
+
+`make goldens` runs it, and tests compare. The exceptions in a configuration are people's, and are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import runpy
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rules.rule import Rule
+
+PACK: Final = Path(__file__).resolve().parent
+DOCUMENT: Final = PACK.parent / "docs" / "policies.md"
+#: `production.json` is for stacks, `examples.json` is the same with the exceptions of the example environments.
+CONFIGURATIONS: Final = (PACK / "production.json", PACK / "examples.json")
+
+_EXCEPTIONS: Final = "exceptions"
+
+_HEAD: Final = """\
+# Rules of the policy pack
+
+<!-- Written by `make goldens` from policies/rules; do not edit. -->
+
+What each rule of [policies/](../policies/README.md) wants and why, and how it is enforced in the two environments:
+`baseline` is the pack without configuration, `production` is `--policy-pack-config policies/production.json`. A
+mandatory rule stops the preview or the update, an advisory one warns, one that is off is not run. How to choose,
+tune and except is said in [policies/README.md](../policies/README.md).
+"""
+
+
+def rules() -> list[Rule]:
+    """The rules in force, in their order."""
+    found: list[Rule] = runpy.run_path(str(PACK), run_name="pack")["RULES"]
+    return found
+
+
+def configuration(rules: Sequence[Rule], exceptions: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What `--policy-pack-config` takes for the production environment: what differs from the baseline, by rule."""
+    content: dict[str, Any] = {_EXCEPTIONS: dict(exceptions)} if exceptions else {}
+    for rule in rules:
+        level = rule.enforcement["production"]
+        changed = {"enforcementLevel": level.value} if level is not rule.enforcement["baseline"] else {}
+        if changed or rule.production:
+            content[rule.name] = changed | dict(rule.production)
+    return content
+
+
+def document(rules: Sequence[Rule]) -> str:
+    """docs/policies.md."""
+    groups = list(dict.fromkeys(rule.group for rule in rules))
+    lines = [_HEAD]
+    for group in groups:
+        lines.append(f"## {group[0].upper()}{group[1:]}\n")
+        lines.append("| rule | severity | baseline | production |\n| --- | --- | --- | --- |")
+        of_group = [rule for rule in rules if rule.group == group]
+        lines.extend(
+            f"| [`{rule.name}`](#{rule.name}) | {rule.severity.value} | {_level(rule, 'baseline')} | "
+            f"{_level(rule, 'production')} |"
+            for rule in of_group
+        )
+        lines.append("")
+        for rule in of_group:
+            lines.extend(_section(rule))
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _level(rule: Rule, environment: str) -> str:
+    level = rule.enforcement[environment].value
+    return "off" if level == "disabled" else level
+
+
+def _section(rule: Rule) -> Iterator[str]:
+    yield f"### {rule.name}\n"
+    yield f"{rule.description} {rule.rationale}\n"
+    yield f"- Otherwise: {rule.consequence}"
+    yield f"- Fix: {rule.remediation}"
+    yield f"- See <{rule.url}>\n"
+    if rule.settings:
+        yield "| setting | type | baseline | production |\n| --- | --- | --- | --- |"
+        for name, schema in rule.settings.items():
+            baseline = schema["default"]
+            production = rule.production.get(name, baseline)
+            yield f"| `{name}` | {_type(schema)} | {_value(baseline)} | {_value(production)} |"
+        yield ""
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    if schema["type"] == "array":
+        items = schema["items"]
+        if items["type"] == "object":
+            return "list of {" + ", ".join(items["properties"]) + "}"
+        return f"list of {items['type']}"
+    return str(schema["type"])
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return "<br>".join(_value(item) for item in value) or "none"
+    if isinstance(value, dict):
+        first, *others = (str(part) for part in value.values())
+        return f"`{first}`" + "".join(f": {other}" for other in others)
+    return f"`{json.dumps(value) if not isinstance(value, str) else value}`"
+
+
+def written() -> dict[Path, str]:
+    """Each file, and what must be in it."""
+    found = rules()
+    content = {DOCUMENT: document(found)}
+    for path in CONFIGURATIONS:
+        kept = json.loads(path.read_text()).get(_EXCEPTIONS) if path.is_file() else None
+        content[path] = json.dumps(configuration(found, kept), indent=2) + "\n"
+    return content
+
+
+def main() -> None:
+    """Write the files."""
+    for path, content in written().items():
+        path.write_text(content)
+
+
+if __name__ == "__main__":
+    main()

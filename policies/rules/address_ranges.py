@@ -1,0 +1,69 @@
+"""Address ranges of a stack: networks, pods and services. Does not judge who is let in (network.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pulumi_policy import PolicyResource, Severity
+
+from . import graph
+from .cidrs import Range, overlaps, parse
+from .iam_documents import listed
+from .rule import Judgement, StackRule, section
+from .tokens import AKS_CLUSTER, AZURE_NETWORK, CLUSTER, VPC
+
+
+def _no_overlap(resources: list[PolicyResource], judgement: Judgement) -> None:
+    ranges: list[Range] = []
+    for resource in graph.of(resources, VPC):
+        with judgement.part():
+            ranges.extend(_read(resource, "cidrBlock", graph.output(resource, "cidrBlock"), judgement))
+    for resource in graph.of(resources, AZURE_NETWORK):
+        with judgement.part():
+            prefixes = section(resource.props, "addressSpace").get("addressPrefixes")
+            ranges.extend(_read(resource, "addressSpace.addressPrefixes", prefixes, judgement))
+    for resource in graph.of(resources, CLUSTER):
+        with judgement.part():
+            service = section(resource.props, "kubernetesNetworkConfig").get("serviceIpv4Cidr")
+            ranges.extend(_read(resource, "kubernetesNetworkConfig.serviceIpv4Cidr", service, judgement))
+    for resource in graph.of(resources, AKS_CLUSTER):
+        profile = None
+        with judgement.part():
+            profile = section(resource.props, "networkProfile")
+        for key in ("podCidr", "serviceCidr") if profile is not None else ():
+            with judgement.part():
+                ranges.extend(_read(resource, f"networkProfile.{key}", (profile or {}).get(key), judgement))
+    for release in graph.releases(resources, "cilium", judgement):
+        with judgement.part():
+            pods = section(graph.values(release), "ipam", "operator").get("clusterPoolIPv4PodCIDRList")
+            where = "values.ipam.operator.clusterPoolIPv4PodCIDRList"
+            ranges.extend(_read(release, where, pods, judgement))
+    for first, second in overlaps(ranges):
+        judgement.violation(
+            f"{first.what} {first.network} overlaps {second.what} {second.network}.",
+            second.urn,
+        )
+
+
+def _read(resource: PolicyResource, path: str, values: Any, judgement: Judgement) -> Iterator[Range]:
+    found = listed(values)
+    for index in range(len(found)):
+        with judgement.part():
+            try:
+                yield Range(parse(found[index]), f"{path} of {resource.name}", resource.urn)
+            except ValueError as error:
+                judgement.violation(f"{path} of {resource.name} is not a CIDR: {error}.", resource.urn)
+
+
+CIDRS_NO_OVERLAP = StackRule(
+    name="cidrs-no-overlap",
+    group="network",
+    description="The ranges of the network, of pods and of services have no address in common.",
+    rationale="An address in two ranges has two routes; which one is taken depends on where the packet starts.",
+    consequence="Some pods can't reach some machines, and no range can be changed once the cluster exists.",
+    remediation="Choose ranges that do not overlap before the cluster is created.",
+    url="https://docs.cilium.io/en/stable/network/concepts/ipam/cluster-pool/",
+    severity=Severity.CRITICAL,
+    check=_no_overlap,
+)

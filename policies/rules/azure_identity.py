@@ -1,0 +1,162 @@
+"""Identity on Azure: who gets in, who may do what, and where. Does not judge the network."""
+
+from __future__ import annotations
+
+import re
+
+from pulumi_policy import Severity
+
+from .rule import Judgement, Properties, ResourceRule, section
+from .tokens import AKS_CLUSTER, AZURE_FEDERATED_CREDENTIAL, AZURE_ROLE_ASSIGNMENT
+
+_SUBJECT = re.compile(r"system:serviceaccount:[^:*?]+:[^:*?]+")
+_IN_RESOURCE_GROUP = re.compile(r"/subscriptions/[^/]+/resourceGroups/[^/]+(/.*)?", re.IGNORECASE)
+
+# Built-in roles that give away everything, or the right to give anything away; GUIDs are the same everywhere.
+_PRIVILEGED = {
+    "8e3af657-a8ff-443c-a75c-2fe8c4bcb635": "Owner",
+    "b24988ac-6180-42a0-ab88-20f7382dd24c": "Contributor",
+    "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9": "User Access Administrator",
+    "f58310d9-a9f6-439a-9e8d-f62e7b41a168": "Role Based Access Control Administrator",
+}
+
+
+def _federation(credential: Properties, judgement: Judgement) -> None:
+    with judgement.part():
+        subject = credential.get("subject") or ""
+        if not _SUBJECT.fullmatch(subject):
+            judgement.violation(f"subject is {subject or 'not set'}, not system:serviceaccount:<namespace>:<name>.")
+    with judgement.part():
+        audiences = credential.get("audiences") or []
+        found = [audiences[index] for index in range(len(audiences))]
+        wanted = judgement.settings["audience"]
+        if found != [wanted]:
+            judgement.violation(f"audiences are [{', '.join(found)}], not [{wanted}].")
+    with judgement.part():
+        issuer = credential.get("issuer") or ""
+        if not re.fullmatch(r"https://[^*?\s]+", issuer):
+            judgement.violation(f"issuer is {issuer or 'not set'}, not the https URL of one cluster.")
+
+
+def _scope(assignment: Properties, judgement: Judgement) -> None:
+    scope = assignment.get("scope") or ""
+    if not _IN_RESOURCE_GROUP.fullmatch(scope):
+        judgement.violation(f"scope is {scope or 'not set'}, which is not a resource group or something in one.")
+
+
+def _role(assignment: Properties, judgement: Judgement) -> None:
+    role = (assignment.get("roleDefinitionId") or "").rsplit("/", 1)[-1].lower()
+    name = _PRIVILEGED.get(role)
+    if name and name not in judgement.settings["allowed"]:
+        judgement.violation(f"roleDefinitionId is that of {name}.")
+
+
+def _managed_identity(cluster: Properties, judgement: Judgement) -> None:
+    with judgement.part():
+        client = section(cluster, "servicePrincipalProfile").get("clientId")
+        if client and client != "msi":
+            judgement.violation(f"servicePrincipalProfile.clientId is {client}.")
+    with judgement.part():
+        kind = section(cluster, "identity").get("type") or "None"
+        if kind == "None":
+            judgement.violation("identity.type is not set.")
+
+
+def _local_accounts(cluster: Properties, judgement: Judgement) -> None:
+    with judgement.part():
+        if cluster.get("disableLocalAccounts") is not True:
+            judgement.violation("disableLocalAccounts is not true.")
+    with judgement.part():
+        if section(cluster, "aadProfile").get("managed") is not True:
+            judgement.violation("aadProfile.managed is not true: Entra does not say who gets in.")
+
+
+def _workload_identity(cluster: Properties, judgement: Judgement) -> None:
+    with judgement.part():
+        if section(cluster, "oidcIssuerProfile").get("enabled") is not True:
+            judgement.violation("oidcIssuerProfile.enabled is not true.")
+    with judgement.part():
+        if section(cluster, "securityProfile", "workloadIdentity").get("enabled") is not True:
+            judgement.violation("securityProfile.workloadIdentity.enabled is not true.")
+
+
+AZURE_FEDERATION_EXACT = ResourceRule(
+    name="azure-federation-exact",
+    group="identity",
+    description="A federated credential is for one service account of one cluster.",
+    rationale="Entra compares issuer, subject and audience with the token; what they leave open, anybody may fill in.",
+    consequence="Another service account, or another cluster, gets the identity's rights.",
+    remediation="Set subject to system:serviceaccount:<namespace>:<name>, issuer to the cluster's, one audience.",
+    url="https://learn.microsoft.com/entra/workload-id/workload-identity-federation",
+    severity=Severity.CRITICAL,
+    settings={"audience": {"type": "string", "minLength": 1, "default": "api://AzureADTokenExchange"}},
+    checks={AZURE_FEDERATED_CREDENTIAL: _federation},
+)
+
+AZURE_ROLE_SCOPE = ResourceRule(
+    name="azure-role-scope",
+    group="identity",
+    description="Roles are assigned on a resource group or on less, never on a subscription.",
+    rationale="Karpenter makes machines in the node resource group, and nothing elsewhere.",
+    consequence="Who takes the identity over reaches every resource group of the subscription.",
+    remediation="Set scope to the node resource group, or to the subnet where a right on the network is needed.",
+    url="https://learn.microsoft.com/azure/role-based-access-control/scope-overview",
+    severity=Severity.CRITICAL,
+    checks={AZURE_ROLE_ASSIGNMENT: _scope},
+)
+
+AZURE_NO_PRIVILEGED_ROLE = ResourceRule(
+    name="azure-no-privileged-role",
+    group="identity",
+    description="Nobody is made Owner, Contributor or an administrator of access.",
+    rationale="These roles allow everything in their scope, or to give oneself everything.",
+    consequence="Who takes the identity over owns the scope, and can stay in it.",
+    remediation="Assign roles for single tasks, such as Virtual Machine Contributor or Network Contributor.",
+    url="https://learn.microsoft.com/azure/role-based-access-control/best-practices",
+    severity=Severity.CRITICAL,
+    settings={
+        # Of the privileged roles, those that may be assigned nevertheless.
+        "allowed": {
+            "type": "array",
+            "items": {"type": "string", "enum": sorted(_PRIVILEGED.values())},
+            "default": [],
+        },
+    },
+    checks={AZURE_ROLE_ASSIGNMENT: _role},
+)
+
+AKS_MANAGED_IDENTITY = ResourceRule(
+    name="aks-managed-identity",
+    group="identity",
+    description="AKS clusters have a managed identity and no service principal.",
+    rationale="A service principal has a password, which is copied, expires and is found in states and logs.",
+    consequence="A leaked password opens the subscription; an expired one stops the cluster.",
+    remediation="Set identity.type to UserAssigned or SystemAssigned, and no servicePrincipalProfile.",
+    url="https://learn.microsoft.com/azure/aks/use-managed-identity",
+    severity=Severity.HIGH,
+    checks={AKS_CLUSTER: _managed_identity},
+)
+
+AKS_LOCAL_ACCOUNTS_OFF = ResourceRule(
+    name="aks-local-accounts-off",
+    group="identity",
+    description="AKS clusters are entered with Entra only.",
+    rationale="The certificates of local accounts name nobody, and can't be taken back one by one.",
+    consequence="Who copied an administrator's kubeconfig once is an administrator for two years.",
+    remediation="Set disableLocalAccounts to true and aadProfile.managed to true.",
+    url="https://learn.microsoft.com/azure/aks/manage-local-accounts-managed-azure-ad",
+    severity=Severity.HIGH,
+    checks={AKS_CLUSTER: _local_accounts},
+)
+
+AKS_WORKLOAD_IDENTITY = ResourceRule(
+    name="aks-workload-identity",
+    group="identity",
+    description="AKS clusters give pods identities of their own.",
+    rationale="Without it pods that need Azure carry secrets, or use the identity of their node.",
+    consequence="Every pod of a node has the rights of whichever needs the most.",
+    remediation="Set oidcIssuerProfile.enabled and securityProfile.workloadIdentity.enabled to true.",
+    url="https://learn.microsoft.com/azure/aks/workload-identity-overview",
+    severity=Severity.MEDIUM,
+    checks={AKS_CLUSTER: _workload_identity},
+)

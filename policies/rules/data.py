@@ -1,0 +1,227 @@
+"""Data: what is encrypted, what is logged, and what says to whom things belong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pulumi_policy import PolicyResource, Severity
+
+from . import graph
+from .iam_documents import listed, statements
+from .rule import PRODUCTION_ONLY, STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, StackRule, section
+from .tokens import (
+    AKS_CLUSTER,
+    AKS_NODE_CLASS,
+    AZURE_DIAGNOSTICS,
+    AZURE_IDENTITY,
+    AZURE_NETWORK,
+    AZURE_RESOURCE_GROUP,
+    CLUSTER,
+    EC2_NODE_CLASS,
+    EVENT_RULE,
+    IAM_POLICY,
+    IAM_ROLE,
+    LAUNCH_TEMPLATE,
+    NODE_GROUP,
+    QUEUE,
+    QUEUE_POLICY,
+    SUBNET,
+    VPC,
+)
+
+
+def _queue(queue: Properties, judgement: Judgement) -> None:
+    # SQS encrypts by itself unless told otherwise.
+    if queue.get("sqsManagedSseEnabled") is False and not queue.get("kmsMasterKeyId"):
+        judgement.violation("sqsManagedSseEnabled is false, and there is no kmsMasterKeyId.")
+
+
+def _queue_policy(policy: Properties, judgement: Judgement) -> None:
+    encrypted_only = False
+    for where, statement in statements("policy", policy.get("policy"), judgement):
+        with judgement.part():
+            effect, principal = statement.get("Effect"), statement.get("Principal")
+            if effect == "Deny" and _transport(statement):
+                encrypted_only = True
+            everybody = principal == "*" or (
+                not isinstance(principal, str) and "*" in listed((principal or {}).get("AWS"))
+            )
+            if effect == "Allow" and everybody and not statement.get("Condition"):
+                judgement.violation(f"{where} allows everybody.")
+    if not encrypted_only and judgement.complete:
+        judgement.violation("policy has no statement that denies access without TLS (aws:SecureTransport).")
+
+
+def _transport(statement: Properties) -> bool:
+    denied = section(statement, "Condition", "Bool")
+    return str(denied.get("aws:SecureTransport")).lower() == "false"
+
+
+def _eks_secrets(cluster: Properties, judgement: Judgement) -> None:
+    configuration = section(cluster, "encryptionConfig")
+    if "secrets" not in listed(configuration.get("resources")):
+        judgement.violation("encryptionConfig does not name the resource secrets.")
+
+
+def _aks_secrets(cluster: Properties, judgement: Judgement) -> None:
+    # Azure always encrypts etcd; a key of one's own is a choice.
+    wanted = judgement.settings["customerKeyOnAzure"]
+    if wanted and not section(cluster, "securityProfile", "azureKeyVaultKms").get("enabled"):
+        judgement.violation("securityProfile.azureKeyVaultKms.enabled is not true.")
+
+
+def _eks_logs(cluster: Properties, judgement: Judgement) -> None:
+    kept = listed(cluster.get("enabledClusterLogTypes"))
+    known = {kept[index] for index in range(len(kept))}
+    if missing := [kind for kind in judgement.settings["types"] if kind not in known]:
+        judgement.violation(f"enabledClusterLogTypes lacks {', '.join(missing)}.")
+
+
+def _aks_logs(resources: list[PolicyResource], judgement: Judgement) -> None:
+    settings = list(graph.of(resources, AZURE_DIAGNOSTICS))
+    for cluster in graph.of(resources, AKS_CLUSTER):
+        found = False
+        with judgement.part():
+            for setting in settings:
+                about = cluster in setting.property_dependencies.get("resourceUri", ())
+                logs = setting.props.get("logs") or []
+                if about or _is_about(graph.output(setting, "resourceUri"), graph.output(cluster, "name")):
+                    found = found or any(logs[index].get("enabled") is True for index in range(len(logs)))
+        if not found and judgement.complete:
+            judgement.violation(f"no diagnostic setting keeps a log of {cluster.name}.", cluster.urn)
+
+
+def _is_about(resource_id: str, cluster: str) -> bool:
+    return resource_id.lower().endswith(f"/managedclusters/{cluster}".lower())
+
+
+def _tags(*path: str) -> Callable[[Properties, Judgement], None]:
+    def check(resource: Properties, judgement: Judgement) -> None:
+        tags = section(resource, *path, "tags")
+        where = ".".join((*path, "tags"))
+        # Values may be unknown; that there is a tag is seen by its name.
+        if missing := [key for key in judgement.settings["keys"] if key not in set(tags)]:
+            judgement.violation(f"{where} lacks {', '.join(missing)}.")
+        for key in judgement.settings["keys"]:
+            with judgement.part():
+                if key in set(tags) and not str(tags[key]).strip():
+                    judgement.violation(f"{where}.{key} is empty.")
+
+    return check
+
+
+QUEUE_ENCRYPTED = ResourceRule(
+    name="queue-encrypted",
+    group="data",
+    description="Queues are encrypted at rest.",
+    rationale="Messages name machines, zones and times of this environment.",
+    consequence="Who reads the service's storage reads them.",
+    remediation="Set sqsManagedSseEnabled to true, or name a key in kmsMasterKeyId.",
+    url="https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-server-side-encryption.html",
+    severity=Severity.MEDIUM,
+    checks={QUEUE: _queue},
+)
+
+QUEUE_POLICY_CLOSED = ResourceRule(
+    name="queue-policy-closed",
+    group="data",
+    description="Queues take messages from named services, and over TLS only.",
+    rationale="Karpenter believes the queue: whoever may write to it takes nodes away.",
+    consequence="A forged interruption message drains and deletes a node, again and again.",
+    remediation="Name the services in Principal, and deny sqs:* where aws:SecureTransport is false.",
+    url="https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-security-best-practices.html",
+    severity=Severity.HIGH,
+    checks={QUEUE_POLICY: _queue_policy},
+)
+
+CLUSTER_SECRETS_ENCRYPTED = ResourceRule(
+    name="cluster-secrets-encrypted",
+    group="data",
+    description="Kubernetes' secrets are encrypted with a key of the account.",
+    rationale="Envelope encryption makes reading etcd, or its backup, useless without the key, and each use is logged.",
+    consequence="Who gets at the store of the control plane has every password in the cluster.",
+    remediation="EKS: encryptionConfig with resources [secrets] and a KMS key. AKS: securityProfile.azureKeyVaultKms.",
+    url="https://docs.aws.amazon.com/eks/latest/userguide/enable-kms.html",
+    severity=Severity.HIGH,
+    settings={
+        # AKS encrypts with a key of Azure's own; whether one of the subscription's is asked for.
+        "customerKeyOnAzure": {"type": "boolean", "default": False},
+    },
+    checks={CLUSTER: _eks_secrets, AKS_CLUSTER: _aks_secrets},
+)
+
+CLUSTER_LOGS = ResourceRule(
+    name="cluster-logs",
+    group="data",
+    description="The control plane's logs are kept.",
+    rationale="The audit log is the only record of who did what in the cluster; it can't be had afterwards.",
+    consequence="After an incident nobody can say what happened.",
+    remediation="Name the log types in enabledClusterLogTypes.",
+    url="https://docs.aws.amazon.com/eks/latest/userguide/control-plane-logs.html",
+    severity=Severity.MEDIUM,
+    settings={
+        "types": {
+            "type": "array",
+            "items": {"type": "string", "enum": ["api", "audit", "authenticator", "controllerManager", "scheduler"]},
+            "default": ["audit"],
+        },
+    },
+    production={"types": ["api", "audit", "authenticator"]},
+    checks={CLUSTER: _eks_logs},
+)
+
+AKS_LOGS = StackRule(
+    name="aks-logs",
+    group="data",
+    description="A diagnostic setting keeps logs of each AKS cluster.",
+    rationale="AKS keeps no logs of the control plane unless a diagnostic setting says where to.",
+    consequence="After an incident nobody can say what happened.",
+    remediation=(
+        "Add a monitor.DiagnosticSetting with resourceUri set to the cluster's id and the category kube-audit-admin."
+    ),
+    url="https://learn.microsoft.com/azure/aks/monitor-aks#aks-control-planeresource-logs",
+    severity=Severity.MEDIUM,
+    enforcement=PRODUCTION_ONLY,
+    check=_aks_logs,
+)
+
+TAGS_REQUIRED = ResourceRule(
+    name="tags-required",
+    group="data",
+    description="Resources, and the machines that Karpenter launches, say to whom they belong.",
+    rationale="Bills and alarms are sorted by tags; Karpenter's machines get theirs from the node class alone.",
+    consequence="Costs can't be attributed, and nobody knows whom to ask before something is deleted.",
+    remediation="Add the tags, to node classes in spec.tags.",
+    url="https://docs.aws.amazon.com/whitepapers/latest/tagging-best-practices/tagging-best-practices.html",
+    severity=Severity.LOW,
+    settings={
+        "keys": {
+            "type": "array",
+            "items": {"type": "string", "minLength": 1},
+            "default": ["owner", "environment", "cost-centre"],
+        },
+    },
+    enforcement=STRICTER_IN_PRODUCTION,
+    checks={
+        **{
+            token: _tags()
+            for token in (
+                AKS_CLUSTER,
+                AZURE_IDENTITY,
+                AZURE_NETWORK,
+                AZURE_RESOURCE_GROUP,
+                CLUSTER,
+                EVENT_RULE,
+                IAM_POLICY,
+                IAM_ROLE,
+                LAUNCH_TEMPLATE,
+                NODE_GROUP,
+                QUEUE,
+                SUBNET,
+                VPC,
+            )
+        },
+        EC2_NODE_CLASS: _tags("spec"),
+        AKS_NODE_CLASS: _tags("spec"),
+    },
+)

@@ -1,0 +1,56 @@
+"""Looking at a whole stack: resources by type, and outputs that may not be there yet. Judges nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pulumi_policy import PolicyResource
+from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UnknownValueError
+
+from .rule import Judgement, Properties
+from .tokens import HELM_RELEASE
+
+Resources = list[PolicyResource]
+
+
+def of(resources: Resources, *tokens: str) -> Iterator[PolicyResource]:
+    """The resources of some types."""
+    return (resource for resource in resources if resource.resource_type in tokens)
+
+
+def output(resource: PolicyResource, name: str) -> Any:
+    """An output that such a resource always has.
+
+    Where its provider can't be asked at preview, because the kubeconfig is not known yet, the engine shows
+    the resource without any outputs. Then it is as unknown as if it said so.
+    """
+    if name not in set(resource.props):
+        raise UnknownValueError(UNKNOWN_OBJECT_VALUE, [resource.name, name])
+    return resource.props[name]
+
+
+def object_name(resource: PolicyResource) -> str:
+    """The name of a Kubernetes object, which is not the resource's."""
+    return str(output(resource, "metadata").get("name") or resource.name)
+
+
+def releases(resources: Resources, chart: str, judgement: Judgement) -> Iterator[PolicyResource]:
+    """The Helm releases of a chart; one whose chart is unknown leaves the judgement incomplete."""
+    for resource in of(resources, HELM_RELEASE):
+        with judgement.part():
+            if is_chart(output(resource, "chart"), chart):
+                yield resource
+
+
+def is_chart(reference: str, name: str) -> bool:
+    """Whether a reference (a name, an OCI reference, a folder, an archive) is to this chart."""
+    return re.fullmatch(rf"(.*/)?{re.escape(name)}(-\d[^/]*\.tgz)?", reference) is not None
+
+
+def values(release: PolicyResource) -> Properties:
+    """The values of a release; empty where none are set."""
+    output(release, "chart")
+    found: Properties = release.props.get("values") or {}
+    return found

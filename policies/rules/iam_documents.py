@@ -1,0 +1,60 @@
+"""IAM policy documents: reading them statement by statement. Judges nothing but that they can be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .rule import Judgement, Properties
+
+#: (where the statement is, the statement, judgement)
+StatementCheck = Callable[[str, Properties, Judgement], None]
+
+
+def documents(check: StatementCheck) -> Callable[[Properties, Judgement], None]:
+    """Judge a resource that has one document, in `policy`, or several, in `inlinePolicies`."""
+
+    def judge(resource: Properties, judgement: Judgement) -> None:
+        if "policy" in set(resource):
+            _allowed("policy", resource["policy"], check, judgement)
+        inline = resource.get("inlinePolicies") or []
+        for index in range(len(inline)):
+            with judgement.part():
+                # An empty entry is how a role says that it has no inline policies.
+                if document := inline[index].get("policy"):
+                    _allowed(f"inlinePolicies[{index}].policy", document, check, judgement)
+
+    return judge
+
+
+def _allowed(path: str, document: Any, check: StatementCheck, judgement: Judgement) -> None:
+    """Judge each statement that allows something."""
+    for where, statement in statements(path, document, judgement):
+        with judgement.part():
+            if statement.get("Effect") == "Allow":
+                check(where, statement, judgement)
+
+
+def statements(path: str, document: Any, judgement: Judgement) -> Iterator[tuple[str, Properties]]:
+    """Each statement of a document, which is JSON text or an object, and where it is.
+
+    One that can't be read is a violation, an unknown one leaves the judgement incomplete.
+    """
+    try:
+        content = json.loads(document) if isinstance(document, str) else document
+        found = listed(content["Statement"])
+    except (ValueError, LookupError, TypeError) as error:
+        judgement.violation(f"{path} is not a policy document and can't be judged: {error!r}.")
+        return
+    for index in range(len(found)):
+        with judgement.part():
+            statement = found[index]
+            yield f"{path}, statement {statement.get('Sid', index)}", statement
+
+
+def listed(value: Any) -> Any:
+    """IAM takes a single value wherever it takes a list."""
+    if value is None:
+        return []
+    return value if isinstance(value, Sequence) and not isinstance(value, str) else [value]

@@ -1,0 +1,319 @@
+"""Node pools: what their requirements admit and what that may cost, computed from facts/.
+
+Does not judge what can be read off a single field (node_pools.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from pulumi_policy import PolicyResource, Severity
+
+from . import graph
+from .facts import InstanceType, facts
+from .quantities import quantity
+from .requirements import (
+    CAPACITY_TYPE,
+    Requirement,
+    admitted,
+    allows,
+    cloud_of,
+    contradiction,
+    offered_zones,
+    requirements,
+    values_of,
+)
+from .rule import STRICTER_IN_PRODUCTION, Judgement, NotKnownError, Properties, ResourceRule, StackRule, section
+from .tokens import NODE_POOL
+
+
+def _matches_types(node_pool: Properties, judgement: Judgement) -> None:
+    spec = section(node_pool, "spec")
+    wanted = requirements(spec)
+    if against := contradiction(wanted):
+        judgement.violation(f"spec.template.spec.requirements can't all hold: {'; '.join(map(str, against))}.")
+        return
+    known = facts(cloud_of(spec))
+    types = admitted(wanted, known)
+    # Reserved capacity is the account's own, of which no table knows.
+    if not types and not (allows(wanted, CAPACITY_TYPE, "reserved") and not _purchasable(wanted)):
+        judgement.violation(
+            f"spec.template.spec.requirements admit none of the {len(known.types)} instance types of {known.region}: "
+            f"{'; '.join(map(str, wanted))}."
+        )
+
+
+def _purchasable(wanted: Sequence[Requirement]) -> bool:
+    return any(allows(wanted, CAPACITY_TYPE, capacity) for capacity in ("on-demand", "spot"))
+
+
+def _min_values(node_pool: Properties, judgement: Judgement) -> None:
+    spec = section(node_pool, "spec")
+    wanted = requirements(spec)
+    demanding = [requirement for requirement in wanted if requirement.min_values]
+    if not demanding:
+        return
+    types = admitted(wanted, facts(cloud_of(spec)))
+    for requirement in demanding:
+        found = values_of(requirement.key, wanted, types)
+        if len(found) < requirement.min_values:
+            judgement.violation(
+                f"the requirement {requirement} has minValues {requirement.min_values}, and the instance types that "
+                f"the pool admits have {len(found)} values of it: {', '.join(sorted(found)) or 'none'}."
+            )
+
+
+def _spot_diversity(node_pool: Properties, judgement: Judgement) -> None:
+    spec = section(node_pool, "spec")
+    wanted = requirements(spec)
+    if not allows(wanted, CAPACITY_TYPE, "spot") or contradiction(wanted):
+        return
+    spot = [*wanted, Requirement(CAPACITY_TYPE, "In", ("spot",))]
+    types = admitted(spot, facts(cloud_of(spec)))
+    if not types:
+        return  # the rule about that says so
+    least = int(judgement.settings["instanceTypes"])
+    if len(types) < least:
+        names = ", ".join(sorted(instance_type.name for instance_type in types)) or "none"
+        judgement.violation(f"{len(types)} instance types are admitted as spot, fewer than {least}: {names}.")
+    zones = {zone for instance_type in types for zone in offered_zones(spot, instance_type)}
+    least = int(judgement.settings["zones"])
+    if len(zones) < least:
+        judgement.violation(f"spot is admitted in {len(zones)} zones, fewer than {least}: {', '.join(sorted(zones))}.")
+
+
+def _pool_cost(node_pool: Properties, judgement: Judgement) -> None:
+    ceiling = _ceiling(section(node_pool, "spec"))
+    largest = float(judgement.settings["usdPerHour"])
+    if ceiling is None:
+        judgement.violation("spec.limits sets no cpu, memory or nodes, so nothing bounds the cost.")
+    elif ceiling.usd > largest:
+        judgement.violation(
+            f"spec.limits let the pool cost up to {ceiling.usd:.2f} USD/h ({ceiling.of}), more than {largest:g}."
+        )
+
+
+def _stack_cost(resources: list[PolicyResource], judgement: Judgement) -> None:
+    ceilings = {}
+    for pool in graph.of(resources, NODE_POOL):
+        with judgement.part():
+            ceiling = _ceiling(graph.output(pool, "spec"))
+            if ceiling is not None:  # without one the rule about the pool speaks
+                ceilings[pool.name] = ceiling.usd
+    total = sum(ceilings.values())
+    largest = float(judgement.settings["usdPerHour"])
+    if total > largest:
+        parts = ", ".join(f"{name} {usd:.2f}" for name, usd in ceilings.items())
+        judgement.violation(
+            f"the NodePools together may cost up to {total:.2f} USD/h ({parts}), more than {largest:g}."
+        )
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """What a NodePool can cost at most: USD an hour, and what of, for people."""
+
+    usd: float
+    of: str
+
+
+def _ceiling(spec: Properties) -> Ceiling | None:
+    """The most that the limits let a pool cost, at on-demand prices, which spot prices do not exceed."""
+    limits = section(spec, "limits")
+    cpu, memory, nodes = (
+        None if limits.get(name) is None else quantity(limits[name]) for name in ("cpu", "memory", "nodes")
+    )
+    if spec.get("replicas") is not None:
+        nodes = float(spec["replicas"]) if nodes is None else nodes
+    if cpu is None and memory is None and nodes is None:
+        return None
+    types = [
+        instance_type
+        for instance_type in admitted(requirements(spec), facts(cloud_of(spec)))
+        # Karpenter launches none that would exceed the limit by itself.
+        if (cpu is None or instance_type.vcpus <= cpu) and (memory is None or instance_type.memory <= memory)
+    ]
+    if not types:
+        return Ceiling(0.0, "no instance type fits into the limits")
+    return Ceiling(_dearest(types, cpu, memory, nodes), f"the dearest mix of {len(types)} instance types, on demand")
+
+
+def _dearest(types: Sequence[InstanceType], cpu: float | None, memory: float | None, nodes: float | None) -> float:
+    """An upper bound of the price of any mix of types within the limits.
+
+    Maximum of the sum of prices with the limits as constraints, fractions of machines allowed. By duality each
+    price u of a resource, with the least prices of the others that still pay for every type, is a bound; the
+    least of them is the maximum. With one limit that is the dearest type per unit of it.
+    """
+    columns: list[tuple[Callable[[InstanceType], float], float]] = []
+    if cpu is not None:
+        columns.append((lambda instance_type: instance_type.vcpus, cpu))
+    if memory is not None:
+        columns.append((lambda instance_type: instance_type.memory / 2**30, memory / 2**30))
+    bounds = [limit * max(_price(kind) / amount(kind) for kind in types) for amount, limit in columns]
+    if len(columns) == 2:
+        bounds.append(_two_limits(types, *(limit for _, limit in columns)))
+    if nodes is not None:
+        bounds.append(nodes * max(_price(kind) for kind in types))
+    return min(bounds)
+
+
+def _two_limits(types: Sequence[InstanceType], cpu: float, memory: float) -> float:
+    rows = [(_price(kind), kind.vcpus, kind.memory / 2**30) for kind in types]
+
+    def bound(per_gib: float) -> float:
+        return memory * per_gib + cpu * max(max((price - per_gib * gib) / vcpus for price, vcpus, gib in rows), 0.0)
+
+    # Convex in the price of memory, so that thirds close in on the least; each value is a valid bound anyway.
+    low, high = 0.0, max(price / gib for price, _, gib in rows)
+    for _ in range(60):
+        third = (high - low) / 3
+        if bound(low + third) < bound(high - third):
+            high -= third
+        else:
+            low += third
+    return bound((low + high) / 2)
+
+
+def _price(instance_type: InstanceType) -> float:
+    if instance_type.price is None:
+        raise NotKnownError(f"facts/ has no price of {instance_type.name}", "facts", instance_type.name)
+    return instance_type.price
+
+
+@dataclass(frozen=True)
+class _Pool:
+    resource: PolicyResource
+    wanted: list[Requirement]
+    taints: frozenset[tuple[str, str, str]]
+    weight: int
+    cloud: str
+
+
+def _exclusive(resources: list[PolicyResource], judgement: Judgement) -> None:
+    pools = []
+    for resource in graph.of(resources, NODE_POOL):
+        with judgement.part():
+            spec = graph.output(resource, "spec")
+            if spec.get("replicas") is not None:
+                continue  # launched whatever pods there are
+            pools.append(
+                _Pool(resource, requirements(spec), _taints(spec), int(spec.get("weight") or 0), cloud_of(spec))
+            )
+    for first, second in combinations(pools, 2):
+        if first.weight != second.weight or first.taints != second.taints or first.cloud != second.cloud:
+            continue
+        with judgement.part():
+            together = [*first.wanted, *second.wanted]
+            if contradiction(together):
+                continue
+            common = admitted(together, facts("azure" if first.cloud == "azure" else "aws"))
+            if common:
+                judgement.violation(
+                    f"{first.resource.name} and {second.resource.name} both admit {len(common)} instance types, "
+                    f"for example {common[0].name}, with the same taints and the weight {first.weight}.",
+                    second.resource.urn,
+                )
+
+
+def _taints(spec: Properties) -> frozenset[tuple[str, str, str]]:
+    taints = section(spec, "template", "spec").get("taints") or []
+    return frozenset(
+        (str(taints[index].get("key")), str(taints[index].get("value") or ""), str(taints[index].get("effect")))
+        for index in range(len(taints))
+    )
+
+
+_DOLLARS = {"type": "number", "exclusiveMinimum": 0}
+
+NODE_POOL_MATCHES_TYPES = ResourceRule(
+    name="node-pool-matches-types",
+    group="node pools",
+    description="The requirements of each NodePool admit at least one instance type.",
+    rationale="Requirements are all applied together; two that exclude each other are no error for the API server.",
+    consequence="The NodePool never launches anything, and its pods stay pending without an obvious reason.",
+    remediation="Loosen spec.template.spec.requirements until an instance type of the region satisfies them all.",
+    url="https://karpenter.sh/docs/reference/instance-types/",
+    severity=Severity.HIGH,
+    checks={NODE_POOL: _matches_types},
+)
+
+NODE_POOL_MIN_VALUES = ResourceRule(
+    name="node-pool-min-values",
+    group="node pools",
+    description="The minValues of each NodePool can be met.",
+    rationale="With minValues Karpenter launches only where so many different values are left to choose from.",
+    consequence="No node is ever launched from the NodePool, unless the controller's minValuesPolicy is BestEffort.",
+    remediation="Lower minValues, or loosen the requirements until enough different values remain.",
+    url="https://karpenter.sh/docs/concepts/nodepools/#min-values",
+    severity=Severity.HIGH,
+    checks={NODE_POOL: _min_values},
+)
+
+NODE_POOL_SPOT_DIVERSITY = ResourceRule(
+    name="node-pool-spot-diversity",
+    group="node pools",
+    description="A NodePool that allows spot has many instance types and zones to choose from.",
+    rationale=(
+        "Spot capacity runs out by instance type and zone; and Karpenter replaces a spot node by a cheaper one only "
+        "where 15 cheaper types are left."
+    ),
+    consequence="Nodes are interrupted together and not replaced, and spot nodes are never consolidated.",
+    remediation="Require families or categories instead of single instance types, and leave the zones open.",
+    url="https://karpenter.sh/docs/concepts/disruption/#spot-consolidation",
+    severity=Severity.MEDIUM,
+    settings={
+        "instanceTypes": {"type": "integer", "minimum": 1, "default": 15},
+        "zones": {"type": "integer", "minimum": 1, "default": 2},
+    },
+    production={"instanceTypes": 30, "zones": 3},
+    enforcement=STRICTER_IN_PRODUCTION,
+    checks={NODE_POOL: _spot_diversity},
+)
+
+NODE_POOL_COST_CEILING = ResourceRule(
+    name="node-pool-cost-ceiling",
+    group="node pools",
+    description="What a NodePool can cost in an hour is bounded.",
+    rationale="Limits are in cores and bytes; what they cost depends on the instance types that are admitted.",
+    consequence="A runaway deployment, or a typing error in a limit, costs more than anybody agreed to.",
+    remediation="Lower spec.limits, exclude dear instance types, or raise the setting usdPerHour on purpose.",
+    url="https://karpenter.sh/docs/concepts/nodepools/#speclimits",
+    severity=Severity.HIGH,
+    settings={"usdPerHour": {**_DOLLARS, "default": 500}},
+    production={"usdPerHour": 250},
+    checks={NODE_POOL: _pool_cost},
+)
+
+STACK_COST_CEILING = StackRule(
+    name="stack-cost-ceiling",
+    group="stack",
+    description="What all NodePools of a stack can cost in an hour is bounded.",
+    rationale="Each NodePool may stay below its ceiling and all of them together exceed the budget.",
+    consequence="The bill of the environment exceeds what was planned for it.",
+    remediation="Lower spec.limits of NodePools, or raise the setting usdPerHour on purpose.",
+    url="https://karpenter.sh/docs/concepts/nodepools/#speclimits",
+    severity=Severity.MEDIUM,
+    settings={"usdPerHour": {**_DOLLARS, "default": 1000}},
+    production={"usdPerHour": 500},
+    enforcement=STRICTER_IN_PRODUCTION,
+    check=_stack_cost,
+)
+
+NODE_POOLS_EXCLUSIVE = StackRule(
+    name="node-pools-exclusive",
+    group="node pools",
+    description="Two NodePools are for different pods, or one goes before the other.",
+    rationale=(
+        "Where two NodePools with the same taints admit the same instance type and neither has the larger weight, "
+        "Karpenter takes either."
+    ),
+    consequence="Which limits, taints and labels apply to a pod is a matter of chance.",
+    remediation="Give one of them a spec.weight, a taint, or requirements that exclude the other's.",
+    url="https://karpenter.sh/docs/concepts/nodepools/#specweight",
+    severity=Severity.MEDIUM,
+    enforcement=STRICTER_IN_PRODUCTION,
+    check=_exclusive,
+)

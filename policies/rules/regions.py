@@ -1,0 +1,58 @@
+"""The region of a stack's clusters, noted while its resources are judged.
+
+Pulumi does not hand the stack's configuration to a policy pack in Python (pulumi-policy 1.21), and a NodePool does not
+say where it is. But the cluster comes before it, and with it the provider that knows. Kept for the life of the pack's
+process, which is one run of the engine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pulumi_policy import PolicyProviderResource
+from pulumi_policy.proxy import UnknownValueError
+
+from .tokens import AKS_CLUSTER, CLUSTER
+
+_CLOUDS: Final = {
+    "pulumi:providers:aws": ("aws", "region", CLUSTER),
+    "pulumi:providers:azure-native": ("azure", "location", AKS_CLUSTER),
+}
+_VARIABLES: Final = {"aws": ("AWS_REGION", "AWS_DEFAULT_REGION"), "azure": ("ARM_LOCATION",)}
+
+
+class Regions:
+    """Regions by cloud: those of clusters, and those of anything."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._clusters: dict[str, set[str]] = {}
+        self._any: dict[str, set[str]] = {}
+
+    def note(self, token: str, properties: Mapping[str, Any], provider: PolicyProviderResource | None) -> None:
+        """Take the region from a resource, or from its provider; one that is unknown is not taken."""
+        if provider is None or provider.resource_type not in _CLOUDS:
+            return
+        cloud, key, cluster = _CLOUDS[provider.resource_type]
+        for source in (properties, provider.props):
+            try:
+                region = source.get(key)
+            except UnknownValueError:
+                continue
+            if region:
+                normal = str(region).lower().replace(" ", "")
+                self._any.setdefault(cloud, set()).add(normal)
+                if token == cluster:
+                    self._clusters.setdefault(cloud, set()).add(normal)
+                return
+
+    def of(self, cloud: str) -> set[str]:
+        """The regions of clusters, else of anything, else that of the environment; empty where nothing says it."""
+        found = self._clusters.get(cloud) or self._any.get(cloud)
+        return set(found) if found else {os.environ[name] for name in _VARIABLES[cloud] if os.environ.get(name)}
+
+
+#: What the pack's process has seen.
+REGIONS = Regions()

@@ -1,0 +1,79 @@
+"""Trust: who may take a role of AWS. Does not judge what the role allows (identity.py)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pulumi_policy import Severity
+
+from .iam_documents import listed, statements
+from .rule import Judgement, Properties, ResourceRule, section
+from .tokens import IAM_ROLE
+
+_SERVICE_ACCOUNT = re.compile(r"system:serviceaccount:[^:*?]+:[^:*?]+")
+_ACCOUNT = re.compile(r"\d{12}|arn:[^:]+:iam::\d{12}:root")
+
+
+def _trust(role: Properties, judgement: Judgement) -> None:
+    if "assumeRolePolicy" not in set(role):
+        return
+    for where, statement in statements("assumeRolePolicy", role["assumeRolePolicy"], judgement):
+        with judgement.part():
+            if statement.get("Effect") == "Allow":
+                _statement(where, statement, judgement)
+
+
+def _statement(where: str, statement: Properties, judgement: Judgement) -> None:
+    principal = statement.get("Principal")
+    if principal is None or isinstance(principal, str):
+        judgement.violation(f"{where} trusts {principal or 'all but those in NotPrincipal'}.")
+        return
+    for kind in principal:
+        with judgement.part():
+            names = listed(principal[kind])
+            for index in range(len(names)):
+                with judgement.part():
+                    _principal(where, kind, names[index], judgement)
+            # How many there are is known even where their names are not.
+            if kind == "Federated" and len(names):
+                _federated(where, section(statement, "Condition"), judgement)
+
+
+def _principal(where: str, kind: str, name: str, judgement: Judgement) -> None:
+    if "*" in name or (kind == "AWS" and _ACCOUNT.fullmatch(name)):
+        judgement.violation(f"{where} trusts {kind} {name}.")
+
+
+def _federated(where: str, condition: Properties, judgement: Judgement) -> None:
+    exact = section(condition, "StringEquals")
+    for claim, pattern, example in (
+        ("sub", _SERVICE_ACCOUNT, "system:serviceaccount:<namespace>:<name>"),
+        ("aud", re.compile(r"sts\.amazonaws\.com"), "sts.amazonaws.com"),
+    ):
+        with judgement.part():
+            values: list[Any] = []
+            for key in exact:
+                if key.endswith(f":{claim}"):
+                    found = listed(exact[key])
+                    values.extend(found[index] for index in range(len(found)))
+            if not values:
+                judgement.violation(f"{where} has no StringEquals on the token's {claim}.")
+            elif len(values) > 1 or not pattern.fullmatch(values[0]):
+                judgement.violation(f"{where} takes the {claim} {', '.join(values)}, not one of the form {example}.")
+
+
+IAM_TRUST_BOUND = ResourceRule(
+    name="iam-trust-bound",
+    group="identity",
+    description="A role is taken by a named service, a named role, or one service account.",
+    rationale="The trust policy is the role's door; a pattern in it, or a token without a subject, leaves it open.",
+    consequence="Any pod of the cluster, or anybody in the account, gets the role's credentials.",
+    remediation=(
+        "Name the service or role in Principal; for web identities require <issuer>:sub and <issuer>:aud with "
+        "StringEquals, one service account and sts.amazonaws.com."
+    ),
+    url="https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html",
+    severity=Severity.CRITICAL,
+    checks={IAM_ROLE: _trust},
+)

@@ -1,0 +1,283 @@
+"""Wiring: what resources of a stack expect of each other, over the whole graph."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from pulumi_policy import PolicyResource, Severity
+from pulumi_policy.proxy import UnknownValueError
+
+from . import graph
+from .rule import Judgement, Properties, StackRule, section
+from .tokens import (
+    AKS_CLUSTER,
+    AKS_NODE_CLASS,
+    CLUSTER,
+    EC2_NODE_CLASS,
+    EVENT_RULE,
+    EVENT_TARGET,
+    NODE_POOL,
+    QUEUE,
+    SECURITY_GROUP,
+    SECURITY_GROUP_INGRESS_RULE,
+    SECURITY_GROUP_RULE,
+    SUBNET,
+    TAG,
+)
+
+# Cilium's vxlan; 6081 is geneve's.
+_TUNNEL_PORTS = {"vxlan": 8472, "geneve": 6081}
+
+#: What Karpenter's interruption controller listens for: source and detail-type of events.
+_EVENTS = {
+    "aws.ec2": (
+        "EC2 Spot Instance Interruption Warning",
+        "EC2 Instance Rebalance Recommendation",
+        "EC2 Instance State-change Notification",
+        "EC2 Capacity Reservation Instance Interruption Warning",
+    ),
+    "aws.health": ("AWS Health Event",),
+}
+
+
+def _node_class_resolves(resources: list[PolicyResource], judgement: Judgement) -> None:
+    known: set[tuple[str, str]] = set()
+    for api, token in (("EC2NodeClass", EC2_NODE_CLASS), ("AKSNodeClass", AKS_NODE_CLASS)):
+        for resource in graph.of(resources, token):
+            with judgement.part():
+                known.add((api, graph.object_name(resource)))
+    for cluster in graph.of(resources, AKS_CLUSTER):
+        with judgement.part():
+            profile = section(cluster.props, "nodeProvisioningProfile")
+            if profile.get("mode") == "Auto" and profile.get("defaultNodePools") != "None":
+                known |= {("AKSNodeClass", "default"), ("AKSNodeClass", "system-surge")}
+    # Where a stack makes no node class at all, they are somebody else's.
+    if not known and judgement.complete:
+        return
+    for pool in graph.of(resources, NODE_POOL):
+        with judgement.part():
+            reference = section(graph.output(pool, "spec"), "template", "spec").get("nodeClassRef") or {}
+            kind, name = reference.get("kind"), reference.get("name")
+            if (kind, name) not in known and judgement.complete:
+                names = ", ".join(sorted(f"{other} {one}" for other, one in known))
+                judgement.violation(
+                    f"nodeClassRef of {pool.name} is {kind} {name}, and the stack has {names}.", pool.urn
+                )
+
+
+def _discovery_resolves(resources: list[PolicyResource], judgement: Judgement) -> None:
+    subnets = list(_carried(resources, SUBNET, judgement))
+    groups = list(_carried(resources, SECURITY_GROUP, judgement))
+    tags = list(_single_tags(resources, judgement))
+    if not any(True for _ in graph.of(resources, SUBNET)):
+        return  # the network is somebody else's
+    for node_class in graph.of(resources, EC2_NODE_CLASS):
+        for name, carriers in (("subnetSelectorTerms", subnets), ("securityGroupSelectorTerms", groups)):
+            with judgement.part():
+                terms = graph.output(node_class, "spec").get(name) or []
+                found = False
+                wanted = []
+                for index in range(len(terms)):
+                    with judgement.part():
+                        if "tags" not in set(terms[index]):
+                            found = True  # by id or name, which is no tag's matter
+                            continue
+                        term = dict(terms[index]["tags"])
+                        wanted.append(term)
+                        singles = [{key: value} for key, value in tags]
+                        found = found or any(_matches(term, carried) for carried in (*carriers, *singles))
+                if not found and judgement.complete:
+                    judgement.violation(
+                        f"spec.{name} of {node_class.name} looks for {json.dumps(wanted)}, and nothing in the stack "
+                        "carries that.",
+                        node_class.urn,
+                    )
+
+
+def _carried(resources: list[PolicyResource], token: str, judgement: Judgement) -> Iterator[dict[str, Any]]:
+    for resource in graph.of(resources, token):
+        with judgement.part():
+            yield dict(resource.props.get("tags") or {})
+
+
+def _single_tags(resources: list[PolicyResource], judgement: Judgement) -> Iterator[tuple[str, str]]:
+    for resource in graph.of(resources, TAG):
+        with judgement.part():
+            yield graph.output(resource, "key"), graph.output(resource, "value")
+
+
+def _matches(term: dict[str, Any], carried: dict[str, Any]) -> bool:
+    return all(key in carried and value in ("*", carried[key]) for key, value in term.items())
+
+
+def _events(resources: list[PolicyResource], judgement: Judgement) -> None:
+    listening = False
+    for release in graph.releases(resources, "karpenter", judgement):
+        with judgement.part():
+            try:
+                queue = section(graph.values(release), "settings").get("interruptionQueue")
+            except UnknownValueError:
+                queue = "a queue whose name is not known yet"
+            listening = listening or bool(queue)
+    queues = list(graph.of(resources, QUEUE))
+    if not listening or not queues:
+        return
+    targets = set(_rules_to(queues, resources, judgement))
+    seen: set[tuple[str, str]] = set()
+    for rule in graph.of(resources, EVENT_RULE):
+        with judgement.part():
+            pattern = json.loads(graph.output(rule, "eventPattern"))
+            if rule.urn not in targets and (rule.props.get("name") or rule.name) not in targets:
+                judgement.violation(f"the events of {rule.name} reach no queue of the stack.", rule.urn)
+                continue
+            for source in pattern.get("source") or ():
+                seen |= {(source, kind) for kind in pattern.get("detail-type") or _EVENTS.get(source, ())}
+    missing = [kind for source, kinds in _EVENTS.items() for kind in kinds if (source, kind) not in seen]
+    if missing and judgement.complete:
+        judgement.violation(f"no event rule sends these to the queue: {', '.join(missing)}.", queues[0].urn)
+
+
+def _rules_to(queues: list[PolicyResource], resources: list[PolicyResource], judgement: Judgement) -> Iterator[str]:
+    """URNs, or names where they are written as text, of the rules that have one of the queues as a target."""
+    for target in graph.of(resources, EVENT_TARGET):
+        with judgement.part():
+            dependencies = target.property_dependencies
+            if not any(queue in dependencies.get("arn", ()) for queue in queues):
+                arn = graph.output(target, "arn")
+                if not any(arn == graph.output(queue, "arn") for queue in queues):
+                    continue
+            if rules := dependencies.get("rule"):
+                yield from (rule.urn for rule in rules)
+            else:
+                yield graph.output(target, "rule")
+
+
+def _tunnel(resources: list[PolicyResource], judgement: Judgement) -> None:
+    port = None
+    for release in graph.releases(resources, "cilium", judgement):
+        with judgement.part():
+            values = graph.values(release)
+            if (values.get("routingMode") or "tunnel") == "tunnel":
+                port = int(values.get("tunnelPort") or _TUNNEL_PORTS.get(values.get("tunnelProtocol") or "vxlan", 8472))
+    if port is None:
+        return
+    clusters = list(graph.of(resources, CLUSTER))
+    for node_class in graph.of(resources, EC2_NODE_CLASS):
+        with judgement.part():
+            terms = graph.output(node_class, "spec").get("securityGroupSelectorTerms") or []
+            wanted = [dict(terms[index]["tags"]) for index in range(len(terms)) if "tags" in set(terms[index])]
+            if not wanted or _cluster_group_tagged(resources, clusters, wanted, judgement):
+                # EKS's own group admits everything between its members.
+                continue
+            groups = [
+                group
+                for group in graph.of(resources, SECURITY_GROUP)
+                if any(_matches(term, dict(group.props.get("tags") or {})) for term in wanted)
+            ]
+            admitted = any(_admits(resources, group, port, judgement) for group in groups)
+            if groups and not admitted and judgement.complete:
+                judgement.violation(
+                    f"{node_class.name} puts nodes into {', '.join(group.name for group in groups)}, where UDP {port} "
+                    "between members is not admitted.",
+                    node_class.urn,
+                )
+
+
+def _cluster_group_tagged(
+    resources: list[PolicyResource], clusters: list[PolicyResource], wanted: list[dict[str, Any]], judgement: Judgement
+) -> bool:
+    for tag in graph.of(resources, TAG):
+        with judgement.part():
+            about = any(cluster in tag.property_dependencies.get("resourceId", ()) for cluster in clusters)
+            carried = {graph.output(tag, "key"): graph.output(tag, "value")}
+            if about and any(_matches(term, carried) for term in wanted):
+                return True
+    return False
+
+
+def _admits(resources: list[PolicyResource], group: PolicyResource, port: int, judgement: Judgement) -> bool:
+    rules = group.props.get("ingress") or []
+    if any(_is_tunnel(rules[index], port) and rules[index].get("self") is True for index in range(len(rules))):
+        return True
+    for rule in graph.of(resources, SECURITY_GROUP_RULE):
+        with judgement.part():
+            if (
+                group in rule.property_dependencies.get("securityGroupId", ())
+                and rule.props.get("type") == "ingress"
+                and (
+                    rule.props.get("self") is True
+                    or group in rule.property_dependencies.get("sourceSecurityGroupId", ())
+                )
+                and _is_tunnel(rule.props, port)
+            ):
+                return True
+    for rule in graph.of(resources, SECURITY_GROUP_INGRESS_RULE):
+        with judgement.part():
+            if (
+                group in rule.property_dependencies.get("securityGroupId", ())
+                and group in rule.property_dependencies.get("referencedSecurityGroupId", ())
+                and _is_tunnel({**rule.props, "protocol": rule.props.get("ipProtocol")}, port)
+            ):
+                return True
+    return False
+
+
+def _is_tunnel(rule: Properties, port: int) -> bool:
+    protocol = str(rule.get("protocol")).lower()
+    if protocol in ("-1", "all"):
+        return True
+    return protocol in ("udp", "17") and int(rule.get("fromPort") or 0) <= port <= int(rule.get("toPort") or 0)
+
+
+NODE_CLASS_RESOLVES = StackRule(
+    name="node-class-resolves",
+    group="stack",
+    description="Each NodePool refers to a node class that exists.",
+    rationale="The API server takes any name; Karpenter marks the NodePool as not ready, and goes on.",
+    consequence="The NodePool launches nothing, and its pods stay pending.",
+    remediation="Correct spec.template.spec.nodeClassRef, or add the node class.",
+    url="https://karpenter.sh/docs/concepts/nodepools/#spectemplatespecnodeclassref",
+    severity=Severity.HIGH,
+    check=_node_class_resolves,
+)
+
+DISCOVERY_RESOLVES = StackRule(
+    name="discovery-resolves",
+    group="stack",
+    description="Each tag by which node classes look for subnets and security groups is carried by something.",
+    rationale="A selector without a match is no error for the API server, nor for AWS.",
+    consequence="The node class never becomes ready and no node is launched.",
+    remediation="Tag the subnets and security groups with what the selector terms name.",
+    url="https://karpenter.sh/docs/concepts/nodeclasses/#specsubnetselectorterms",
+    severity=Severity.HIGH,
+    check=_discovery_resolves,
+)
+
+EVENT_RULES_COMPLETE = StackRule(
+    name="event-rules-complete",
+    group="stack",
+    description="All events that Karpenter listens for reach its queue.",
+    rationale="Each kind of event is a rule and a target of its own; one that is missing is never missed.",
+    consequence="Nodes vanish unannounced for one of the reasons, and nobody knows why for that one only.",
+    remediation="Add an event rule with a target to the queue for each kind of event.",
+    url="https://karpenter.sh/docs/concepts/disruption/#interruption",
+    severity=Severity.HIGH,
+    check=_events,
+)
+
+TUNNEL_ADMITTED = StackRule(
+    name="tunnel-admitted",
+    group="network",
+    description="Nodes may send Cilium's tunnel to each other.",
+    rationale="Pods talk over UDP packets between nodes; a security group admits nothing that it is not told to.",
+    consequence="Pods of one node reach each other, and nobody on another node.",
+    remediation=(
+        "Use the cluster's security group, which EKS opens between its members, or admit UDP 8472 from the group "
+        "itself."
+    ),
+    url="https://docs.cilium.io/en/stable/operations/system_requirements/#firewall-rules",
+    severity=Severity.HIGH,
+    check=_tunnel,
+)

@@ -1,0 +1,135 @@
+"""Registers resources that break the rules of the group `group`; only ever previewed, never made."""
+
+import json
+
+import pulumi
+import pulumi_aws as aws
+import pulumi_kubernetes as kubernetes
+
+CONFIG = pulumi.Config()
+TAGS = {"owner": "platform", "environment": "test", "cost-centre": "0"}
+DISCOVERY = {"karpenter.sh/discovery": "nothing-carries-this"}
+# Something of the cloud comes first, as in every environment: from it the pack knows the region.
+good = aws.sqs.Queue("good", sqs_managed_sse_enabled=True, tags=TAGS)
+provider = kubernetes.Provider(
+    "kubernetes", kubeconfig=CONFIG.require_secret("kubeconfig"), opts=pulumi.ResourceOptions(depends_on=[good])
+)
+in_cluster = pulumi.ResourceOptions(provider=provider)
+
+
+def document(**statement: object) -> str:
+    return json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", **statement}]})
+
+
+def release(name: str, chart: str, **properties: object) -> None:
+    kubernetes.helm.v3.Release(name, chart=chart, **properties, opts=in_cluster)
+
+
+def custom(name: str, api_version: str, kind: str, spec: object) -> None:
+    kubernetes.apiextensions.CustomResource(
+        name, api_version=api_version, kind=kind, metadata={"name": name}, spec=spec, opts=in_cluster
+    )
+
+
+def node_pool(name: str, *requirements: object, node_class: str = "default", **spec: object) -> None:
+    template = {
+        "spec": {
+            "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": node_class},
+            "requirements": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}, *requirements],
+            "startupTaints": [{"key": "node.cilium.io/agent-not-ready", "effect": "NoExecute"}],
+        }
+    }
+    custom(name, "karpenter.sh/v1", "NodePool", {"limits": {"cpu": 10}, "template": template, **spec})
+
+
+def node_class(**spec: object) -> None:
+    custom(
+        "default",
+        "karpenter.k8s.aws/v1",
+        "EC2NodeClass",
+        {
+            "amiSelectorTerms": [{"alias": "al2023@v20251108"}],
+            "role": "nodes",
+            "subnetSelectorTerms": [{"tags": DISCOVERY}],
+            "securityGroupSelectorTerms": [{"tags": DISCOVERY}],
+            "tags": TAGS,
+            **spec,
+        },
+    )
+
+
+def identity() -> None:
+    aws.iam.Role("open", assume_role_policy=document(Principal="*", Action="sts:AssumeRole"), tags=TAGS)
+    aws.iam.Policy("open", policy=document(Action=["iam:PassRole", "sqs:*"], Resource="*"), tags=TAGS)
+
+
+def network() -> None:
+    aws.eks.Cluster("open", role_arn="arn:aws:iam::123456789012:role/a", vpc_config={"subnet_ids": ["a"]}, tags=TAGS)
+    aws.ec2.SecurityGroup(
+        "open", ingress=[{"protocol": "tcp", "from_port": 22, "to_port": 22, "cidr_blocks": ["0.0.0.0/0"]}]
+    )
+    release("cilium", "cilium", version="1.20.0", values={"routingMode": "native"})
+
+
+def node_pools() -> None:
+    node_pool("boundless", limits={})
+    node_pool("dear", limits={"cpu": 1000000})
+    node_pool(
+        "impossible",
+        {"key": "karpenter.k8s.aws/instance-category", "operator": "In", "values": ["c", "no-such"], "minValues": 2},
+        {"key": "karpenter.k8s.aws/instance-generation", "operator": "Gt", "values": ["90"]},
+    )
+
+
+def node_classes() -> None:
+    node_class(
+        metadataOptions={"httpTokens": "optional"},
+        blockDeviceMappings=[{"deviceName": "/dev/xvda", "ebs": {"encrypted": False}}],
+        associatePublicIPAddress=True,
+        amiSelectorTerms=[{"alias": "al2023@latest"}],
+    )
+
+
+def controller() -> None:
+    release("karpenter", "oci://public.ecr.aws/karpenter/karpenter", values={"replicas": 1, "affinity": {}})
+
+
+def data() -> None:
+    aws.sqs.Queue("open", sqs_managed_sse_enabled=False)
+    aws.sqs.QueuePolicy(
+        "open",
+        queue_url="https://sqs.us-east-1.amazonaws.com/1/a",
+        policy=document(Principal="*", Action="sqs:*", Resource="*"),
+    )
+
+
+def stack() -> None:
+    aws.ec2.Subnet("untagged", vpc_id="vpc-1", cidr_block="10.0.0.0/24", tags=TAGS)
+    aws.ec2.Vpc("overlapped", cidr_block="10.244.0.0/20", tags=TAGS)
+    node_class(kubelet={"maxPods": 110})
+    families = ["c5", "m5", "r5", "c6i", "m6i", "r6i"]
+    few = {"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": families}
+    node_pool("orphan", few, node_class="missing", replicas=2, limits={"nodes": 2})
+    node_pool("twin")
+    node_pool("other-twin")
+    resources = {"requests": {"cpu": 1, "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
+    values = {"controller": {"resources": resources}}
+    release("karpenter", "oci://public.ecr.aws/karpenter/karpenter", version="1.14.1", values=values)
+    ipam = {"operator": {"clusterPoolIPv4PodCIDRList": ["10.244.0.0/16"], "clusterPoolIPv4MaskSize": 27}}
+    release("cilium", "cilium", version="1.20.0", values={"kubeProxyReplacement": True, "ipam": ipam})
+
+
+def nothing() -> None:
+    """The exceptions of the pack's configuration are what is looked at."""
+
+
+{
+    "identity": identity,
+    "network": network,
+    "node pools": node_pools,
+    "node classes": node_classes,
+    "controller": controller,
+    "data": data,
+    "stack": stack,
+    "exceptions": nothing,
+}[CONFIG.require("group")]()
