@@ -57,7 +57,15 @@ ALLOWED: dict[str, set[str]] = {
         "rehearsal/processes",
         "rehearsal/timing",
     },
-    "rehearsal/clouds": {"rehearsal/clouds", "rehearsal/cluster", "rehearsal/timing"},
+    "rehearsal/loopback": set(),
+    "rehearsal/control": {"rehearsal/loopback", "rehearsal/processes"},
+    "rehearsal/clouds": {
+        "rehearsal/clouds",
+        "rehearsal/cluster",
+        "rehearsal/control",
+        "rehearsal/loopback",
+        "rehearsal/timing",
+    },
     "rehearsal/providers": {"rehearsal/providers", "rehearsal/clouds", "rehearsal/cluster"},
     "rehearsal/providers/kubernetes": {
         "rehearsal/providers/kubernetes",
