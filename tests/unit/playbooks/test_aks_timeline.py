@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 
 from playbooks.plugins.module_utils.scale_test import report
+from playbooks.plugins.module_utils.scale_test.facts import Facts
 from playbooks.plugins.module_utils.scale_test.replay import Replay
 from playbooks.plugins.module_utils.scale_test.scenario import Scenario, parse
+from playbooks.plugins.module_utils.scale_test.schema import Report
 from playbooks.plugins.module_utils.scale_test.steps import StepRun, outcome, why_not_ready
 from playbooks.plugins.module_utils.scale_test.timeline import Line, excerpt, parse_time
 
+FACTS = Path(__file__).resolve().parents[3] / "facts"
 TAINT = "node.cilium.io/agent-not-ready"
 
 
@@ -185,3 +188,20 @@ def test_an_excerpt_of_a_node_pool_has_its_node_class() -> None:
     reference = {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "default"}
     found = {"metadata": {"name": "default"}, "spec": {"template": {"spec": {"nodeClassRef": reference}}}}
     assert excerpt("NodePool", found)["nodeClassRef"] == reference
+
+
+def test_a_node_has_the_tables_price_and_the_story_a_bound(timeline: list[Line], story: Scenario) -> None:
+    """The controller for Azure publishes no prices."""
+    outputs = {"cloud": "azure", "region": "westus2", "karpenterVersion": "managed"}
+    facts = Facts.load(FACTS, "azure")
+    made = report.make([story], timeline, "aks-nap", outputs, facts=facts)
+    Report.model_validate(made)
+    (found,) = made["stories"]
+    (claim,) = found["nodeclaims"]
+    size = facts.types[claim["instance_type"]]
+    assert (claim["price_source"], claim["price_per_hour"]) == ("table", size.on_demand["westus2"])
+    assert claim["disruption"] == "Empty"
+    # One pod that asks for nothing: the bound is the cheapest size that AKS's own NodePool allows, which it got.
+    assert max(row[2] for row in found["series"]["cost"]) == claim["price_per_hour"]
+    assert found["cost"]["ratio"] > 1
+    assert found["configuration"]["nodePools"]["default"]["template"]["spec"]["requirements"]
