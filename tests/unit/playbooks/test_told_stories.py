@@ -22,7 +22,7 @@ TOLD = Path(__file__).with_name("told")
 RECORDED = sorted(path.name.removesuffix(".timeline.jsonl.gz") for path in TOLD.glob("*.gz"))
 
 # No run of these was recorded yet.
-UNTOLD = {"burst-1000", "churn", "eks-spot-default"}
+UNTOLD = {"burst-1000", "churn"}
 
 
 def told(recorded: str) -> list[Line]:
