@@ -199,11 +199,18 @@ def test_a_rehearsal_that_is_gone_says_so(path: Path, scenarios: dict[str, Scena
         inflict(Target({}, "http://127.0.0.1:9", path), story(scenarios, throttle={"calls": 3}), 1, requested)
 
 
-def test_faults_that_last_are_ended_once(rehearsal: Rehearsal) -> None:
+def test_faults_that_last_are_ended(rehearsal: Rehearsal) -> None:
     assert not clear(rehearsal.url)
-    rehearsal.answers["/faults"] = (200, {"faults": [{"kind": "throttle", "calls": 3, "hits": 1}]})
+    short = {"kind": "out-of-capacity", "instanceTypes": ["m5.large"], "hits": 0}
+    rehearsal.answers["/faults"] = (200, {"faults": [{"kind": "throttle", "calls": 3, "hits": 1}, short]})
     assert clear(rehearsal.url)
-    assert [method for method, _, _ in rehearsal.asked] == ["GET", "GET", "DELETE"]
+    assert rehearsal.asked == [("DELETE", "/faults", None)] * 2
+
+
+def test_throttling_that_no_call_met_fails(rehearsal: Rehearsal) -> None:
+    rehearsal.answers["/faults"] = (200, {"faults": [{"kind": "throttle", "calls": 3, "hits": 0}]})
+    with pytest.raises(FaultError, match=r"throttling of 3 calls was set and none was made.*let a later step launch"):
+        clear(rehearsal.url)
 
 
 @pytest.mark.parametrize(

@@ -90,16 +90,20 @@ def clear(rehearsal_url: str) -> bool:
     """End the shortage and the throttling of a rehearsal; whether there was any.
 
     Raises:
-        FaultError: The rehearsal refused.
+        FaultError: The rehearsal refused, or no call met the throttling, so that the story has shown nothing.
     """
     control = RehearsalControl(rehearsal_url)
     try:
-        found = control.faults()
-        if found:
-            control.clear()
+        ended = control.clear()
     except RehearsalError as error:
         raise FaultError(f"the faults cannot be ended: {error}") from error
-    return bool(found)
+    # A shortage may be met by no call: Karpenter remembers an earlier one for minutes.
+    if missed := [fault for fault in ended if fault["kind"] == "throttle" and not fault["hits"]]:
+        raise FaultError(
+            f"throttling of {missed[0]['calls']} calls was set and none was made, so that nothing was throttled and "
+            "the story has shown nothing; let a later step launch nodes"
+        )
+    return bool(ended)
 
 
 def _faults(
@@ -119,7 +123,7 @@ def _faults(
         target.control.throttle(step.throttle.calls)
         yield "throttle", {"calls": step.throttle.calls}
     elif step.clear_faults:
-        target.control.clear()
+        clear(target.control.url)
     elif step.kill_controller or (meanwhile and meanwhile.kill_controller):
         yield "kill-controller", {"pods": kill_controller(str(target.outputs["karpenterNamespace"]))}
     elif step.restart_api_server or (meanwhile and meanwhile.restart_api_server):

@@ -20,10 +20,13 @@ class RehearsalControl:
 
     Args:
         url: Its address, as KARPSTACK_REHEARSAL_URL has it.
+
+    Attributes:
+        url: The same, without a slash at its end.
     """
 
     def __init__(self, url: str) -> None:
-        self._url = url.rstrip("/")
+        self.url = url.rstrip("/")
 
     def out_of_capacity(self, offerings: dict[str, Any]) -> None:
         """Let offerings run short: `instanceTypes`, and optionally `capacityTypes` and `zones`."""
@@ -33,14 +36,9 @@ class RehearsalControl:
         """Throttle the next so many calls that launch instances."""
         self._ask("POST", "/faults", {"kind": "throttle", "calls": calls})
 
-    def faults(self) -> list[dict[str, Any]]:
-        """The faults that are set."""
-        answer = self._ask("GET", "/faults")
-        return list(answer["faults"] if isinstance(answer, dict) else answer)
-
-    def clear(self) -> None:
-        """End all faults."""
-        self._ask("DELETE", "/faults")
+    def clear(self) -> list[dict[str, Any]]:
+        """End all faults; those that were set, each with its `hits`: how many calls met it."""
+        return list(self._ask("DELETE", "/faults")["faults"])
 
     def interruption(self, kind: str, instance: str) -> None:
         """Let the cloud tell of an instance that it will take back, or had better be left.
@@ -74,13 +72,13 @@ class RehearsalControl:
             with urllib3.PoolManager(retries=False) as http:
                 answer = http.request(
                     method,
-                    self._url + path,
+                    self.url + path,
                     body=None if content is None else json.dumps(content).encode(),
                     headers={"Content-Type": "application/json"},
                     timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS),
                 )
         except urllib3.exceptions.HTTPError as error:
-            raise RehearsalError(f"the rehearsal at {self._url} does not answer: {error}; is the stack up?") from error
+            raise RehearsalError(f"the rehearsal at {self.url} does not answer: {error}; is the stack up?") from error
         text = answer.data.decode(errors="replace")
         try:
             found = json.loads(text) if text else {}
