@@ -46,8 +46,8 @@ def _pinned(release: Properties, judgement: Judgement) -> None:
     if not any(graph.is_chart(chart, name) for name in (_CHART, _CRD_CHART, "cilium")):
         return
     version = release.get("version")
-    if re.search(r"-\d[^/]*\.tgz$", chart):
-        return  # the archive's name says it
+    if re.search(r"-\d[^/]*\.tgz$", chart) or chart.startswith((".", "/")):
+        return  # the archive's name says it, and so does what lies in the folder
     if not version:
         judgement.violation(f"version of the chart {chart} is not set: the newest is installed.")
     elif not re.fullmatch(r"v?\d+\.\d+\.\d+(-[\w.-]+)?(\+[\w.-]+)?", version):

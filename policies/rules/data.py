@@ -53,8 +53,11 @@ def _queue_policy(policy: Properties, judgement: Judgement) -> None:
 
 
 def _transport(statement: Properties) -> bool:
-    denied = section(statement, "Condition", "Bool")
-    return str(denied.get("aws:SecureTransport")).lower() == "false"
+    condition = section(statement, "Condition")
+    return any(
+        str(section(condition, operator).get("aws:SecureTransport")).lower() == "false"
+        for operator in ("Bool", "BoolIfExists")
+    )
 
 
 def _eks_secrets(cluster: Properties, judgement: Judgement) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from pulumi_policy import Severity
 
@@ -11,7 +10,13 @@ from .iam_documents import listed, statements
 from .rule import Judgement, Properties, ResourceRule, section
 from .tokens import IAM_ROLE
 
-_SERVICE_ACCOUNT = re.compile(r"system:serviceaccount:[^:*?]+:[^:*?]+")
+_WEB_IDENTITY = re.compile(r"sts:(AssumeRoleWithWebIdentity|AssumeRole\*|\*)", re.IGNORECASE)
+_EXACT = re.compile(r"[^*?]+")
+# What the tokens of a cluster's service accounts say.
+_CLAIMS = {
+    "sub": (re.compile(r"system:serviceaccount:[^:*?]+:[^:*?]+"), "system:serviceaccount:<namespace>:<name>"),
+    "aud": (re.compile(r"sts\.amazonaws\.com"), "sts.amazonaws.com"),
+}
 _ACCOUNT = re.compile(r"\d{12}|arn:[^:]+:iam::\d{12}:root")
 
 
@@ -35,9 +40,10 @@ def _statement(where: str, statement: Properties, judgement: Judgement) -> None:
             for index in range(len(names)):
                 with judgement.part():
                     _principal(where, kind, names[index], judgement)
-            # How many there are is known even where their names are not.
-            if kind == "Federated" and len(names):
-                _federated(where, section(statement, "Condition"), judgement)
+    with judgement.part():
+        actions = listed(statement.get("Action"))
+        if any(_WEB_IDENTITY.fullmatch(actions[index]) for index in range(len(actions))):
+            _token(where, section(statement, "Condition"), judgement)
 
 
 def _principal(where: str, kind: str, name: str, judgement: Judgement) -> None:
@@ -45,22 +51,22 @@ def _principal(where: str, kind: str, name: str, judgement: Judgement) -> None:
         judgement.violation(f"{where} trusts {kind} {name}.")
 
 
-def _federated(where: str, condition: Properties, judgement: Judgement) -> None:
+def _token(where: str, condition: Properties, judgement: Judgement) -> None:
     exact = section(condition, "StringEquals")
-    for claim, pattern, example in (
-        ("sub", _SERVICE_ACCOUNT, "system:serviceaccount:<namespace>:<name>"),
-        ("aud", re.compile(r"sts\.amazonaws\.com"), "sts.amazonaws.com"),
-    ):
+    for claim in ("sub", "aud"):
         with judgement.part():
-            values: list[Any] = []
+            values: list[str] = []
+            of_cluster = False
             for key in exact:
                 if key.endswith(f":{claim}"):
                     found = listed(exact[key])
                     values.extend(found[index] for index in range(len(found)))
+                    of_cluster = of_cluster or key.startswith("oidc.eks.")
+            pattern, form = _CLAIMS[claim] if of_cluster else (_EXACT, "one value without wildcards")
             if not values:
                 judgement.violation(f"{where} has no StringEquals on the token's {claim}.")
             elif len(values) > 1 or not pattern.fullmatch(values[0]):
-                judgement.violation(f"{where} takes the {claim} {', '.join(values)}, not one of the form {example}.")
+                judgement.violation(f"{where} takes the {claim} {', '.join(values)}, not {form}.")
 
 
 IAM_TRUST_BOUND = ResourceRule(

@@ -97,7 +97,7 @@ CASES = [
             name=f"the scope {scope!r}",
             rule=SCOPE,
             given=assignment().change("scope", to=scope),
-            violations=("scope is",),
+            violations=(f"scope is {scope or 'not set'}, which",),
         )
         for scope in (
             "/subscriptions/12345678-1234-1234-1234-123456789012",

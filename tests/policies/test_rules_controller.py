@@ -152,6 +152,7 @@ OVERLAY = Resource(tokens.NODE_OVERLAY, {"spec": {"weight": 1}}, "overlay")
 CASES += [
     Case(name="one version", rule=PINNED, given=chart()),
     Case(name="in the archive's name", rule=PINNED, given=chart("./karpenter-1.14.1.tgz", None)),
+    Case(name="in a folder", rule=PINNED, given=chart("./charts/karpenter", None)),
     Case(name="another chart", rule=PINNED, given=chart("coredns", None)),
     *[
         Case(name=f"no version of {name}", rule=PINNED, given=chart(name, None), violations=("is not set",))

@@ -91,6 +91,11 @@ CASES = [
         violations=("denies access without TLS",),
     ),
     Case(
+        name="over TLS, in the other form",
+        rule=QUEUE_POLICY_CLOSED,
+        given=queue_policy(EVENTS, TLS | {"Condition": {"BoolIfExists": {"aws:SecureTransport": False}}}),
+    ),
+    Case(
         name="a denial of something else",
         rule=QUEUE_POLICY_CLOSED,
         given=queue_policy(EVENTS, TLS | {"Condition": {"Bool": {"aws:SecureTransport": "true"}}}),

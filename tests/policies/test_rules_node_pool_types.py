@@ -281,6 +281,16 @@ CASES = [
             pool(name="b").change("spec", "template", "spec", "taints", to=[{"key": "batch", "effect": "NoSchedule"}]),
         ],
     ),
+    Case(
+        name="tainted with two values",
+        rule=EXCLUSIVE,
+        given=[
+            pool(name=value).change(
+                "spec", "template", "spec", "taints", to=[{"key": "team", "value": value, "effect": "NoSchedule"}]
+            )
+            for value in ("a", "b")
+        ],
+    ),
     Case(name="a static one", rule=EXCLUSIVE, given=[pool(name="a"), pool(name="b", replicas=3.0)]),
     Case(name="on two clouds", rule=EXCLUSIVE, given=[pool(name="a"), on_azure()]),
     Case(

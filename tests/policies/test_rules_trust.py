@@ -37,6 +37,12 @@ def web(**changes: Any) -> Resource:
     return role(WEB | {"Condition": {"StringEquals": exact}})
 
 
+def elsewhere(subject: str) -> Resource:
+    host = "token.actions.githubusercontent.com"
+    exact = {f"{host}:aud": "sts.amazonaws.com", f"{host}:sub": subject}
+    return role(WEB | {"Condition": {"StringEquals": exact}})
+
+
 AUD, SUB = f"{ISSUER}:aud", f"{ISSUER}:sub"
 
 CASES = [
@@ -113,6 +119,28 @@ CASES = [
         ),
         violations=("no StringEquals on the token's sub",),
         unknown="assumeRolePolicy.Statement.0.Principal.Federated.0",
+    ),
+    Case(
+        name="a pipeline's token",
+        rule=TRUST,
+        given=elsewhere("repo:example/app:ref:refs/heads/main"),
+    ),
+    Case(
+        name="any pipeline's token",
+        rule=TRUST,
+        given=elsewhere("repo:example/*"),
+        violations=("takes the sub repo:example/*, not one value without wildcards",),
+    ),
+    Case(
+        name="people, by SAML",
+        rule=TRUST,
+        given=role(
+            SERVICE
+            | {
+                "Principal": {"Federated": "arn:aws:iam::123456789012:saml-provider/a"},
+                "Action": "sts:AssumeRoleWithSAML",
+            }
+        ),
     ),
 ]
 
