@@ -39,7 +39,7 @@ rehearsal: setup ## Bring STACK up, run its stories, write the report, take it d
 
 test: setup lint ## Every test tier that needs no cloud
 	@$(BIN)/python -m pytest -q --numprocesses auto tests/unit tests/policies
-	@$(BIN)/python -m pytest -v --numprocesses 2 --dist loadgroup tests/rehearsal
+	@$(BIN)/python -m pytest -v --numprocesses 2 --dist loadfile tests/rehearsal
 
 lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt, go vet
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
