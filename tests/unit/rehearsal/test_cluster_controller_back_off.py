@@ -58,7 +58,7 @@ def controller(tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(module, "_FIRST_BACK_OFF", BACK_OFF)
     found = Controller(
         StackFolder("test", tmp_path).create(),
-        cast(Any, SimpleNamespace(stop=lambda name: None)),
+        cast(Any, SimpleNamespace(stop=lambda *_: None)),
         cast(Any, SimpleNamespace(program=lambda name: Path("/karpenter"))),
         world.objects(),
         cast(Any, SimpleNamespace(controller_engine="karpenter-azure")),
