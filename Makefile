@@ -45,7 +45,7 @@ soak: setup ## Like rehearsal, with every story: the long ones, and those that b
 
 test: setup lint ## Every test tier that needs no cloud
 	@$(BIN)/python -m pytest -q --numprocesses auto tests/unit tests/policies
-	@$(BIN)/python -m pytest -v --numprocesses 2 --dist loadgroup tests/rehearsal
+	@$(BIN)/python -m pytest -v --numprocesses 2 --dist loadfile tests/rehearsal
 
 lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt, go vet
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }

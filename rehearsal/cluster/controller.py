@@ -45,7 +45,7 @@ _TIMEOUT = 60.0
 _GRACE = 5.0
 # How often the process is looked at while it runs: a process offers no event that several could wait for.
 _SECONDS_BETWEEN_LOOKS = 0.5
-# A kubelet starts a container again at once, and then waits twice as long each time.
+# A kubelet waits before it starts a container again, twice as long each time.
 _FIRST_BACK_OFF = 10.0
 _LONGEST_BACK_OFF = 300.0
 _HASH = "pod-template-hash"
@@ -114,7 +114,7 @@ class Controller:
         self._engine: Engine | None = None
         self._ready: set[str] = set()
         self._failed: set[str] = set()
-        self._back_off = 0.0
+        self._back_off = _FIRST_BACK_OFF
         self._tries = 0
         # A stop may come while a start is under way: the one waits for the other.
         self._lock = threading.Lock()
@@ -201,7 +201,7 @@ class Controller:
             if not self._feed.idle:
                 return
             if template != self._template:
-                self._back_off = 0.0
+                self._back_off = _FIRST_BACK_OFF
             self.problem = self._begin(newest)
             self._template, self._pod = template, newest["metadata"]["uid"]
             if self.problem:
@@ -217,7 +217,7 @@ class Controller:
         self._failed = set(self._pods)
         self._tries += 1
         self._feed.after(self._back_off, "again", {"tries": self._tries})
-        self._back_off = min(max(2 * self._back_off, _FIRST_BACK_OFF), _LONGEST_BACK_OFF)
+        self._back_off = min(2 * self._back_off, _LONGEST_BACK_OFF)
 
     def _end_container(self) -> None:
         self._end(grace=0.0 if self._killed else _GRACE)

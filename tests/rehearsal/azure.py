@@ -1,17 +1,25 @@
-"""Changes the simulated subscription behind Pulumi's back, as somebody with the portal open would."""
+"""What both AKS environments need: a hand in the simulated subscription behind Pulumi's back, as somebody with the
+portal open has it, and what is asked of both.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import grpc
+import psutil
 from google.protobuf import struct_pb2
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
-from tests.rehearsal.conftest import RehearsedStack
+from tests import stories
+from tests.rehearsal.conftest import RehearsedStack, descendants
+
+# A story with a NodePool of its own, on the node class that both environments have.
+STORY = "nap-weight-pinned"
 
 
 def resource(stack: RehearsedStack, name: str) -> dict[str, Any]:
@@ -42,6 +50,29 @@ def change(stack: RehearsedStack, name: str, **properties: Any) -> dict[str, Any
             )
         )
     return found
+
+
+def only_claim(stack: RehearsedStack, scenario: str, report: Path) -> dict[str, Any]:
+    """The only NodeClaim of a story that passed."""
+    stack.succeed("run", "--scenarios", scenario, "--report", str(report))
+    found = stories.story(json.loads((report / "report.json").read_text()), scenario)
+    assert found["passed"], found
+    (claim,) = found["nodeclaims"]
+    assert claim["capacity_type"] == "on-demand"
+    return dict(claim)
+
+
+def down(stack: RehearsedStack) -> None:
+    """Destroy all that the stack made, and end every process."""
+    processes = descendants(stack.info)
+    output = stack.succeed("down")
+    assert " deleted" in output, output
+    assert not [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+
+
+def flat(text: str) -> str:
+    """On one line, without quoting."""
+    return " ".join(text.replace("\\n", " ").replace("\\", "").replace("''", "'").split())
 
 
 @contextmanager

@@ -24,18 +24,6 @@ ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 300.0
 
 
-# Environments that several tests share.
-_SHARED = frozenset({"eks", "broken", "aks_nap", "aks_self_hosted"})
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run side by side (`--dist loadgroup`), those of one environment stay together, in their order."""
-    for item in items:
-        for name in sorted(_SHARED.intersection(getattr(item, "fixturenames", ()))):
-            item.add_marker(pytest.mark.xdist_group(name))
-
-
 @dataclass
 class RehearsedStack:
     """One stack of the rehearsal, driven by its commands."""
@@ -205,22 +193,11 @@ def new_stack(folder: Path, stack: str = "eks") -> RehearsedStack:
 @pytest.fixture(scope="session")
 def eks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsedStack]:
     """The healthy EKS environment; whoever changes it puts it right again."""
-    yield from _up(tmp_path_factory, "eks")
+    yield from brought_up(tmp_path_factory, "eks")
 
 
-@pytest.fixture(scope="session")
-def aks_nap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsedStack]:
-    """The AKS environment with node auto provisioning; whoever changes it puts it right again."""
-    yield from _up(tmp_path_factory, "aks-nap")
-
-
-@pytest.fixture(scope="session")
-def aks_self_hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsedStack]:
-    """The AKS environment with self-hosted Karpenter; whoever changes it puts it right again."""
-    yield from _up(tmp_path_factory, "aks-self-hosted")
-
-
-def _up(tmp_path_factory: pytest.TempPathFactory, name: str) -> Iterator[RehearsedStack]:
+def brought_up(tmp_path_factory: pytest.TempPathFactory, name: str) -> Iterator[RehearsedStack]:
+    """A stack for a fixture: up, and stopped at the end."""
     stack = new_stack(tmp_path_factory.mktemp(name), name)
     try:
         stack.succeed("up")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.rehearsal.conftest import RehearsedStack, new_stack
+from tests.rehearsal.conftest import RehearsedStack, brought_up
 
 CLUSTER = "karpstack-eks"
 DISCOVERY = "karpenter.sh/discovery"
@@ -21,12 +21,7 @@ STORY = "eks-cheapest-fit"
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsedStack]:
     """An environment that is up and healthy; each test breaks and mends it."""
-    stack = new_stack(tmp_path_factory.mktemp("broken"))
-    try:
-        stack.succeed("up")
-        yield stack
-    finally:
-        stack.command("down", "--force")
+    yield from brought_up(tmp_path_factory, "eks")
 
 
 def condition(resource: dict[str, Any], kind: str) -> dict[str, Any]:

@@ -122,6 +122,7 @@ class Rig:
 @pytest.fixture
 def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
     monkeypatch.setattr(module, "_ready", lambda port: True)
+    monkeypatch.setattr(module, "_FIRST_BACK_OFF", 0.1)
     monkeypatch.setattr(module, "create_token", lambda *arguments: "token")
     made = Rig(tmp_path)
     yield made

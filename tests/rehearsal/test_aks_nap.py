@@ -1,0 +1,56 @@
+"""The AKS environment with node auto provisioning: a story, what is wrong in one place is found, and down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kubernetes import client
+
+from tests.rehearsal import azure
+from tests.rehearsal.azure import flat
+from tests.rehearsal.conftest import RehearsedStack, brought_up, preview_as_production
+
+
+@pytest.fixture(scope="module")
+def aks_nap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsedStack]:
+    """The environment; each test puts it right again, but for the last two, which end it."""
+    yield from brought_up(tmp_path_factory, "aks-nap")
+
+
+def test_production_settings_find_nothing_new(aks_nap: RehearsedStack) -> None:
+    # It has no logs, for a reason, and breaks no other rule.
+    assert preview_as_production(aks_nap).count("exceptions-in-force") == 1
+
+
+def test_story(aks_nap: RehearsedStack, tmp_path: Path) -> None:
+    assert azure.only_claim(aks_nap, "nap-weight-pinned", tmp_path)["instance_type"] == "Standard_D8_v4"
+
+
+def test_a_cluster_that_may_not_join_its_subnet_is_found(aks_nap: RehearsedStack, tmp_path: Path) -> None:
+    role = azure.delete(aks_nap, "aks-identity-roles-subnet")
+    identity = azure.resource(aks_nap, "aks-identity-identity")["outputs"]
+    said = flat(aks_nap.failing_story(tmp_path, azure.STORY, within=6))
+    assert "ERROR CODE: LinkedAuthorizationFailed" in said, said
+    assert f"The client '{identity['clientId']}' with object id '{identity['principalId']}'" in said, said
+    assert "action(s) 'Microsoft.Network/virtualNetworks/subnets/join/action' on the linked scope(s)" in said, said
+    assert f"'{role['inputs']['scope']}'" in said, said
+    aks_nap.mend("1 created")
+
+
+def test_a_cluster_without_the_pools_of_aks_is_refused_their_story(aks_nap: RehearsedStack, tmp_path: Path) -> None:
+    provisioning = {"defaultNodePools": "None", "allowStrandedNodes": True}
+    aks_nap.configure(**{"karpstack:nodeProvisioning": provisioning})
+    assert "1 updated" in aks_nap.succeed("up")
+    pools: Any = client.CustomObjectsApi(aks_nap.api()).list_cluster_custom_object("karpenter.sh", "v1", "nodepools")
+    assert [pool["metadata"]["name"] for pool in pools["items"]] == ["batch"]
+    refused = aks_nap.command("run", "--scenarios", "nap-default", "--report", str(tmp_path))
+    assert refused.returncode != 0
+    for words in ("the stack has no NodePool 'default'", "the stack output defaultNodePools is empty"):
+        assert words in flat(refused.stdout), refused.stdout
+
+
+def test_down_leaves_nothing(aks_nap: RehearsedStack) -> None:
+    azure.down(aks_nap)
