@@ -73,7 +73,11 @@ def test_what_was_excused_is_reported_where_it_is() -> None:
     reported: list[tuple[str, str | None]] = []
     policy = EXCEPTIONS_IN_FORCE.policy()
     assert isinstance(policy, StackValidationPolicy)
-    policy.validate(StackValidationArgs([]), lambda message, urn=None: reported.append((message, urn)))
+
+    def report(message: str, urn: str | None = None) -> None:
+        reported.append((message, urn))
+
+    policy.validate(StackValidationArgs([]), report)
     ((message, urn),) = reported
     assert "Excused: spec.limits sets nothing" in message
     assert urn == POOL.urn
