@@ -4,6 +4,7 @@ from datetime import date
 
 import pytest
 from judging import UNKNOWN, Case, Resource, judge
+from pulumi_policy import StackValidationArgs, StackValidationPolicy
 from rules import tokens
 from rules.exception_rules import EXCEPTIONS_IN_FORCE, exceptions
 from rules.exceptions import GRANTED
@@ -65,6 +66,21 @@ def test_excuses_by_name_and_by_urn(resource: str) -> None:
     ((urn, finding),) = excused
     assert urn == POOL.urn
     assert "spec.limits sets nothing" in finding
+
+
+def test_what_was_excused_is_reported_where_it_is() -> None:
+    judge(NODE_POOL_LIMITS, POOL, granted=[GRANT])
+    reported: list[tuple[str, str | None]] = []
+    policy = EXCEPTIONS_IN_FORCE.policy()
+    assert isinstance(policy, StackValidationPolicy)
+
+    def report(message: str, urn: str | None = None) -> None:
+        reported.append((message, urn))
+
+    policy.validate(StackValidationArgs([]), report)
+    ((message, urn),) = reported
+    assert "Excused: spec.limits sets nothing" in message
+    assert urn == POOL.urn
 
 
 @pytest.mark.parametrize("changed", [{"resource": "default"}, {"rule": "node-imdsv2"}, {"until": "2020-01-31"}])

@@ -27,6 +27,12 @@ CASES = [
         violations=("maxPods of class is 253; cilium gives each node a /24, which is 252 addresses",),
     ),
     Case(
+        name="one more than the chart's own share",
+        rule=MAX_PODS,
+        given=[cilium(None), NODE_CLASS.change(*MAX, to=253.0)],
+        violations=("cilium gives each node a /24",),
+    ),
+    Case(
         name="a smaller share",
         rule=MAX_PODS,
         given=[cilium(26.0), NODE_CLASS],
