@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.rehearsal.conftest import LIMIT, ROOT, RehearsedStack, preview_as_production
 
@@ -115,11 +116,15 @@ def test_the_eks_environment_is_clean_under_production_settings(eks: RehearsedSt
 
 
 def test_the_eks_environment_is_refused_when_it_breaks_a_rule(eks: RehearsedStack) -> None:
-    before = eks.configuration.read_text()
-    eks.configure(**{"karpstack:nodePools/default/limits": None})
+    # The copy that the stack was brought up with, which plain pulumi reads.
+    configuration = eks.folder.stack_configuration
+    before = configuration.read_text()
+    content = yaml.safe_load(before)
+    del content["config"]["karpstack:nodePools"]["default"]["limits"]
+    configuration.write_text(yaml.safe_dump(content, sort_keys=False))
     try:
         result = eks.by_hand("pulumi", "preview", "--non-interactive", "--policy-pack", "policies")
     finally:
-        eks.configuration.write_text(before)
+        configuration.write_text(before)
     assert result.returncode != 0, result.stdout
     assert "node-pool-limits" in result.stdout

@@ -6,6 +6,8 @@ import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes as kubernetes
 
+from components import versions
+
 CONFIG = pulumi.Config()
 TAGS = {"owner": "platform", "environment": "test", "cost-centre": "0"}
 DISCOVERY = {"karpenter.sh/discovery": "nothing-carries-this"}
@@ -23,6 +25,11 @@ def document(**statement: object) -> str:
 
 def release(name: str, chart: str, **properties: object) -> None:
     kubernetes.helm.v3.Release(name, chart=chart, **properties, opts=in_cluster)
+
+
+def cilium(**values: object) -> None:
+    repository = {"repo": versions.CILIUM_REPOSITORY}
+    release("cilium", versions.CILIUM_CHART, version=versions.CILIUM, repository_opts=repository, values=values)
 
 
 def custom(name: str, api_version: str, kind: str, spec: object) -> None:
@@ -65,10 +72,10 @@ def identity() -> None:
 
 def network() -> None:
     aws.eks.Cluster("open", role_arn="arn:aws:iam::123456789012:role/a", vpc_config={"subnet_ids": ["a"]}, tags=TAGS)
-    aws.ec2.SecurityGroup(
-        "open", ingress=[{"protocol": "tcp", "from_port": 22, "to_port": 22, "cidr_blocks": ["0.0.0.0/0"]}]
+    aws.vpc.SecurityGroupIngressRule(
+        "open", security_group_id="sg-1", ip_protocol="tcp", from_port=22, to_port=22, cidr_ipv4="0.0.0.0/0"
     )
-    release("cilium", "cilium", version="1.20.0", values={"routingMode": "native"})
+    cilium(routingMode="native")
 
 
 def node_pools() -> None:
@@ -91,7 +98,7 @@ def node_classes() -> None:
 
 
 def controller() -> None:
-    release("karpenter", "oci://public.ecr.aws/karpenter/karpenter", values={"replicas": 1, "affinity": {}})
+    release("karpenter", versions.KARPENTER_AWS_CHART, values={"replicas": 1, "affinity": {}})
 
 
 def data() -> None:
@@ -114,9 +121,9 @@ def stack() -> None:
     node_pool("other-twin")
     resources = {"requests": {"cpu": 1, "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
     values = {"controller": {"resources": resources}}
-    release("karpenter", "oci://public.ecr.aws/karpenter/karpenter", version="1.14.1", values=values)
+    release("karpenter", versions.KARPENTER_AWS_CHART, version=versions.KARPENTER_AWS, values=values)
     ipam = {"operator": {"clusterPoolIPv4PodCIDRList": ["10.244.0.0/16"], "clusterPoolIPv4MaskSize": 27}}
-    release("cilium", "cilium", version="1.20.0", values={"kubeProxyReplacement": True, "ipam": ipam})
+    cilium(kubeProxyReplacement=True, ipam=ipam)
 
 
 def nothing() -> None:
