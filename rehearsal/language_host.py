@@ -113,7 +113,10 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: os._exit(0))
     print(port, flush=True)
-    server.wait_for_termination()
+    # An engine that was killed ends nobody; then this process has another parent.
+    engine = os.getppid()
+    while server.wait_for_termination(1.0) and os.getppid() == engine:
+        pass
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
     for name in ("test_arrows.py", "test_pins.py", "test_package.py"):
         (tmp_path / "tests" / "unit" / name).unlink()
     result = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit", "tests/policies"],
+        [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "tests/unit", "tests/policies"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
