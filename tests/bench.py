@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from components import versions
-from playbooks.plugins.module_utils.scale_test import page
+from playbooks.plugins.module_utils.scale_test.reports import page
 from rehearsal import daemon
 from rehearsal.clouds.aws.account import Account
 from rehearsal.cluster.charts import Charts

@@ -8,7 +8,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test import comparison, comparison_page
+from ..module_utils.scale_test.reports import comparison, comparison_page
 
 DOCUMENTATION = r"""
 module: karpstack_compare
@@ -36,8 +36,8 @@ options:
     required: true
   templates:
     description:
-      - Folder of the page's templates. It is C(plugins/module_utils/scale_test/templates) beside the playbook; a
-        module does not know where that is.
+      - Folder of the page's templates, C(plugins/module_utils/scale_test/reports/templates) beside the playbook.
+      - A module does not know where that is.
     type: path
     required: true
 """
@@ -49,7 +49,7 @@ EXAMPLES = r"""
     after: build/rehearsal/eks
     dest: build/comparison.html
     rules: "{{ comparison_rules }}"
-    templates: "{{ playbook_dir }}/plugins/module_utils/scale_test/templates"
+    templates: "{{ playbook_dir }}/plugins/module_utils/scale_test/reports/templates"
 """
 
 RETURN = r"""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test import recording
-from ..module_utils.scale_test.timeline import Writer
+from ..module_utils.scale_test.recording import recording
+from ..module_utils.scale_test.recording.timeline import Writer
 
 DOCUMENTATION = r"""
 module: karpstack_mark

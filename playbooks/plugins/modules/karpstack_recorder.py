@@ -7,11 +7,11 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test import recording
-from ..module_utils.scale_test.facts import Facts, FactsError
-from ..module_utils.scale_test.prices import Table
-from ..module_utils.scale_test.recorder import Recorder, resources
-from ..module_utils.scale_test.timeline import Writer
+from ..module_utils.scale_test.market.facts import Facts, FactsError
+from ..module_utils.scale_test.market.prices import Table
+from ..module_utils.scale_test.recording import recording
+from ..module_utils.scale_test.recording.recorder import Recorder, resources
+from ..module_utils.scale_test.recording.timeline import Writer
 
 DOCUMENTATION = r"""
 module: karpstack_recorder

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test import page, report
-from ..module_utils.scale_test.facts import Facts, FactsError
-from ..module_utils.scale_test.junit import junit
-from ..module_utils.scale_test.scenario import parse
-from ..module_utils.scale_test.table import table
-from ..module_utils.scale_test.thresholds import Thresholds, ThresholdsError
-from ..module_utils.scale_test.timeline import Reader
+from ..module_utils.scale_test.market.facts import Facts, FactsError
+from ..module_utils.scale_test.numbers.thresholds import Thresholds, ThresholdsError
+from ..module_utils.scale_test.recording.timeline import Reader
+from ..module_utils.scale_test.reports import page, report
+from ..module_utils.scale_test.reports.junit import junit
+from ..module_utils.scale_test.reports.table import table
+from ..module_utils.scale_test.scenarios.scenario import parse
 
 DOCUMENTATION = r"""
 module: karpstack_report
@@ -51,8 +51,8 @@ options:
     type: str
   templates:
     description:
-      - Folder of the page's templates. It is C(plugins/module_utils/scale_test/templates) beside the playbook; a
-        module does not know where that is.
+      - Folder of the page's templates, C(plugins/module_utils/scale_test/reports/templates) beside the playbook.
+      - A module does not know where that is.
     type: path
     required: true
 """
@@ -64,7 +64,7 @@ EXAMPLES = r"""
     scenarios: "{{ stack_chosen.scenarios }}"
     stack: eks
     stack_outputs: "{{ stack_outputs }}"
-    templates: "{{ playbook_dir }}/plugins/module_utils/scale_test/templates"
+    templates: "{{ playbook_dir }}/plugins/module_utils/scale_test/reports/templates"
 """
 
 RETURN = r"""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test.choosing import choose
-from ..module_utils.scale_test.environments import StackError, environment_of
-from ..module_utils.scale_test.scenario import ScenarioError, load
+from ..module_utils.scale_test.scenarios.choosing import choose
+from ..module_utils.scale_test.scenarios.environments import StackError, environment_of
+from ..module_utils.scale_test.scenarios.scenario import ScenarioError, load
 
 DOCUMENTATION = r"""
 module: karpstack_scenarios

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from playbooks.plugins.module_utils.scale_test.scenario import Scenario, load
-from playbooks.plugins.module_utils.scale_test.timeline import Line
+from playbooks.plugins.module_utils.scale_test.recording.timeline import Line
+from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario, load
 
 SCENARIOS = Path(__file__).resolve().parents[3] / "playbooks" / "scenarios"
 

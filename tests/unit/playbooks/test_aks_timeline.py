@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from playbooks.plugins.module_utils.scale_test import report
-from playbooks.plugins.module_utils.scale_test.facts import Facts
-from playbooks.plugins.module_utils.scale_test.replay import Replay
-from playbooks.plugins.module_utils.scale_test.scenario import Scenario, parse
-from playbooks.plugins.module_utils.scale_test.schema import Report
-from playbooks.plugins.module_utils.scale_test.steps import StepRun, outcome, why_not_ready
-from playbooks.plugins.module_utils.scale_test.timeline import Line, excerpt, parse_time
+from playbooks.plugins.module_utils.scale_test.judging.replay import Replay
+from playbooks.plugins.module_utils.scale_test.judging.steps import StepRun, outcome, why_not_ready
+from playbooks.plugins.module_utils.scale_test.market.facts import Facts
+from playbooks.plugins.module_utils.scale_test.recording.timeline import Line, excerpt, parse_time
+from playbooks.plugins.module_utils.scale_test.reports import report
+from playbooks.plugins.module_utils.scale_test.reports.schema import Report
+from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario, parse
 
 FACTS = Path(__file__).resolve().parents[3] / "facts"
 TAINT = "node.cilium.io/agent-not-ready"

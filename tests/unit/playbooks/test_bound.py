@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from playbooks.plugins.module_utils.scale_test.bound import Bound, Demand, Offer
-from playbooks.plugins.module_utils.scale_test.facts import Facts
-from playbooks.plugins.module_utils.scale_test.requirements import Pool, Requirement, allowed
+from playbooks.plugins.module_utils.scale_test.market.bound import Bound, Demand, Offer
+from playbooks.plugins.module_utils.scale_test.market.facts import Facts
+from playbooks.plugins.module_utils.scale_test.market.requirements import Pool, Requirement, allowed
 
 GIB = 2**30
 SMALL, LARGE, ROOMY = Offer(0.1, 2, 8 * GIB, 29), Offer(0.19, 4, 16 * GIB, 58), Offer(0.13, 2, 16 * GIB, 29)

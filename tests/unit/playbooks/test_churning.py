@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from playbooks.plugins.module_utils.scale_test.actions import Churn
-from playbooks.plugins.module_utils.scale_test.churning import churn
+from playbooks.plugins.module_utils.scale_test.faults.churning import churn
+from playbooks.plugins.module_utils.scale_test.scenarios.actions import Churn
 
 
 class Clock:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from playbooks.plugins.module_utils.scale_test import comparison, comparison_page
-from playbooks.plugins.module_utils.scale_test.comparison import Comparison, Rules, compare, what_got_worse
+from playbooks.plugins.module_utils.scale_test.reports import comparison, comparison_page
+from playbooks.plugins.module_utils.scale_test.reports.comparison import Comparison, Rules, compare, what_got_worse
 from tests.unit.playbooks.example_report import Example
 
 DATA = Path(__file__).resolve().parents[3] / "playbooks" / "vars" / "comparison.yml"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from playbooks.plugins.module_utils.scale_test.facts import Facts, FactsError
-from playbooks.plugins.module_utils.scale_test.timeline import Line
+from playbooks.plugins.module_utils.scale_test.market.facts import Facts, FactsError
+from playbooks.plugins.module_utils.scale_test.recording.timeline import Line
 
 FACTS = Path(__file__).resolve().parents[3] / "facts"
 

@@ -15,10 +15,17 @@ import pytest
 from kubernetes import client
 from moto import mock_aws
 
-from playbooks.plugins.module_utils.scale_test import faults
-from playbooks.plugins.module_utils.scale_test.faults import FaultError, Target, clear, inflict, notice, send_notice
-from playbooks.plugins.module_utils.scale_test.scenario import Scenario, parse
-from playbooks.plugins.module_utils.scale_test.timeline import Line, Reader, Writer, parse_time
+from playbooks.plugins.module_utils.scale_test.faults import faults
+from playbooks.plugins.module_utils.scale_test.faults.faults import (
+    FaultError,
+    Target,
+    clear,
+    inflict,
+    notice,
+    send_notice,
+)
+from playbooks.plugins.module_utils.scale_test.recording.timeline import Line, Reader, Writer, parse_time
+from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario, parse
 
 STORY = "eks-cheapest-fit"
 

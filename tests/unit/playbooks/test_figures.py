@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from playbooks.plugins.module_utils.scale_test.figures import accumulate, integral, percentile, together
+from playbooks.plugins.module_utils.scale_test.numbers.figures import accumulate, integral, percentile, together
 
 START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from playbooks.plugins.module_utils.scale_test import following
-from playbooks.plugins.module_utils.scale_test.following import BrokenError, Follower, Resource
-from playbooks.plugins.module_utils.scale_test.timeline import Line
+from playbooks.plugins.module_utils.scale_test.recording import following
+from playbooks.plugins.module_utils.scale_test.recording.following import BrokenError, Follower, Resource
+from playbooks.plugins.module_utils.scale_test.recording.timeline import Line
 
 
 def pod(name: str, version: int, phase: str = "Pending") -> dict[str, Any]:

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from playbooks.plugins.module_utils.scale_test import disruptions, report
-from playbooks.plugins.module_utils.scale_test.durations import NAMES
-from playbooks.plugins.module_utils.scale_test.facts import Facts
-from playbooks.plugins.module_utils.scale_test.replay import NodeClaim, Replay
-from playbooks.plugins.module_utils.scale_test.scenario import Scenario
-from playbooks.plugins.module_utils.scale_test.schema import Report
-from playbooks.plugins.module_utils.scale_test.timeline import Line
+from playbooks.plugins.module_utils.scale_test.judging.replay import NodeClaim, Replay
+from playbooks.plugins.module_utils.scale_test.market.facts import Facts
+from playbooks.plugins.module_utils.scale_test.numbers import disruptions
+from playbooks.plugins.module_utils.scale_test.numbers.durations import NAMES
+from playbooks.plugins.module_utils.scale_test.recording.timeline import Line
+from playbooks.plugins.module_utils.scale_test.reports import report
+from playbooks.plugins.module_utils.scale_test.reports.schema import Report
+from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario
 from tests import synthetic
 
 FACTS = Path(__file__).resolve().parents[3] / "facts"

@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from playbooks.plugins.module_utils.scale_test import charts, page, units
-from playbooks.plugins.module_utils.scale_test.drawing import quantiles, thin
+from playbooks.plugins.module_utils.scale_test.reports import charts, page, units
+from playbooks.plugins.module_utils.scale_test.reports.drawing import quantiles, thin
 from tests.unit.playbooks.example_report import Example, timeline
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}

@@ -20,7 +20,7 @@ import pytest
 import yaml
 from websocket import WebSocket, create_connection
 
-from playbooks.plugins.module_utils.scale_test import comparison, comparison_page, page
+from playbooks.plugins.module_utils.scale_test.reports import comparison, comparison_page, page
 from tests.unit.playbooks.example_report import Example, timeline
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")

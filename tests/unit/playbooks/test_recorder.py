@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from playbooks.plugins.module_utils.scale_test import recorder
-from playbooks.plugins.module_utils.scale_test.facts import Facts
-from playbooks.plugins.module_utils.scale_test.following import BrokenError, Follower, Resource
-from playbooks.plugins.module_utils.scale_test.prices import Table
-from playbooks.plugins.module_utils.scale_test.timeline import Line, Reader, Writer
+from playbooks.plugins.module_utils.scale_test.market.facts import Facts
+from playbooks.plugins.module_utils.scale_test.market.prices import Table
+from playbooks.plugins.module_utils.scale_test.recording import recorder
+from playbooks.plugins.module_utils.scale_test.recording.following import BrokenError, Follower, Resource
+from playbooks.plugins.module_utils.scale_test.recording.timeline import Line, Reader, Writer
 from tests import synthetic
 
 VERSION = dict.fromkeys(

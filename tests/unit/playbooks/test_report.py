@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from junitparser import JUnitXml
 
-from playbooks.plugins.module_utils.scale_test import report
-from playbooks.plugins.module_utils.scale_test.junit import junit
-from playbooks.plugins.module_utils.scale_test.scenario import Scenario, parse
-from playbooks.plugins.module_utils.scale_test.table import table
-from playbooks.plugins.module_utils.scale_test.timeline import Line
+from playbooks.plugins.module_utils.scale_test.recording.timeline import Line
+from playbooks.plugins.module_utils.scale_test.reports import report
+from playbooks.plugins.module_utils.scale_test.reports.junit import junit
+from playbooks.plugins.module_utils.scale_test.reports.table import table
+from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario, parse
 
 Make = Callable[..., dict[str, Any]]
 SPOT = "eks-spot-consolidation"

@@ -11,8 +11,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from playbooks.plugins.module_utils.scale_test import report, resources
-from playbooks.plugins.module_utils.scale_test.resources import (
+from playbooks.plugins.module_utils.scale_test.faults import resources
+from playbooks.plugins.module_utils.scale_test.faults.resources import (
     CloudResource,
     NotCheckedError,
     cloud,
@@ -21,8 +21,9 @@ from playbooks.plugins.module_utils.scale_test.resources import (
     look,
     orphans,
 )
-from playbooks.plugins.module_utils.scale_test.scenario import Scenario
-from playbooks.plugins.module_utils.scale_test.timeline import Line, Reader
+from playbooks.plugins.module_utils.scale_test.recording.timeline import Line, Reader
+from playbooks.plugins.module_utils.scale_test.reports import report
+from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario
 
 FIT, SPOT = "eks-cheapest-fit", "eks-spot-consolidation"
 ANSWER: dict[str, list[Any]] = {
@@ -72,7 +73,7 @@ def test_a_look_says_what_stays(told: list[list[CloudResource]], tmp_path: Path)
 def test_after_all_stories_launch_templates_that_they_brought_are_waited_for(
     told: list[list[CloudResource]], tmp_path: Path
 ) -> None:
-    old, new = (CloudResource(resources.TEMPLATE, name) for name in ("old", "new"))
+    old, new = (CloudResource(TEMPLATE["kind"], name) for name in ("old", "new"))
     told += [[old], [old, new], [old, new], [old]]
     path = tmp_path / "timeline.jsonl"
     look(path, {}, "", "before", "", patience=60)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from playbooks.plugins.module_utils.scale_test.choosing import choose
-from playbooks.plugins.module_utils.scale_test.environments import StackError, environment_of
-from playbooks.plugins.module_utils.scale_test.scenario import Scenario, ScenarioError, load, parse
+from playbooks.plugins.module_utils.scale_test.scenarios.choosing import choose
+from playbooks.plugins.module_utils.scale_test.scenarios.environments import StackError, environment_of
+from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario, ScenarioError, load, parse
 
 GOOD: dict[str, Any] = {
     "name": "small",

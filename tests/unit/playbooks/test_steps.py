@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from playbooks.plugins.module_utils.scale_test.assertions import judge
-from playbooks.plugins.module_utils.scale_test.replay import Pod, Replay
-from playbooks.plugins.module_utils.scale_test.scenario import Scenario, parse
-from playbooks.plugins.module_utils.scale_test.steps import Rest, StepRun, outcome, why_not_ready
-from playbooks.plugins.module_utils.scale_test.timeline import Line, parse_time
+from playbooks.plugins.module_utils.scale_test.judging.assertions import judge
+from playbooks.plugins.module_utils.scale_test.judging.replay import Pod, Replay
+from playbooks.plugins.module_utils.scale_test.judging.steps import Rest, StepRun, outcome, why_not_ready
+from playbooks.plugins.module_utils.scale_test.recording.timeline import Line, parse_time
+from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario, parse
 
 SPOT = "eks-spot-consolidation"
 

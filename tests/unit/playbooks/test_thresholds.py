@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from playbooks.plugins.module_utils.scale_test import report
-from playbooks.plugins.module_utils.scale_test.facts import Facts
-from playbooks.plugins.module_utils.scale_test.scenario import Scenario
-from playbooks.plugins.module_utils.scale_test.thresholds import Thresholds, ThresholdsError
-from playbooks.plugins.module_utils.scale_test.timeline import Line
+from playbooks.plugins.module_utils.scale_test.market.facts import Facts
+from playbooks.plugins.module_utils.scale_test.numbers.thresholds import Thresholds, ThresholdsError
+from playbooks.plugins.module_utils.scale_test.recording.timeline import Line
+from playbooks.plugins.module_utils.scale_test.reports import report
+from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[3]
 FIT, SPOT = "eks-cheapest-fit", "eks-spot-consolidation"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.plugins.module_utils.scale_test.gate import wait_for_end
-from playbooks.plugins.module_utils.scale_test.metrics import (
+from playbooks.plugins.module_utils.scale_test.judging.gate import wait_for_end
+from playbooks.plugins.module_utils.scale_test.market.prices import Offering
+from playbooks.plugins.module_utils.scale_test.recording.metrics import (
     ProcessReading,
     QueueReading,
     cheapest,
@@ -17,10 +18,9 @@ from playbooks.plugins.module_utils.scale_test.metrics import (
     parse_process,
     parse_queue,
 )
-from playbooks.plugins.module_utils.scale_test.prices import Offering
-from playbooks.plugins.module_utils.scale_test.recording import RecorderError, stop, wait_until_recorded
-from playbooks.plugins.module_utils.scale_test.scenario import Scenario
-from playbooks.plugins.module_utils.scale_test.timeline import Reader, Writer, api_time, excerpt, is_recorded
+from playbooks.plugins.module_utils.scale_test.recording.recording import RecorderError, stop, wait_until_recorded
+from playbooks.plugins.module_utils.scale_test.recording.timeline import Reader, Writer, api_time, excerpt, is_recorded
+from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario
 
 
 @pytest.fixture

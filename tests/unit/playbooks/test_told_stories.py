@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from playbooks.plugins.module_utils.scale_test import report
-from playbooks.plugins.module_utils.scale_test.scenario import Scenario, parse
-from playbooks.plugins.module_utils.scale_test.timeline import Line
+from playbooks.plugins.module_utils.scale_test.recording.timeline import Line
+from playbooks.plugins.module_utils.scale_test.reports import report
+from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario, parse
 
 TOLD = Path(__file__).with_name("told")
 RECORDED = sorted(path.name.removesuffix(".timeline.jsonl.gz") for path in TOLD.glob("*.gz"))

@@ -1,5 +1,6 @@
 """The scale test's logic: scenarios in, a recorded timeline, assertions and a report out.
 
-Data flows one way: scenario -> recorder -> timeline -> replay -> assertions -> report. Nothing here acts on a
-cluster: the roles do that through kubernetes.core.
+Data flows one way: scenarios -> faults; recording -> judging -> numbers -> reports. `market` knows what can be bought,
+and serves the last three. The roles act on the cluster through kubernetes.core; only `faults` acts itself, on what
+Kubernetes has no resource for.
 """

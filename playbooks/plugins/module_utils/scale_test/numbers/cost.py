@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from .bound import UNLIMITED_PODS, Bound, Demand, Offer
-from .facts import Facts
+from ..judging.replay import NodeClaim, Replay
+from ..market.bound import UNLIMITED_PODS, Bound, Demand, Offer
+from ..market.facts import Facts
+from ..market.requirements import Allowed, Pool, allowed
+from ..scenarios.scenario import Scenario
 from .figures import Steps, accumulate, integral, together
-from .replay import NodeClaim, Replay
-from .requirements import Allowed, Pool, allowed
-from .scenario import Scenario
 from .story import Story
 
 _HOUR = 3600.0

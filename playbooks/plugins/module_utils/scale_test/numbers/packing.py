@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from ..market.quantities import RESOURCES, amount
 from .figures import accumulate, together
-from .quantities import RESOURCES, amount
 from .story import Story
 
 

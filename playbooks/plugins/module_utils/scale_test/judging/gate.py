@@ -11,12 +11,12 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from ..recording.recording import LOOK_SECONDS, RecorderError
+from ..recording.timeline import Reader, Writer, is_recorded, now, parse_time
+from ..scenarios.scenario import Scenario
 from .assertions import Assertion, judge
-from .recording import LOOK_SECONDS, RecorderError
 from .replay import Replay
-from .scenario import Scenario
 from .steps import Rest, StepRun
-from .timeline import Reader, Writer, is_recorded, now, parse_time
 
 
 def wait_for_end(path: Path, scenario: Scenario, index: int, requested: datetime) -> list[Assertion]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ..recording.timeline import SCENARIO_LABEL, Line
 from .assertions import Assertion
-from .timeline import SCENARIO_LABEL, Line
 
 MOST = 20
 _KINDS = ("Pod", "Node", "NodeClaim", "NodePool", "Event")

@@ -18,13 +18,13 @@ from typing import Any
 
 from kubernetes import client, config
 
-from .actions import Nodes, OutOfCapacity
-from .recording import LOOK_SECONDS, RecorderError
+from ..judging.replay import NodeClaim, Replay
+from ..judging.steps import StepRun
+from ..recording.recording import LOOK_SECONDS, RecorderError
+from ..recording.timeline import Reader, Writer, is_recorded, now, parse_time
+from ..scenarios.actions import Nodes, OutOfCapacity
+from ..scenarios.scenario import Scenario
 from .rehearsal_control import RehearsalControl, RehearsalError
-from .replay import NodeClaim, Replay
-from .scenario import Scenario
-from .steps import StepRun
-from .timeline import Reader, Writer, is_recorded, now, parse_time
 
 _DETAIL_TYPES = {
     "interruption": "EC2 Spot Instance Interruption Warning",

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
+from ..judging.replay import NodeClaim, Pod, Replay
+from ..scenarios.scenario import Scenario
 from .figures import Steps, accumulate
-from .replay import NodeClaim, Pod, Replay
-from .scenario import Scenario
 
 
 @dataclass(frozen=True)

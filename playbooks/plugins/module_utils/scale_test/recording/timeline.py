@@ -37,12 +37,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from .quantities import pod_requests
+from ..market.quantities import pod_requests
 
 Line = dict[str, Any]
 
 SCENARIO_LABEL = "app.kubernetes.io/instance"
 WORKLOAD_SELECTOR = "app.kubernetes.io/part-of=karpstack-scale-test"
+TEMPLATE = "launch template"  # a kind of resource in RESOURCES lines
 
 
 def now() -> str:

@@ -12,7 +12,7 @@ import urllib3
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from .prices import Offering
+from ..market.prices import Offering
 
 # pkg/controllers/metrics of the AWS provider 1.14; renewed once a minute.
 PRICE = "karpenter_cloudprovider_instance_type_offering_price_estimate"

@@ -16,9 +16,9 @@ from pathlib import Path
 import urllib3
 from kubernetes import client, config
 
+from ..market.prices import PUBLISHING, Offering, PriceSource, Table, offering_of
 from .following import WATCH_SECONDS, BrokenError, Follower, Resource
 from .metrics import cheapest, scrape, scrape_prices
-from .prices import PUBLISHING, Offering, PriceSource, Table, offering_of
 from .timeline import WORKLOAD_SELECTOR, Line, Writer, api_time
 
 _CONNECT_SECONDS = 10

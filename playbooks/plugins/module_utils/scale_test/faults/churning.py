@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from kubernetes import client, config
 
-from .actions import Churn
+from ..scenarios.actions import Churn
 
 Scale = Callable[[int], object]
 

@@ -15,7 +15,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
-from .assertions import Assertion
+from ..judging.assertions import Assertion
 from .durations import NAMES
 
 DEFAULT = "default"

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
-from .prices import Offering, PriceSource, offering_of
-from .quantities import amount
-from .scenario import Scenario
-from .timeline import SCENARIO_LABEL, Line, parse_time
+from ..market.prices import Offering, PriceSource, offering_of
+from ..market.quantities import amount
+from ..recording.timeline import SCENARIO_LABEL, Line, parse_time
+from ..scenarios.scenario import Scenario
 
 NODE_POOL_LABEL = "karpenter.sh/nodepool"
 DISRUPTION_REASON = "DisruptionReason"

@@ -11,15 +11,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from ..judging.replay import Replay
+from ..recording.timeline import TEMPLATE, Reader, Writer
 from .rehearsal_control import RehearsalControl, RehearsalError
-from .replay import Replay
-from .timeline import Reader, Writer
 
 _LOOK_SECONDS = 1.0
 _CLUSTER_TAG, _POOL_TAG, _CLAIM_TAG = "eks:eks-cluster-name", "karpenter.sh/nodepool", "karpenter.sh/nodeclaim"
 _ALIVE = ("pending", "running", "stopping", "stopped")
 
-INSTANCE, TEMPLATE = "instance", "launch template"
+INSTANCE = "instance"
 _KINDS = {
     "instances": INSTANCE,
     "launchTemplates": TEMPLATE,

@@ -100,7 +100,7 @@ def template(name: str, folder: Path = TEMPLATES) -> Template:
         missing = name if isinstance(error, TemplateNotFound) else "style.css"
         raise ValueError(
             f"templates = {folder}: there is no {missing} in it, so no page could be made; name the folder "
-            "scale_test/templates of this project's module_utils"
+            "scale_test/reports/templates of this project's module_utils"
         ) from error
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from .expectation import Pending, Replacement
-from .prices import HOW_TO_GET_PRICES
-from .quantities import amount
+from ..market.prices import HOW_TO_GET_PRICES
+from ..market.quantities import amount
+from ..recording.timeline import TEMPLATE
+from ..scenarios.expectation import Pending, Replacement
+from ..scenarios.scenario import Scenario
 from .replay import NodeClaim, Replay
-from .resources import TEMPLATE
-from .scenario import Scenario
 from .steps import StepRun, title, told, why_not_ready
 
 # Reasons of events with which the controller says what it could not do, or would not.

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from ..judging.replay import NodeClaim, Pod, Replay
+from ..judging.steps import StepRun
 from .figures import percentile, rank
-from .replay import NodeClaim, Pod, Replay
-from .steps import StepRun
 
 PERCENTS = (50, 70, 90, 99, 100)
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from .expectation import Pending
+from ..recording.timeline import Line
+from ..scenarios.expectation import Pending
+from ..scenarios.scenario import Scenario, Step
 from .replay import NodeClaim, Pod, Replay
-from .scenario import Scenario, Step
-from .timeline import Line
 
 Outcome = Literal["rest", "hopeless", "late"]
 

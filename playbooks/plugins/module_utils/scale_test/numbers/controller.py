@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from .replay import Replay
-from .timeline import parse_time
+from ..judging.replay import Replay
+from ..recording.timeline import parse_time
 
 
 def controller(replay: Replay) -> dict[str, Any] | None:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
+from ..judging.replay import DISRUPTION_REASON, NodeClaim, Pod, Replay
+from ..judging.steps import StepRun
 from . import cost
-from .replay import DISRUPTION_REASON, NodeClaim, Pod, Replay
-from .steps import StepRun
 from .story import Story
 
 _CONSOLIDATION = {"Underutilized", "Empty"}

@@ -12,19 +12,19 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from . import cost, disruptions, packing, series
-from .assertions import Assertion, clean, interruption_queue, judge, not_run, resources
-from .controller import controller
-from .durations import durations, reached
-from .environments import ENVIRONMENTS
-from .evidence import Lines
-from .facts import Facts
-from .replay import NodeClaim, Replay
-from .scenario import Scenario
-from .steps import StepRun
-from .story import Story
-from .thresholds import Thresholds
-from .timeline import Line, parse_time
+from ..judging.assertions import Assertion, clean, interruption_queue, judge, not_run, resources
+from ..judging.evidence import Lines
+from ..judging.replay import NodeClaim, Replay
+from ..judging.steps import StepRun
+from ..market.facts import Facts
+from ..numbers import cost, disruptions, packing, series
+from ..numbers.controller import controller
+from ..numbers.durations import durations, reached
+from ..numbers.story import Story
+from ..numbers.thresholds import Thresholds
+from ..recording.timeline import Line, parse_time
+from ..scenarios.environments import ENVIRONMENTS
+from ..scenarios.scenario import Scenario
 
 SCHEMA = 2
 

@@ -1,0 +1,1 @@
+"""From a timeline to assertions: replay it, see whether a step has ended, judge it."""

@@ -1,0 +1,1 @@
+"""The recorder, and the timeline that it writes."""

@@ -1,0 +1,1 @@
+"""Scenario files: their format, and which of them suit a stack."""
