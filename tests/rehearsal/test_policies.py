@@ -21,7 +21,7 @@ PROGRAM = ROOT / "tests" / "rehearsal" / "bad_resources"
 #: What each group's resources must be refused for.
 REFUSED = {
     "identity": ("iam-no-wildcard-action", "iam-no-wildcard-resource", "iam-pass-role-scoped", "iam-trust-bound"),
-    "network": ("cluster-endpoint-allow-list", "eks-no-second-dataplane", "no-open-ingress", "cilium-overlay"),
+    "network": ("cluster-endpoint-allow-list", "no-open-ingress", "cilium-overlay"),
     "node pools": ("node-pool-limits", "node-pool-cost-ceiling", "node-pool-matches-types", "node-pool-min-values"),
     "node classes": ("node-imdsv2", "node-volumes-encrypted", "node-no-public-ip", "node-image-pinned"),
     "controller": ("charts-pinned", "karpenter-availability", "karpenter-off-its-nodes"),

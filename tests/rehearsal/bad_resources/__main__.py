@@ -71,7 +71,14 @@ def identity() -> None:
 
 
 def network() -> None:
-    aws.eks.Cluster("open", role_arn="arn:aws:iam::123456789012:role/a", vpc_config={"subnet_ids": ["a"]}, tags=TAGS)
+    # A second dataplane is refused by the rehearsed account itself, before the other rules could be seen.
+    aws.eks.Cluster(
+        "open",
+        role_arn="arn:aws:iam::123456789012:role/a",
+        vpc_config={"subnet_ids": ["a"]},
+        bootstrap_self_managed_addons=False,
+        tags=TAGS,
+    )
     aws.vpc.SecurityGroupIngressRule(
         "open", security_group_id="sg-1", ip_protocol="tcp", from_port=22, to_port=22, cidr_ipv4="0.0.0.0/0"
     )
