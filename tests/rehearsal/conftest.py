@@ -155,6 +155,7 @@ class RehearsedStack:
         )
         assert result.returncode != 0, result.stdout
         assert report.is_dir(), result.stdout
+        assert (report / "report.json").is_file(), result.stdout
         (story,) = json.loads((report / "report.json").read_text())["stories"]
         assert not story["passed"]
         evidence = "".join(path.read_text() for path in (report / "evidence").rglob("*.yml"))

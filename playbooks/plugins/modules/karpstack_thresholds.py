@@ -19,9 +19,10 @@ options:
     description: The file with the limits.
     type: path
     required: true
-  folder:
-    description: Folder with the scenario files (*.yml), for their names.
-    type: path
+  folders:
+    description: Folders with scenario files (*.yml), for their names.
+    type: list
+    elements: path
     required: true
 """
 
@@ -29,7 +30,7 @@ EXAMPLES = r"""
 - name: Read the thresholds
   karpstack_thresholds:
     path: "{{ playbook_dir }}/thresholds.yml"
-    folder: "{{ playbook_dir }}/scenarios"
+    folders: ["{{ playbook_dir }}/scenarios"]
 """
 
 RETURN = r"""
@@ -46,10 +47,10 @@ def main() -> None:
         supports_check_mode=True,
         argument_spec={
             "path": {"type": "path", "required": True},
-            "folder": {"type": "path", "required": True},
+            "folders": {"type": "list", "elements": "path", "required": True},
         },
     )
-    scenarios = sorted(found.stem for found in Path(module.params["folder"]).glob("*.yml"))
+    scenarios = sorted({found.stem for folder in module.params["folders"] for found in Path(folder).glob("*.yml")})
     try:
         thresholds = Thresholds.load(Path(module.params["path"]), scenarios)
     except ThresholdsError as error:
