@@ -21,7 +21,7 @@ from rehearsal.daemon import DaemonInfo, read
 from rehearsal.folder import StackFolder
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT = 300.0
+LIMIT = 540.0
 
 
 @dataclass

@@ -1,27 +1,48 @@
-"""Environments that are wrong in one place: the rehearsal must find it, as the cloud would, and name it.
-
-What two broken places say does not overlap where they are broken at the same time: then one story is enough for both.
-"""
+"""Environments that are wrong in one place: the rehearsal must find it, as the cloud would, and name it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from tests.rehearsal.conftest import RehearsedStack, brought_up
+from tests.rehearsal.conftest import ROOT, RehearsedStack, new_stack
 
 CLUSTER = "karpstack-eks"
 DISCOVERY = "karpenter.sh/discovery"
-STORY = "eks-cheapest-fit"
+NODE_CLASS = "karpstack:nodeClasses/default"
 
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsedStack]:
-    """An environment that is up and healthy; each test breaks and mends it."""
-    yield from brought_up(tmp_path_factory, "eks")
+    """An environment that is up and healthy; each test breaks it in one place and mends it."""
+    stack = new_stack(tmp_path_factory.mktemp("broken"))
+    try:
+        stack.succeed("up")
+        yield stack
+    finally:
+        stack.command("down", "--force")
+
+
+def failing_story(stack: RehearsedStack, folder: Path, *, within: int) -> str:
+    """Run the simplest story with little patience; all that it says."""
+    scenario = yaml.safe_load((ROOT / "playbooks" / "scenarios" / "eks-cheapest-fit.yml").read_text())
+    for step in scenario["steps"]:
+        step["expect"]["within"] = within
+    (folder / "eks-cheapest-fit.yml").write_text(yaml.safe_dump(scenario))
+    report = folder / "report"
+    result = stack.by_hand(
+        "ansible-playbook", "playbooks/scale_test.yml", "-e", f"scenario_dir={folder}", "-e", f"report_dir={report}"
+    )
+    assert result.returncode != 0, result.stdout
+    (story,) = json.loads((report / "report.json").read_text())["stories"]
+    assert not story["passed"]
+    evidence = "".join(path.read_text() for path in (report / "evidence").rglob("*.yml"))
+    return result.stdout + json.dumps(story["assertions"]) + evidence
 
 
 def condition(resource: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -36,57 +57,66 @@ def look_anew(stack: RehearsedStack) -> None:
         assert done.returncode == 0, done.stdout
 
 
-def node_class_says(stack: RehearsedStack, status: str, *kinds: str) -> bool:
-    """Wait until conditions of the node class have a status."""
+def subnets_ready(stack: RehearsedStack, status: str) -> bool:
     return bool(
         stack.wait_for(
             "ec2nodeclasses",
             "karpenter.k8s.aws",
             lambda item: (
-                item["metadata"]["name"] == "default"
-                and all(condition(item, kind).get("status") == status for kind in kinds)
+                item["metadata"]["name"] == "default" and condition(item, "SubnetsReady").get("status") == status
             ),
             timeout=150,
         )
     )
 
 
-def test_missing_discovery_tags_and_a_missing_node_role_are_found(broken: RehearsedStack, tmp_path: Path) -> None:
-    ec2, iam = broken.aws("ec2"), broken.aws("iam")
+def test_discovery_tags_that_were_removed_are_found(broken: RehearsedStack, tmp_path: Path) -> None:
+    ec2 = broken.aws("ec2")
     tagged = ec2.describe_subnets(Filters=[{"Name": f"tag:{DISCOVERY}", "Values": [CLUSTER]}])["Subnets"]
     assert len(tagged) == 3
     subnets = [subnet["SubnetId"] for subnet in tagged]
     ec2.delete_tags(Resources=subnets, Tags=[{"Key": DISCOVERY}])
-    role = f"{CLUSTER}-karpenter-nodes"
-    for profile in iam.list_instance_profiles_for_role(RoleName=role)["InstanceProfiles"]:
-        iam.remove_role_from_instance_profile(InstanceProfileName=profile["InstanceProfileName"], RoleName=role)
-        iam.delete_instance_profile(InstanceProfileName=profile["InstanceProfileName"])
-    for policy in iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]:
-        iam.detach_role_policy(RoleName=role, PolicyArn=policy["PolicyArn"])
-    iam.delete_role(RoleName=role)
     look_anew(broken)
-    assert node_class_says(broken, "False", "SubnetsReady", "InstanceProfileReady"), "the EC2NodeClass never said it"
-    said = broken.failing_story(tmp_path, STORY, within=3)
+    assert subnets_ready(broken, "False"), "the EC2NodeClass never said that it found no subnets"
+    said = failing_story(broken, tmp_path, within=35)
     assert "SubnetsNotFound" in said or "SubnetSelector did not match any Subnets" in said, said
-    assert "nstance profile" in said.lower().replace("instanceprofile", "instance profile"), said
-    assert role in said, said
-    # A refresh shows the drift, and an update puts tags and role back.
-    broken.mend("3 updated")
+    # A refresh shows the drift, and an update puts the tags back.
+    assert broken.by_hand("pulumi", "refresh", "--yes", "--skip-preview", "--non-interactive").returncode == 0
+    assert "3 updated" in broken.succeed("up")
     look_anew(broken)
-    assert node_class_says(broken, "True", "SubnetsReady", "InstanceProfileReady", "Ready")
+    assert subnets_ready(broken, "True")
 
 
-def test_nodes_without_an_access_entry_and_a_queue_that_is_gone_are_found(
-    broken: RehearsedStack, tmp_path: Path
-) -> None:
-    eks, sqs = broken.aws("eks"), broken.aws("sqs")
+def test_nodes_without_an_access_entry_never_join_and_it_is_said(broken: RehearsedStack, tmp_path: Path) -> None:
+    eks = broken.aws("eks")
     (role,) = [arn for arn in eks.list_access_entries(clusterName=CLUSTER)["accessEntries"] if "karpenter-nodes" in arn]
-    queue = str(broken.outputs()["interruptionQueue"])
     eks.delete_access_entry(clusterName=CLUSTER, principalArn=role)
-    sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=queue)["QueueUrl"])
-    said = broken.failing_story(tmp_path, STORY, within=12)
+    said = failing_story(broken, tmp_path, within=25)
     assert "access entry" in said, said
     assert "karpenter-nodes" in said
+    assert broken.by_hand("pulumi", "refresh", "--yes", "--skip-preview", "--non-interactive").returncode == 0
+    assert "1 created" in broken.succeed("up")
+
+
+def test_a_missing_node_role_is_found(broken: RehearsedStack, tmp_path: Path) -> None:
+    iam = broken.aws("iam")
+    name = f"{CLUSTER}-karpenter-nodes"
+    for profile in iam.list_instance_profiles_for_role(RoleName=name)["InstanceProfiles"]:
+        iam.remove_role_from_instance_profile(InstanceProfileName=profile["InstanceProfileName"], RoleName=name)
+        iam.delete_instance_profile(InstanceProfileName=profile["InstanceProfileName"])
+    for policy in iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]:
+        iam.detach_role_policy(RoleName=name, PolicyArn=policy["PolicyArn"])
+    iam.delete_role(RoleName=name)
+    said = failing_story(broken, tmp_path, within=25)
+    assert "nstance profile" in said.lower().replace("instanceprofile", "instance profile"), said
+    assert broken.by_hand("pulumi", "refresh", "--yes", "--skip-preview", "--non-interactive").returncode == 0
+    broken.succeed("up")
+
+
+def test_a_queue_that_is_gone_is_found(broken: RehearsedStack, tmp_path: Path) -> None:
+    sqs = broken.aws("sqs")
+    queue = str(broken.outputs()["interruptionQueue"])
+    sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=queue)["QueueUrl"])
+    said = failing_story(broken, tmp_path, within=60)
     assert "interruption queue" in said, said
     assert queue in said
-    broken.mend("created")
