@@ -33,9 +33,7 @@ def _allow_list(cluster: Properties, judgement: Judgement) -> None:
     if not allowed:
         judgement.violation("vpcConfig.publicAccessCidrs is not set; a public endpoint then takes 0.0.0.0/0.")
         return
-    for index in range(len(allowed)):
-        with judgement.part():
-            _cidr(f"vpcConfig.publicAccessCidrs[{index}]", allowed[index], judgement)
+    _all_narrow("vpcConfig.publicAccessCidrs", allowed, judgement)
 
 
 def _aks_allow_list(cluster: Properties, judgement: Judgement) -> None:
@@ -46,12 +44,16 @@ def _aks_allow_list(cluster: Properties, judgement: Judgement) -> None:
     if not allowed:
         judgement.violation("apiServerAccessProfile.authorizedIPRanges is not set; AKS then takes 0.0.0.0/0.")
         return
+    _all_narrow("apiServerAccessProfile.authorizedIPRanges", allowed, judgement)
+
+
+def _all_narrow(path: str, allowed: Any, judgement: Judgement) -> None:
     for index in range(len(allowed)):
         with judgement.part():
-            _cidr(f"apiServerAccessProfile.authorizedIPRanges[{index}]", allowed[index], judgement)
+            _narrow(f"{path}[{index}]", allowed[index], judgement)
 
 
-def _cidr(path: str, cidr: str, judgement: Judgement) -> None:
+def _narrow(path: str, cidr: str, judgement: Judgement) -> None:
     try:
         network = cidrs.parse(cidr)
     except ValueError as error:

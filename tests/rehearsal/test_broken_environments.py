@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.rehearsal.conftest import ROOT, RehearsedStack, new_stack
+from tests.rehearsal.conftest import RehearsedStack, brought_up
 
 CLUSTER = "karpstack-eks"
 DISCOVERY = "karpenter.sh/discovery"
-NODE_CLASS = "karpstack:nodeClasses/default"
+STORY = "eks-cheapest-fit"
 
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsedStack]:
     """An environment that is up and healthy; each test breaks it in one place and mends it."""
-    stack = new_stack(tmp_path_factory.mktemp("broken"))
-    try:
-        stack.succeed("up")
-        yield stack
-    finally:
-        stack.command("down", "--force")
-
-
-def failing_story(stack: RehearsedStack, folder: Path, *, within: int) -> str:
-    """Run the simplest story with little patience; all that it says."""
-    scenario = yaml.safe_load((ROOT / "playbooks" / "scenarios" / "eks-cheapest-fit.yml").read_text())
-    for step in scenario["steps"]:
-        step["expect"]["within"] = within
-    (folder / "eks-cheapest-fit.yml").write_text(yaml.safe_dump(scenario))
-    report = folder / "report"
-    result = stack.by_hand(
-        "ansible-playbook", "playbooks/scale_test.yml", "-e", f"scenario_dir={folder}", "-e", f"report_dir={report}"
-    )
-    assert result.returncode != 0, result.stdout
-    (story,) = json.loads((report / "report.json").read_text())["stories"]
-    assert not story["passed"]
-    evidence = "".join(path.read_text() for path in (report / "evidence").rglob("*.yml"))
-    return result.stdout + json.dumps(story["assertions"]) + evidence
+    yield from brought_up(tmp_path_factory, "eks")
 
 
 def condition(resource: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -78,11 +54,9 @@ def test_discovery_tags_that_were_removed_are_found(broken: RehearsedStack, tmp_
     ec2.delete_tags(Resources=subnets, Tags=[{"Key": DISCOVERY}])
     look_anew(broken)
     assert subnets_ready(broken, "False"), "the EC2NodeClass never said that it found no subnets"
-    said = failing_story(broken, tmp_path, within=35)
+    said = broken.failing_story(tmp_path, STORY, within=35)
     assert "SubnetsNotFound" in said or "SubnetSelector did not match any Subnets" in said, said
-    # A refresh shows the drift, and an update puts the tags back.
-    assert broken.by_hand("pulumi", "refresh", "--yes", "--skip-preview", "--non-interactive").returncode == 0
-    assert "3 updated" in broken.succeed("up")
+    broken.mend("3 updated")
     look_anew(broken)
     assert subnets_ready(broken, "True")
 
@@ -91,11 +65,10 @@ def test_nodes_without_an_access_entry_never_join_and_it_is_said(broken: Rehears
     eks = broken.aws("eks")
     (role,) = [arn for arn in eks.list_access_entries(clusterName=CLUSTER)["accessEntries"] if "karpenter-nodes" in arn]
     eks.delete_access_entry(clusterName=CLUSTER, principalArn=role)
-    said = failing_story(broken, tmp_path, within=25)
+    said = broken.failing_story(tmp_path, STORY, within=25)
     assert "access entry" in said, said
     assert "karpenter-nodes" in said
-    assert broken.by_hand("pulumi", "refresh", "--yes", "--skip-preview", "--non-interactive").returncode == 0
-    assert "1 created" in broken.succeed("up")
+    broken.mend("1 created")
 
 
 def test_a_missing_node_role_is_found(broken: RehearsedStack, tmp_path: Path) -> None:
@@ -107,16 +80,15 @@ def test_a_missing_node_role_is_found(broken: RehearsedStack, tmp_path: Path) ->
     for policy in iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]:
         iam.detach_role_policy(RoleName=name, PolicyArn=policy["PolicyArn"])
     iam.delete_role(RoleName=name)
-    said = failing_story(broken, tmp_path, within=25)
+    said = broken.failing_story(tmp_path, STORY, within=25)
     assert "nstance profile" in said.lower().replace("instanceprofile", "instance profile"), said
-    assert broken.by_hand("pulumi", "refresh", "--yes", "--skip-preview", "--non-interactive").returncode == 0
-    broken.succeed("up")
+    broken.mend(" created")
 
 
 def test_a_queue_that_is_gone_is_found(broken: RehearsedStack, tmp_path: Path) -> None:
     sqs = broken.aws("sqs")
     queue = str(broken.outputs()["interruptionQueue"])
     sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=queue)["QueueUrl"])
-    said = failing_story(broken, tmp_path, within=60)
+    said = broken.failing_story(tmp_path, STORY, within=60)
     assert "interruption queue" in said, said
     assert queue in said

@@ -43,7 +43,7 @@ class Story:
 
     def t(self, time: datetime | None) -> float | None:
         """Seconds after the story's start."""
-        return round((time - self.begin).total_seconds(), 3) if time else None
+        return self.after(time) if time else None
 
     def after(self, time: datetime) -> float:
         """Seconds after the story's start, of a moment that there is."""

@@ -23,7 +23,7 @@ from ..numbers.durations import durations, reached
 from ..numbers.story import Story
 from ..numbers.thresholds import Thresholds
 from ..recording.timeline import Line, parse_time
-from ..scenarios.environments import ENVIRONMENTS
+from ..scenarios.environments import known
 from ..scenarios.scenario import Scenario
 
 SCHEMA = 2
@@ -63,6 +63,7 @@ def make(
     simulated = any(node.get("simulated") for node in replay.nodes.values())
     market = cost.Market(facts, str(outputs.get("region", "")), replay.cheapest, simulated) if facts else None
     found = [story.result(replay, lines, market, thresholds) for story in stories.values()]
+    environment = known(outputs)
     started, ended = replay.start.get("received"), replay.time.isoformat() if replay.start else None
     return {
         "schema": SCHEMA,
@@ -78,7 +79,7 @@ def make(
         },
         "environment": {
             **{key: outputs[key] for key in ("cloud", "region", "clusterName") if key in outputs},
-            "kind": _kind(outputs),
+            "kind": environment.kind if environment else None,
             "simulated": simulated,
         },
         "gaps": [
@@ -90,12 +91,6 @@ def make(
         "controller": controller(replay),
         "stories": found,
     }
-
-
-def _kind(outputs: Mapping[str, Any]) -> str | None:
-    """What scenario files call such an environment."""
-    said = (outputs.get("cloud"), outputs.get("karpenterVersion") == "managed")
-    return next((found.kind for found in ENVIRONMENTS if (found.cloud, found.managed) == said), None)
 
 
 @dataclass(frozen=True)
@@ -151,7 +146,7 @@ class _Story:
                     _Judged(assertion, run.index + 1, self._last, number, number) for assertion in judge(run)
                 ]
                 self._phases += _phases(run)
-                self._reached += reached(run, wanted(run))
+                self._reached += reached(run, run.step.scale)
                 self._last = number
             case "ERROR":
                 error = Assertion(
@@ -220,7 +215,7 @@ class _Story:
 
     def _numbers(self, story: Story, market: cost.Market | None) -> dict[str, Any]:
         money, rows = cost.cost(story, market)
-        requests = [(run.requested, count) for run in self._runs if (count := wanted(run)) is not None]
+        requests = [(run.requested, count) for run in self._runs if (count := run.step.scale) is not None]
         return {
             "steps": [
                 {
@@ -269,12 +264,6 @@ _NOTHING: dict[str, Any] = {
     "interruptions": [],
     "faults": [],
 }
-
-
-def wanted(run: StepRun) -> int | None:
-    """Replicas from a step on; None where it is about something else."""
-    scale = getattr(run.step, "scale", None)
-    return scale if isinstance(scale, int) else None
 
 
 def _node_claim(story: Story, claim: NodeClaim) -> dict[str, Any]:
@@ -327,7 +316,7 @@ def _phases(run: StepRun) -> list[dict[str, Any]]:
         "nodeclaims_launched": [claim.reached.get("Launched") for claim in new],
         "nodeclaims_registered": [claim.reached.get("Registered") for claim in new],
         "nodeclaims_initialized": [claim.reached.get("Initialized") for claim in new],
-        "pods_ready": [time for time, count in replay.ready.get(scenario, ()) if count == wanted(run)],
+        "pods_ready": [time for time, count in replay.ready.get(scenario, ()) if count == run.step.scale],
         "nodeclaims_disrupted": [claim.deleting for claim in old],
         "nodeclaims_gone": [claim.gone for claim in old],
         "at_rest": [run.ended if run.outcome == "rest" else None],

@@ -50,6 +50,12 @@ class StackError(ValueError):
     """The stack's outputs are not those of an environment that can be scale-tested."""
 
 
+def known(outputs: Mapping[str, Any]) -> Environment | None:
+    """The kind of environment that a stack's outputs show; None where they show none of these."""
+    found = (outputs.get("cloud"), outputs.get("karpenterVersion") == "managed")
+    return next((one for one in ENVIRONMENTS if (one.cloud, one.managed) == found), None)
+
+
 def environment_of(outputs: Mapping[str, Any]) -> Environment:
     """The kind of environment that a stack is.
 
@@ -66,10 +72,8 @@ def environment_of(outputs: Mapping[str, Any]) -> Environment:
             f"stack outputs: {', '.join(missing)} missing, so the scale test cannot know what it may expect; "
             "finish `pulumi up` of the stack, or add them to the file given as stack_outputs"
         )
-    found = (outputs["cloud"], managed)
-    for environment in ENVIRONMENTS:
-        if (environment.cloud, environment.managed) == found:
-            return environment
+    if environment := known(outputs):
+        return environment
     raise StackError(
         f"stack output cloud: {outputs['cloud']!r} has no scenarios{' where it runs Karpenter itself' * managed}, so "
         f"nothing would be tested; use a stack that is one of: {', '.join(KINDS)}"
