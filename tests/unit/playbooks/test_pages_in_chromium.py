@@ -58,7 +58,11 @@ class Tab:
         )
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.call("Page.navigate", url=path.as_uri())
-        while not any(event["method"] == "Page.loadEventFired" for event in self.events):
+        self.wait("Page.loadEventFired")
+
+    def wait(self, method: str) -> None:
+        """Until there was such an event."""
+        while not any(event["method"] == method for event in self.events):
             self._receive()
 
     def evaluate(self, expression: str) -> Any:
@@ -161,6 +165,23 @@ def test_text_of_charts_stays_inside_the_page_and_can_be_read(tab: Tab, pages: d
         ".filter(([_, r]) => r.left < -0.5 || r.right > innerWidth + 0.5 || r.height < 9).map(([text]) => text)"
     )
     assert outside == []
+
+
+def test_a_link_unfolds_the_line_of_the_timeline_that_it_leads_to(tab: Tab, pages: dict[str, Path]) -> None:
+    tab.call("Emulation.setScriptExecutionDisabled", value=True)
+    tab.open(pages["report"], 1280, "light")
+    shown = "document.getElementById('eks-burst.27').closest('li').querySelector('pre').checkVisibility()"
+    assert tab.evaluate(shown) is False
+    at = tab.evaluate(
+        "(link => {link.scrollIntoView({block: 'center', behavior: 'instant'});"
+        "const r = link.getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2]})"
+        "(document.querySelector('a[href=\"#eks-burst.27\"]'))"
+    )
+    for kind in ("mousePressed", "mouseReleased"):
+        tab.call("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1], button="left", clickCount=1)
+    tab.wait("Page.navigatedWithinDocument")
+    assert tab.evaluate("location.hash") == "#eks-burst.27"
+    assert tab.evaluate(shown) is True
 
 
 def test_a_report_prints(tab: Tab, pages: dict[str, Path]) -> None:
