@@ -357,6 +357,22 @@ def test_five_thousand_pods_are_drawn_in_under_ten_seconds() -> None:
     assert len(html) < 3_000_000
 
 
+@pytest.mark.parametrize(
+    ("seconds", "ticks"),
+    [
+        (499, ["0:00", "2:00", "4:00", "6:00", "8:00"]),
+        (151, ["0:00", "1:00", "2:00"]),
+        (7 * 3600, ["0:00", "120:00", "240:00", "360:00"]),
+    ],
+)
+def test_a_long_time_axis_has_ticks_as_a_clock_has(report: dict[str, Any], seconds: float, ticks: list[str]) -> None:
+    story = report["stories"][0]
+    story["seconds"] = seconds
+    story["series"]["pods"] = [row for row in story["series"]["pods"] if row[0] < seconds]
+    ((_, _, root),) = drawings(str(charts.over_time(story)[0].svg))
+    assert [text for element in root.iter("text") if re.fullmatch(r"\d+:\d\d", text := element.text or "")] == ticks
+
+
 def test_thinning_keeps_ends_and_extremes() -> None:
     rows = [[float(t), 0.0 if t != 777 else 9.0, float(t)] for t in range(5000)]
     kept = thin(rows)
@@ -389,6 +405,10 @@ def test_thinning_keeps_ends_and_extremes() -> None:
         (units.memory(16 * 2**30), "16 GiB"),
         (units.moment("2026-11-21T03:53:59+00:00"), "21 November 2026, 03:53 UTC"),
         (units.clock(67), "1:07"),
+        (units.brief("5 there, 4 ready"), "5 there, 4 ready"),
+        (units.brief(", ".join(["m5.large"] * 20 + ["r5.large"])), "m5.large × 20, r5.large"),  # noqa: RUF001
+        (units.brief(", ".join("abcdefghijkl")), "a, b, c, d, e, f, … 4 more …, k, l"),
+        (units.brief(", ".join("abcdefghi")), "a, b, c, d, e, f, g, h, i"),
     ],
 )
 def test_numbers_have_their_unit(written: str, text: str) -> None:

@@ -130,6 +130,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "report": page.render(before, timeline()),
         "failed": page.render(after, timeline()),
         "many-nodes": page.render(Example(pods=1000, nodes=120, stories=("eks-burst",)).report()),
+        "slow": page.render(Example(slower=20, stories=("eks-burst",)).report()),
         "comparison": comparison_page.render(comparison.compare(before, after, rules), before, after, rules),
     }
     found = {name: folder / f"{name}.html" for name in content}
@@ -165,6 +166,42 @@ def test_text_of_charts_stays_inside_the_page_and_can_be_read(tab: Tab, pages: d
         ".filter(([_, r]) => r.left < -0.5 || r.right > innerWidth + 0.5 || r.height < 9).map(([text]) => text)"
     )
     assert outside == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", ["report", "slow", "many-nodes", "comparison"])
+def test_labels_of_charts_are_free_of_each_other_and_of_bars(
+    tab: Tab, pages: dict[str, Path], name: str, width: int
+) -> None:
+    tab.open(pages[name], width, "light")
+    overlapping = tab.evaluate("""
+        [...document.querySelectorAll('figure svg')].filter(e => e.getClientRects().length).flatMap(svg => {
+          const texts = [...svg.querySelectorAll('text')].filter(e => e.textContent.trim());
+          const drawn = [...svg.querySelectorAll('[data-series]:not([data-series^=fault])')]
+            .flatMap(e => [...e.querySelectorAll('path, use')].filter(e => !e.closest('defs')));
+          const beside = (a, b) => a.right <= b.left + 1 || b.right <= a.left + 1;
+          const above = (a, b) => a.bottom <= b.top + 2 || b.bottom <= a.top + 2;
+          const apart = (a, b) => beside(a, b) || above(a, b);
+          const box = e => e.getBoundingClientRect();
+          return texts.flatMap((text, i) => [...texts.slice(i + 1), ...drawn]
+            .filter(other => !apart(box(text), box(other)))
+            .map(other => [svg.querySelector('title').textContent, text.textContent, other.textContent || 'a bar']));
+        })
+    """)
+    assert overlapping == []
+
+
+@pytest.mark.parametrize("name", ["report", "failed", "comparison"])
+def test_what_is_judged_needs_no_scrolling_on_a_phone(tab: Tab, pages: dict[str, Path], name: str) -> None:
+    tab.open(pages[name], 390, "light")
+    assert tab.evaluate(
+        "[...document.querySelectorAll('.cards')].map(e => e.parentElement).every(e => e.scrollWidth <= e.clientWidth)"
+    )
+    labels = tab.evaluate(
+        "[...document.querySelectorAll('.cards td[data-label]')].map(e => getComputedStyle(e, '::before').content)"
+    )
+    assert labels
+    assert "none" not in labels, "a value without its column's heading"
 
 
 def test_a_link_unfolds_the_line_of_the_timeline_that_it_leads_to(tab: Tab, pages: dict[str, Path]) -> None:

@@ -87,6 +87,7 @@ def template(name: str, folder: Path = TEMPLATES) -> Template:
         lstrip_blocks=True,
     )
     for made in (
+        units.brief,
         units.clock,
         units.count,
         units.dollars,
