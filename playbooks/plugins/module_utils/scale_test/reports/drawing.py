@@ -160,7 +160,7 @@ def time_axis(axes: Axes, end: float, since: str) -> None:
         MultipleLocator(_step(end)) if long else MaxNLocator(5, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3)
     )
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: clock(value) if long else f"{value:g}"))
-    axes.set_xlabel(f"{'min:s' if long else 'seconds'} {since}", loc="left", labelpad=2)
+    axes.set_xlabel(f"{'min:s' if long else 'seconds'} {since}", loc="left", labelpad=4)
 
 
 def _step(end: float) -> float:
