@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -13,9 +14,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from playbooks.plugins.module_utils.scale_test.recording.timeline import Line
 from playbooks.plugins.module_utils.scale_test.reports import charts, page, units
 from playbooks.plugins.module_utils.scale_test.reports.drawing import quantiles, thin
-from tests.unit.playbooks.example_report import Example, timeline
+from playbooks.plugins.module_utils.scale_test.reports.report import make
+from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario
+from tests.unit.playbooks.example_report import Example
+from tests.unit.playbooks.example_report import timeline as made_up
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 SCRIPT = "<script>alert('$x_1$')</script>"
@@ -73,7 +78,7 @@ def example() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def html(example: dict[str, Any]) -> str:
-    return page.render(example, timeline())
+    return page.render(example, made_up())
 
 
 @pytest.fixture
@@ -91,7 +96,7 @@ def test_verdicts_come_first(html: str, example: dict[str, Any]) -> None:
 
 
 def test_a_failure_says_expected_seen_and_where_to_look() -> None:
-    html = page.render(Example(failing=("eks-interruption",)).report(), timeline())
+    html = page.render(Example(failing=("eks-interruption",)).report(), made_up())
     text = Page(html).text
     assert "Failed 1 of 2 stories failed: eks-interruption." in text
     before_charts = html[html.index("<main>") : html.index('<section class="story"')]
@@ -226,16 +231,45 @@ def test_colours_are_the_stylesheets(html: str) -> None:
         assert used <= set(re.findall(r"(--[\w-]+):", scheme))
 
 
-def test_lines_of_the_timeline_are_folded_in(html: str, example: dict[str, Any], tmp_path: Path) -> None:
+def test_a_line_of_the_timeline_is_there_once_a_story_and_assertions_lead_to_it(
+    html: str, example: dict[str, Any], tmp_path: Path
+) -> None:
     assert page.wanted_lines(example) == {3, 9, 27, 141}
+    found = Page(html)
+    for story in example["stories"]:
+        for number in (3, 9, 27, 141):
+            assert found.values("id").count(f"{story['name']}.{number}") == 1
+            assert found.values("href").count(f"#{story['name']}.{number}") == len(story["assertions"])
     assert "03:54:27.120 MODIFIED NodeClaim burst-x27" in html
-    assert html.count("<details><summary>lines 3, 9, 27, 141</summary>") == 10
     without = page.render(example)
-    assert '<a href="timeline.jsonl">lines 3, 9, 27, 141</a>' in without
+    assert '<a href="timeline.jsonl">27</a>' in without
+    assert "Lines of the timeline" not in without
     path = tmp_path / "timeline.jsonl"
     path.write_text("one\ntwo\nthree\n")
     assert page.read_lines(path, {1, 3, 99}) == {1: "one", 3: "three"}
     assert page.read_lines(tmp_path / "none", {1}) == {}
+
+
+def test_of_many_lines_the_first_and_the_last_are_shown_and_of_a_failure_all(report: dict[str, Any]) -> None:
+    story = report["stories"][0]
+    passed, failed = story["assertions"][:2]
+    passed["lines"], failed["lines"] = list(range(10, 30)), list(range(50, 70))
+    failed["passed"] = False
+    assert page.wanted_lines(report) == {3, 9, 27, 141, 10, 11, 12, 28, 29, *range(50, 70)}
+    text = Page(page.render(report, dict.fromkeys(range(1, 200), "{}"))).text
+    assert "10 , 11 , 12 … 14 more … 27 , 28 , 29" in text
+    assert " , ".join(map(str, range(50, 70))) in text
+
+
+def test_the_page_of_two_recorded_stories_stays_small(
+    scenarios: dict[str, Scenario], timeline: list[Line], outputs: dict[str, Any]
+) -> None:
+    report = make(list(scenarios.values()), timeline, "eks", outputs)
+    lines = {number: json.dumps(line) for number, line in enumerate(timeline, 1)}
+    assert sum(len(found["lines"]) for story in report["stories"] for found in story["assertions"]) > 500
+    html = page.render(report, lines)
+    assert "MODIFIED NodeClaim" in html
+    assert len(html) < 270_000
 
 
 def test_a_story_that_did_not_run_has_a_place_and_no_chart(report: dict[str, Any]) -> None:
@@ -302,7 +336,7 @@ def test_gaps_of_the_record_are_told(report: dict[str, Any]) -> None:
 
 
 def test_the_same_report_gives_the_same_page(report: dict[str, Any], html: str) -> None:
-    assert page.render(report, timeline()) == html
+    assert page.render(report, made_up()) == html
 
 
 def test_another_schema_is_refused(report: dict[str, Any]) -> None:
@@ -321,6 +355,22 @@ def test_five_thousand_pods_are_drawn_in_under_ten_seconds() -> None:
     html = page.render(report)
     assert time.process_time() - started < 5, "in this process; the rest is for a slower machine"
     assert len(html) < 3_000_000
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ticks"),
+    [
+        (499, ["0:00", "2:00", "4:00", "6:00", "8:00"]),
+        (151, ["0:00", "1:00", "2:00"]),
+        (7 * 3600, ["0:00", "120:00", "240:00", "360:00"]),
+    ],
+)
+def test_a_long_time_axis_has_ticks_as_a_clock_has(report: dict[str, Any], seconds: float, ticks: list[str]) -> None:
+    story = report["stories"][0]
+    story["seconds"] = seconds
+    story["series"]["pods"] = [row for row in story["series"]["pods"] if row[0] < seconds]
+    ((_, _, root),) = drawings(str(charts.over_time(story)[0].svg))
+    assert [text for element in root.iter("text") if re.fullmatch(r"\d+:\d\d", text := element.text or "")] == ticks
 
 
 def test_thinning_keeps_ends_and_extremes() -> None:
@@ -355,6 +405,10 @@ def test_thinning_keeps_ends_and_extremes() -> None:
         (units.memory(16 * 2**30), "16 GiB"),
         (units.moment("2026-11-21T03:53:59+00:00"), "21 November 2026, 03:53 UTC"),
         (units.clock(67), "1:07"),
+        (units.brief("5 there, 4 ready"), "5 there, 4 ready"),
+        (units.brief(", ".join(["m5.large"] * 20 + ["r5.large"])), "m5.large × 20, r5.large"),  # noqa: RUF001
+        (units.brief(", ".join("abcdefghijkl")), "a, b, c, d, e, f, … 4 more …, k, l"),
+        (units.brief(", ".join("abcdefghi")), "a, b, c, d, e, f, g, h, i"),
     ],
 )
 def test_numbers_have_their_unit(written: str, text: str) -> None:

@@ -58,7 +58,11 @@ class Tab:
         )
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.call("Page.navigate", url=path.as_uri())
-        while not any(event["method"] == "Page.loadEventFired" for event in self.events):
+        self.wait("Page.loadEventFired")
+
+    def wait(self, method: str) -> None:
+        """Until there was such an event."""
+        while not any(event["method"] == method for event in self.events):
             self._receive()
 
     def evaluate(self, expression: str) -> Any:
@@ -126,6 +130,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "report": page.render(before, timeline()),
         "failed": page.render(after, timeline()),
         "many-nodes": page.render(Example(pods=1000, nodes=120, stories=("eks-burst",)).report()),
+        "slow": page.render(Example(slower=20, stories=("eks-burst",)).report()),
         "comparison": comparison_page.render(comparison.compare(before, after, rules), before, after, rules),
     }
     found = {name: folder / f"{name}.html" for name in content}
@@ -161,6 +166,59 @@ def test_text_of_charts_stays_inside_the_page_and_can_be_read(tab: Tab, pages: d
         ".filter(([_, r]) => r.left < -0.5 || r.right > innerWidth + 0.5 || r.height < 9).map(([text]) => text)"
     )
     assert outside == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", ["report", "slow", "many-nodes", "comparison"])
+def test_labels_of_charts_are_free_of_each_other_and_of_bars(
+    tab: Tab, pages: dict[str, Path], name: str, width: int
+) -> None:
+    tab.open(pages[name], width, "light")
+    overlapping = tab.evaluate("""
+        [...document.querySelectorAll('figure svg')].filter(e => e.getClientRects().length).flatMap(svg => {
+          const texts = [...svg.querySelectorAll('text')].filter(e => e.textContent.trim());
+          const drawn = [...svg.querySelectorAll('[data-series]:not([data-series^=fault])')]
+            .flatMap(e => [...e.querySelectorAll('path, use')].filter(e => !e.closest('defs')));
+          const beside = (a, b) => a.right <= b.left + 1 || b.right <= a.left + 1;
+          const above = (a, b) => a.bottom <= b.top + 2 || b.bottom <= a.top + 2;
+          const apart = (a, b) => beside(a, b) || above(a, b);
+          const box = e => e.getBoundingClientRect();
+          return texts.flatMap((text, i) => [...texts.slice(i + 1), ...drawn]
+            .filter(other => !apart(box(text), box(other)))
+            .map(other => [svg.querySelector('title').textContent, text.textContent, other.textContent || 'a bar']));
+        })
+    """)
+    assert overlapping == []
+
+
+@pytest.mark.parametrize("name", ["report", "failed", "comparison"])
+def test_what_is_judged_needs_no_scrolling_on_a_phone(tab: Tab, pages: dict[str, Path], name: str) -> None:
+    tab.open(pages[name], 390, "light")
+    assert tab.evaluate(
+        "[...document.querySelectorAll('.cards')].map(e => e.parentElement).every(e => e.scrollWidth <= e.clientWidth)"
+    )
+    labels = tab.evaluate(
+        "[...document.querySelectorAll('.cards td[data-label]')].map(e => getComputedStyle(e, '::before').content)"
+    )
+    assert labels
+    assert "none" not in labels, "a value without its column's heading"
+
+
+def test_a_link_unfolds_the_line_of_the_timeline_that_it_leads_to(tab: Tab, pages: dict[str, Path]) -> None:
+    tab.call("Emulation.setScriptExecutionDisabled", value=True)
+    tab.open(pages["report"], 1280, "light")
+    shown = "document.getElementById('eks-burst.27').closest('li').querySelector('pre').checkVisibility()"
+    assert tab.evaluate(shown) is False
+    at = tab.evaluate(
+        "(link => {link.scrollIntoView({block: 'center', behavior: 'instant'});"
+        "const r = link.getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2]})"
+        "(document.querySelector('a[href=\"#eks-burst.27\"]'))"
+    )
+    for kind in ("mousePressed", "mouseReleased"):
+        tab.call("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1], button="left", clickCount=1)
+    tab.wait("Page.navigatedWithinDocument")
+    assert tab.evaluate("location.hash") == "#eks-burst.27"
+    assert tab.evaluate(shown) is True
 
 
 def test_a_report_prints(tab: Tab, pages: dict[str, Path]) -> None:

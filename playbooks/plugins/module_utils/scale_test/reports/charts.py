@@ -64,7 +64,8 @@ def waterfall(story: Story, step: Mapping[str, Any]) -> Chart | None:
     end = max(max(phase["last"] for phase in phases), 0.001)
     row, top, bottom = 21, 4, 34
     with Drawing(_WIDTH, top + row * len(phases) + bottom) as drawing:
-        axes = drawing.axes(left=128, right=46, top=top, bottom=bottom)
+        room = 8 + 6.4 * max(len(duration(phase["last"])) for phase in phases)
+        axes = drawing.axes(left=134, right=room, top=top, bottom=bottom)
         time_axis(axes, end, "since the request")
         axes.set_ylim(len(phases) - 0.5, -0.5)
         axes.set_yticks(range(len(phases)), [_moments(phase["phase"]) for phase in phases], color=COLOURS["ink"])
@@ -72,7 +73,7 @@ def waterfall(story: Story, step: Mapping[str, Any]) -> Chart | None:
         axes.spines["bottom"].set_visible(False)
         for index, phase in enumerate(phases):
             least = 0.026 * end
-            colour = COLOURS["accent" if phase["phase"].startswith("pods") else "phase-3"]
+            colour = COLOURS["accent" if phase["phase"].startswith("pods") else "phase-2"]
             axes.barh(
                 index,
                 max(phase["last"] - phase["first"], least),
@@ -87,7 +88,7 @@ def waterfall(story: Story, step: Mapping[str, Any]) -> Chart | None:
                 duration(phase["last"]),
                 (1, index),
                 xycoords=("axes fraction", "data"),
-                xytext=(44, 0),
+                xytext=(room - 2, 0),
                 textcoords="offset points",
                 ha="right",
                 va="center",
@@ -99,7 +100,7 @@ def waterfall(story: Story, step: Mapping[str, Any]) -> Chart | None:
             for phase in phases
         )
         svg = drawing.svg(f"{story['name']}, {title}: phases, in seconds after the request", description)
-    legend = [Key("pods", "accent", "area"), Key("nodes", "phase-3", "area")]
+    legend = [Key("pods", "accent", "area"), Key("nodes", "phase-2", "area")]
     if faked & {phase["phase"] for phase in phases}:
         legend.append(Key("simulated", "quiet", "hatched"))
     return Chart(clean(title), svg, tuple(legend))
@@ -172,7 +173,7 @@ def over_time(story: Story) -> list[Chart]:
         highest = f"at most {count(max(row[2] for row in pods))} running, {count(max(row[3] for row in pods))} pending"
         found.append(_series(story, "Pods", "pods", pods, columns, highest))
     if nodes := series["nodes"]:
-        columns = (("present", "phase-3", "shade"), ("ready", "accent", "line"))
+        columns = (("present", "phase-2", "shade"), ("ready", "accent", "line"))
         found.append(_series(story, "Nodes", "nodes", nodes, columns, f"at most {count(max(n[1] for n in nodes))}"))
     bounded = all(row[2] is not None for row in series["cost"])
     cost = [row if bounded else row[:2] for row in series["cost"]]

@@ -21,14 +21,14 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
 
 from .units import clock
 
 # Each colour is drawn as a value that nothing else has, and then replaced by the stylesheet's custom property.
 _NAMES = (
     "ink", "muted", "rule", "surface", "accent", "accent-soft", "wait", "alert", "quiet",
-    "phase-1", "phase-2", "phase-3", "phase-4", "phase-5",
+    "phase-1", "phase-2", "phase-3",
 )  # fmt: skip
 COLOURS = {name: f"#0b{index:02x}fe" for index, name in enumerate(_NAMES, 1)}
 _PROPERTIES = {value: f"var(--{name})" for name, value in COLOURS.items()}
@@ -50,6 +50,7 @@ _STYLE: dict[str, object] = {
 }
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _METADATA = ("Creator", "Date", "Format", "Type")  # left out
+_CLOCK = (30, 60, 120, 180, 300, 600, 900, 1800, 3600)
 _POINTS = 240  # more than a chart has pixels for
 
 
@@ -122,6 +123,7 @@ class Drawing:
         for side in ("top", "left", "right"):
             axes.spines[side].set_visible(False)
         axes.tick_params(length=0, pad=5)
+        axes.tick_params(axis="x", pad=9)  # below the least label of the other axis
         return axes
 
     def svg(self, title: str, description: str) -> Markup:
@@ -155,10 +157,16 @@ def time_axis(axes: Axes, end: float, since: str) -> None:
     axes.set_xlim(0, max(end, 0.001))
     long = end > 150
     axes.xaxis.set_major_locator(
-        MaxNLocator(5, steps=[1, 1.5, 2, 3, 6, 10] if long else [1, 2, 2.5, 5, 10], min_n_ticks=3)
+        MultipleLocator(_step(end)) if long else MaxNLocator(5, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3)
     )
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: clock(value) if long else f"{value:g}"))
     axes.set_xlabel(f"{'min:s' if long else 'seconds'} {since}", loc="left", labelpad=4)
+
+
+def _step(end: float) -> float:
+    """Seconds between the ticks of a long axis: such as a clock has, and five at most."""
+    hour = 3600
+    return next((step for step in _CLOCK if end / step <= 5), hour * -(-end // (5 * hour)))
 
 
 def value_axis(axes: Axes, top: float, unit: str, *, whole: bool = False) -> None:

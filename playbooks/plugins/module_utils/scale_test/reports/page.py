@@ -7,13 +7,15 @@ beside this module; who calls says where they are, because Ansible runs modules 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateNotFound
+from markupsafe import Markup
 
 from . import charts, units
 
@@ -22,16 +24,22 @@ SCHEMA = 2
 _CAPTIONS = 400  # characters of a timeline line in its caption
 _LONGEST = 4000  # characters of a timeline line that are shown
 _STEPS_SHOWN = 4
-_NUMBERS = 5  # of lines that are listed one by one
+_ENDS = 3  # lines at each end to which an assertion that passed leads
 
 
 @dataclass(frozen=True)
 class TimelineLine:
-    """A line of timeline.jsonl for the page: its number, what it is about in short, and its text."""
+    """A line of timeline.jsonl for the page.
+
+    Attributes:
+        number: From 1.
+        caption: What it is about, in short.
+        text: The line as text of an element, where quotes, of which it is full, need no escape.
+    """
 
     number: int
     caption: str
-    text: str
+    text: Markup
 
 
 def render(report: Mapping[str, Any], timeline: Mapping[int, str] | None = None, templates: Path = TEMPLATES) -> str:
@@ -79,6 +87,7 @@ def template(name: str, folder: Path = TEMPLATES) -> Template:
         lstrip_blocks=True,
     )
     for made in (
+        units.brief,
         units.clock,
         units.count,
         units.dollars,
@@ -110,7 +119,8 @@ def wanted_lines(report: Mapping[str, Any]) -> set[int]:
         number
         for story in report["stories"]
         for assertion in story["assertions"]
-        for number in assertion.get("lines") or ()
+        for end in _ends(assertion)
+        for number in end
     }
 
 
@@ -140,11 +150,12 @@ class _Assertion:
     found: Mapping[str, Any]
     name: str
     heading: str  # the step's title where a step's assertions begin
-    numbers: str
-    lines: tuple[TimelineLine, ...]
+    first: tuple[int, ...]  # lines that it is about
+    more: int  # so many after those are not linked
+    last: tuple[int, ...]
 
 
-def _assertions(story: Mapping[str, Any], lines: Mapping[int, str]) -> Iterator[_Assertion]:
+def _assertions(story: Mapping[str, Any]) -> Iterator[_Assertion]:
     """Assertions under the titles of their steps, which their names then need not repeat."""
     titles = {step["index"]: step for step in story["steps"]}
     before: int | None = None
@@ -155,21 +166,23 @@ def _assertions(story: Mapping[str, Any], lines: Mapping[int, str]) -> Iterator[
             heading = charts.step_title(titles[step]) if step in titles else f"Step {step}" if step else "The story"
         before = step
         prefix = f"{titles[step]['title']}, " if step in titles else ""
-        numbers = found.get("lines") or ()
-        yield _Assertion(
-            found,
-            found["name"].removeprefix(prefix),
-            heading,
-            _numbers(numbers),
-            tuple(_line(number, lines[number]) for number in numbers if number in lines),
-        )
+        first, last = _ends(found)
+        more = len(found.get("lines") or ()) - len(first) - len(last)
+        yield _Assertion(found, found["name"].removeprefix(prefix), heading, first, more, last)
 
 
-def _numbers(numbers: Sequence[int]) -> str:
-    """`line 73`, `lines 3, 9, 27`, `20 lines from 18 to 49`."""
-    if len(numbers) > _NUMBERS:
-        return f"{len(numbers)} lines from {min(numbers)} to {max(numbers)}"
-    return f"line{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}" if numbers else ""
+def _ends(assertion: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The first and the last of an assertion's lines; all are among the first if they are few, or if it failed."""
+    numbers = tuple(assertion.get("lines") or ())
+    if not assertion["passed"] or len(numbers) <= 2 * _ENDS:
+        return numbers, ()
+    return numbers[:_ENDS], numbers[-_ENDS:]
+
+
+def _lines(story: Mapping[str, Any], lines: Mapping[int, str]) -> dict[int, TimelineLine]:
+    """The lines that a story's assertions lead to, by number, each once: most are wanted by many assertions."""
+    wanted = wanted_lines({"stories": [story]})
+    return {number: _line(number, lines[number]) for number in sorted(wanted & lines.keys())}
 
 
 def _story(story: Mapping[str, Any], lines: Mapping[int, str]) -> dict[str, Any]:
@@ -177,7 +190,8 @@ def _story(story: Mapping[str, Any], lines: Mapping[int, str]) -> dict[str, Any]
     waterfalls = [chart for step in story["steps"] if (chart := charts.waterfall(story, step))]
     return {
         "data": story,
-        "assertions": list(_assertions(story, lines)),
+        "assertions": list(_assertions(story)),
+        "lines": _lines(story, lines),
         "waterfalls": waterfalls[:_STEPS_SHOWN],
         "more_waterfalls": waterfalls[_STEPS_SHOWN:],
         "distributions": charts.distributions(story),
@@ -225,7 +239,7 @@ def _line(number: int, text: str) -> TimelineLine:
     except (ValueError, KeyError, AttributeError, TypeError):
         caption = "not read"
     cut = f"{text[:_LONGEST]} … ({len(text):,} characters in all)" if len(text) > _LONGEST else text
-    return TimelineLine(number, caption, cut)
+    return TimelineLine(number, caption, Markup(escape(cut, quote=False)))  # noqa: S704
 
 
 def _yaml(data: object) -> str:

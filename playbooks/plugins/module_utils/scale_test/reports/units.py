@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import datetime
 
 NONE = "–"  # noqa: RUF001
 _MINUTE, _HOUR = 60, 3600
+_FIRST, _LAST = 6, 2  # of a long enumeration
 
 
 def duration(seconds: float | None) -> str:
@@ -69,3 +71,11 @@ def moment(text: str | None) -> str:
         return NONE
     time = datetime.fromisoformat(text)
     return f"{time.day} {time:%B %Y, %H:%M} {time.tzname() or ''}".rstrip()
+
+
+def brief(text: str) -> str:
+    """An enumeration for reading: `m5.large × 20`, and of many different things the first and the last."""  # noqa: RUF002
+    runs = [(part, len(list(same))) for part, same in itertools.groupby(text.split(", "))]
+    parts = [part if n == 1 else f"{part} × {n}" for part, n in runs]  # noqa: RUF001
+    more = len(parts) - _FIRST - _LAST
+    return ", ".join([*parts[:_FIRST], f"… {more} more …", *parts[-_LAST:]] if more > 1 else parts)

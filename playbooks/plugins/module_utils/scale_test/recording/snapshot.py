@@ -1,0 +1,126 @@
+"""The cluster's objects as they are, saved as evidence of what a failed story left behind.
+
+No Secret and no ConfigMap is read. What else may carry a secret is hidden: user data of node classes, values of
+environment variables, and the annotation in which kubectl repeats an object.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import urllib3
+import yaml
+from kubernetes import client, config
+
+from .following import BrokenError, Resource
+
+HIDDEN = "(hidden)"
+_TIMEOUTS = (5, 30)  # seconds to connect, and to answer
+_PAGE = 500
+_REPEATED = "kubectl.kubernetes.io/last-applied-configuration"
+# The pure one takes half a minute for thousands of pods.
+_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+def kinds(namespace: str, node_class_kind: str, node_class_path: str) -> tuple[Resource, ...]:
+    """What is saved: the workload of a namespace, and all of Karpenter's.
+
+    Args:
+        namespace: The workload's.
+        node_class_kind: The cloud's kind of node class.
+        node_class_path: Its path in the API.
+    """
+    return (
+        Resource("Deployment", f"/apis/apps/v1/namespaces/{namespace}/deployments"),
+        Resource("Pod", f"/api/v1/namespaces/{namespace}/pods"),
+        Resource("NodePool", "/apis/karpenter.sh/v1/nodepools"),
+        Resource("NodeClaim", "/apis/karpenter.sh/v1/nodeclaims"),
+        Resource("Node", "/api/v1/nodes"),
+        Resource(node_class_kind, node_class_path),
+        Resource("Event", "/api/v1/events"),
+    )
+
+
+def save(folder: Path, wanted: tuple[Resource, ...], kubeconfig: Path | None = None) -> list[str]:
+    """Write `<kind>.yml` for each kind, a list of its objects; of a kind that the cluster does not know, none.
+
+    Args:
+        folder: Where to; it is made.
+        wanted: What.
+        kubeconfig: The kubeconfig to connect with; None for the usual one.
+
+    Returns:
+        What could not be read, with the reason. What could be is written in any case.
+    """
+    api = config.new_client_from_config(config_file=str(kubeconfig) if kubeconfig else None)
+    folder.mkdir(parents=True, exist_ok=True)
+    missing: list[str] = []
+    for position, resource in enumerate(wanted):
+        try:
+            found = _read(api, resource)
+        except BrokenError as error:
+            if not error.status:  # nobody answers: the others need not be waited for
+                return [*missing, f"{', '.join(one.kind for one in wanted[position:])}: {error}"]
+            missing.append(f"{resource.kind}: {error.status} {error}")
+            continue
+        text = yaml.dump([_shown(one) for one in found], Dumper=_DUMPER, allow_unicode=True)
+        (folder / f"{resource.kind.lower()}.yml").write_text(text, encoding="utf-8")
+    return missing
+
+
+def _read(api: client.ApiClient, resource: Resource) -> list[dict[str, Any]]:
+    """All objects of a kind, page by page.
+
+    Raises:
+        BrokenError: There was no answer, or another one than the objects.
+    """
+    found: list[dict[str, Any]] = []
+    query = {"limit": str(_PAGE)}
+    while True:
+        request = api.param_serialize(
+            "GET",
+            resource.path,
+            query_params=[*resource.selectors, *query.items()],
+            header_params={"Accept": "application/json"},
+            auth_settings=["BearerToken"],
+        )
+        try:
+            answer: urllib3.HTTPResponse = api.call_api(*request, _request_timeout=_TIMEOUTS).response
+            content = answer.read()
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise BrokenError(str(error)) from error
+        if answer.status == HTTPStatus.NOT_FOUND:
+            return found
+        if answer.status != HTTPStatus.OK:
+            raise BrokenError(content[:1000].decode(errors="replace"), answer.status)
+        page = json.loads(content)
+        found += [{"apiVersion": page["apiVersion"], "kind": resource.kind, **one} for one in page["items"]]
+        more = page["metadata"].get("continue")
+        if not more:
+            return found
+        query["continue"] = more
+
+
+def _shown(found: Mapping[str, Any]) -> dict[str, Any]:
+    """An object without what nobody reads and without what may be secret."""
+    metadata = {key: value for key, value in found["metadata"].items() if key != "managedFields"}
+    if _REPEATED in metadata.get("annotations", {}):
+        metadata["annotations"] = {**metadata["annotations"], _REPEATED: HIDDEN}
+    hidden: dict[str, Any] = _without_secrets({**found, "metadata": metadata})
+    return hidden
+
+
+def _without_secrets(value: Any, key: str = "") -> Any:
+    if key == "userData":
+        return HIDDEN
+    if isinstance(value, dict):
+        return {name: _without_secrets(inner, name) for name, inner in value.items()}
+    if isinstance(value, list):
+        if key == "env":
+            return [{**one, "value": HIDDEN} if isinstance(one, dict) and "value" in one else one for one in value]
+        return [_without_secrets(inner) for inner in value]
+    return value
