@@ -34,7 +34,7 @@ def entries(resources: Sequence[Resource]) -> Iterator[Entry]:
         identity = target(resource, "resourceName", identities, ("name", "resourceName"))
         yield Entry(
             identity=_identity(identity) if identity else f"identity {text(resource, 'resourceName')}",
-            who=text(resource, "subject").replace("system:serviceaccount:", "service account ", 1),
+            who=_subject(text(resource, "subject")),
             when=(
                 f"issuer {text(resource, 'issuer')}",
                 *((f"audience {', '.join(listed(audiences))}",) if audiences else ()),
@@ -42,6 +42,12 @@ def entries(resources: Sequence[Resource]) -> Iterator[Entry]:
             source=resource.name,
             urn=resource.urn,
         )
+
+
+def _subject(subject: str) -> str:
+    """`system:serviceaccount:a:b` -> `service account a/b`; any other as it is."""
+    kind, _, name = subject.partition("system:serviceaccount:")
+    return f"service account {name.replace(':', '/', 1)}" if name and not kind else subject
 
 
 def granted(resources: Sequence[Resource]) -> Iterator[Permission]:
