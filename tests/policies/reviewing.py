@@ -27,7 +27,11 @@ def urn(token: str, name: str) -> str:
 
 
 def step(
-    token: str, name: str, inputs: Mapping[str, Any], op: str = "create", comes_from: Mapping[str, list[str]] | None = None
+    token: str,
+    name: str,
+    inputs: Mapping[str, Any],
+    op: str = "create",
+    comes_from: Mapping[str, list[str]] | None = None,
 ) -> dict[str, Any]:
     state = {"type": token, "custom": True, "inputs": dict(inputs), "propertyDependencies": dict(comes_from or {})}
     return {"op": op, "urn": urn(token, name), "newState": state}
@@ -50,11 +54,12 @@ def preview(*steps: Mapping[str, Any], events: list[str] | None = None, code: in
 
 
 def review(
-    said: Preview, stack: str = "test", configuration: Path = ROOT / "none.yaml", settings: Mapping[str, Any] | None = None
+    said: Preview,
+    stack: str = "test",
+    configuration: Path = ROOT / "none.yaml",
+    settings: Mapping[str, Any] | None = None,
 ) -> Review:
-    return assemble(
-        said, RULES, stack, configuration, configuration.name, settings or {}, "policies/production.json"
-    )
+    return assemble(said, RULES, stack, configuration, configuration.name, settings or {}, "policies/production.json")
 
 
 def recorded_review(name: str, stack: str) -> Review:

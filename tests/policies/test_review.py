@@ -17,10 +17,9 @@ from review.changes import readable
 from review.engine import EngineError, read_digest, read_events
 from review.model import Review
 from review.preview import recorded
+from reviewing import ROOT, RULES, UNKNOWN, Page, event, preview, review, step, urn, violation
 from rules import tokens
 from rules.exceptions import Granted
-
-from reviewing import ROOT, RULES, UNKNOWN, Page, event, preview, review, step, urn, violation
 
 HERE = Path(__file__).resolve().parent
 POOL = urn(tokens.NODE_POOL, "pool")
@@ -108,7 +107,9 @@ def test_exceptions_in_force_are_told_with_what_they_excused() -> None:
         preview(
             events=[
                 violation(rule, f"{granted}. Excused: alias is\nal2023@latest.", POOL, "advisory"),
-                violation(rule, f"{granted}. It excused nothing in this run; remove it if that stays so.", "", "advisory"),
+                violation(
+                    rule, f"{granted}. It excused nothing in this run; remove it if that stays so.", "", "advisory"
+                ),
             ]
         )
     )
@@ -185,7 +186,7 @@ def test_a_pool_has_its_types_and_its_ceiling() -> None:
     assert {offer.name for offer in family.types} == {"m5.large", "m5.xlarge", "m5.2xlarge"}, "of at most 10 cores"
     assert [offer.usd for offer in family.types] == sorted(offer.usd or 0 for offer in family.types)
     assert boundless.unbounded
-    assert (found.cost.usd, found.cost.complete) == (pytest.approx(one.usd + (family.usd or 0)), False)
+    assert (found.cost.usd, found.cost.complete) == (pytest.approx((one.usd or 0) + (family.usd or 0)), False)
     assert "and nothing bounds none" in page.render(found)
 
 
@@ -221,7 +222,9 @@ def test_findings_have_the_line_of_the_configuration(tmp_path: Path) -> None:
     )
 
     def places(*events: str) -> list[tuple[int, str]]:
-        found = review(preview(node_pool(), step(tokens.VPC, "vpc", {}), events=list(events)), configuration=configuration)
+        found = review(
+            preview(node_pool(), step(tokens.VPC, "vpc", {}), events=list(events)), configuration=configuration
+        )
         return [(one.place.line, one.place.key) for one in found.findings]
 
     assert places(violation("node-pool-limits", "x", POOL)) == [(6, "karpstack:nodePools.pool")]
@@ -238,7 +241,11 @@ def test_findings_have_the_line_of_the_configuration(tmp_path: Path) -> None:
 def test_secrets_are_never_shown() -> None:
     found = review(
         preview(
-            step(tokens.IAM_ROLE, "role", {"name": CIPHERTEXT, "managedPolicyArns": [CIPHERTEXT], "assumeRolePolicy": CIPHERTEXT}),
+            step(
+                tokens.IAM_ROLE,
+                "role",
+                {"name": CIPHERTEXT, "managedPolicyArns": [CIPHERTEXT], "assumeRolePolicy": CIPHERTEXT},
+            ),
             step(tokens.IAM_POLICY, "policy", {"policy": {"Statement": [{"Effect": "Allow", "Action": CIPHERTEXT}]}}),
             step(tokens.AZURE_ROLE_ASSIGNMENT, "r", {"principalId": CIPHERTEXT, "scope": CIPHERTEXT}),
         )
@@ -303,16 +310,36 @@ def test_tables_of_the_comment_keep_their_columns() -> None:
         assert line.count("|") == len(line.split("|")) - 1
     html = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
     read = Page(html)
-    assert {tag for tag, _ in read.elements} <= set(
-        "h2 h3 h4 p code strong blockquote table thead tbody tr th td details summary a br b i".split()
-    )
-    assert {value for value in read.values("href")} <= {rule.url for rule in RULES}
+    assert {tag for tag, _ in read.elements} <= {
+        "h2",
+        "h3",
+        "h4",
+        "p",
+        "code",
+        "strong",
+        "blockquote",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "details",
+        "summary",
+        "a",
+        "br",
+        "b",
+        "i",
+    }
+    assert set(read.values("href")) <= {rule.url for rule in RULES}
     assert not re.search(r"(^|[^\w])@\w", text), "somebody would be notified"
     assert "".join(NASTY.split()) in read.text.replace(" ", ""), "comments stand in what would be a mention or a link"
 
 
 def test_the_comment_fits() -> None:
-    lines = [violation("queue-encrypted", f"{'long ' * 200}{index}", urn(tokens.QUEUE, f"q{index}")) for index in range(50)]
+    lines = [
+        violation("queue-encrypted", f"{'long ' * 200}{index}", urn(tokens.QUEUE, f"q{index}")) for index in range(50)
+    ]
     roles = [
         step(tokens.IAM_ROLE, f"r{index}", {"name": f"r{index}", "managedPolicyArns": ["x" * 500] * 9})
         for index in range(50)
@@ -393,7 +420,9 @@ def test_the_command_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> 
     assert "--policy-pack-config" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("content", "words"), [(None, "can't be read"), ("{", "can't be read"), ("[]", "is no object")])
+@pytest.mark.parametrize(
+    ("content", "words"), [(None, "can't be read"), ("{", "can't be read"), ("[]", "is no object")]
+)
 def test_a_bad_configuration_of_the_pack_is_refused(
     content: str | None, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -421,7 +450,12 @@ sys.exit(said["code"])
 
 @pytest.mark.parametrize(
     ("level", "diagnostics", "code"),
-    [(None, [], 0), ("advisory", [], 0), ("mandatory", [], 1), ("mandatory", [{"severity": "error", "message": "no"}], 2)],
+    [
+        (None, [], 0),
+        ("advisory", [], 0),
+        ("mandatory", [], 1),
+        ("mandatory", [{"severity": "error", "message": "no"}], 2),
+    ],
 )
 def test_the_exit_code_tells_findings_from_failures(
     level: str | None,

@@ -10,9 +10,8 @@ from review.engine import resources
 from review.model import Entry, Permission
 from review.permissions import permissions
 from review.permissions.aws import ACCESS_ENTRY, ACCESS_POLICY, POD_IDENTITY
-from rules import tokens
-
 from reviewing import UNKNOWN, preview, step, urn
+from rules import tokens
 
 ROLE = urn(tokens.IAM_ROLE, "controller")
 
@@ -117,7 +116,9 @@ def test_what_is_unknown_is_said_and_not_guessed() -> None:
 
 def test_a_policy_on_a_queue_grants_to_its_principals() -> None:
     queue = urn(tokens.QUEUE, "interruption")
-    policy = document({"Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"}, "Action": "sqs:SendMessage"})
+    policy = document(
+        {"Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"}, "Action": "sqs:SendMessage"}
+    )
     _, granted = found(
         step(tokens.QUEUE, "interruption", {}),
         step(
@@ -128,7 +129,11 @@ def test_a_policy_on_a_queue_grants_to_its_principals() -> None:
         ),
     )
     ((one),) = granted
-    assert (one.identity, one.actions, one.on) == ("Service events.amazonaws.com", ("sqs:SendMessage",), ("interruption",))
+    assert (one.identity, one.actions, one.on) == (
+        "Service events.amazonaws.com",
+        ("sqs:SendMessage",),
+        ("interruption",),
+    )
 
 
 def test_who_enters_an_eks_cluster() -> None:
