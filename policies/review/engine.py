@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 #: What the engine writes for a secret.
 SECRET: Final = "[secret]"  # noqa: S105  it is none
+#: Said of a value that waits for nothing that can be named.
+ONLY_THEN: Final = "known only once it is created"
 _SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
 _MARKUP: Final = re.compile(r"<\{%[^%]*%\}>")
 _PROVIDER: Final = "pulumi:providers:"
@@ -28,6 +30,12 @@ class EngineError(Exception):
 
 class _Said(BaseModel):
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_null(cls, said: Any) -> Any:
+        """Go writes null for what is empty."""
+        return {key: value for key, value in said.items() if value is not None} if isinstance(said, dict) else said
 
 
 class State(_Said):
@@ -225,6 +233,16 @@ def _default(reference: str) -> tuple[str, Mapping[str, Any]] | None:
     """The type of a default provider, of which the engine tells nothing else."""
     parts = reference.split("::")
     return (parts[2], {}) if len(parts) > 3 and is_provider(parts[2]) else None
+
+
+def waits(resource: Resource, *path: str) -> str:
+    """Why a value is not known: `known once eks-queue and eks-node-role exist`."""
+    names = [name_of(urn) for urn in resource.source(*path)]
+    if not names:
+        return ONLY_THEN
+    if len(names) == 1:
+        return f"known once {names[0]} exists"
+    return f"known once {', '.join(names[:-1])} and {names[-1]} exist"
 
 
 def name_of(urn: str) -> str:

@@ -11,7 +11,7 @@ from rules.exceptions import Granted
 from rules.rule import Rule
 from rules.tokens import STACK
 
-from .engine import PolicyEvent, Resource, name_of, token_of
+from .engine import ONLY_THEN, PolicyEvent, Resource, name_of, token_of, waits
 from .model import SEVERITIES, Excused, Finding, NotJudged, Severity
 from .places import Places
 
@@ -96,8 +96,10 @@ class Verdicts:
 
     def _not(self, event: PolicyEvent, why: str) -> None:
         resource, urn = _about(event.urn)
-        later = _LATER.fullmatch(why)
-        why = f"{later[1]} is known only once it is created" if later else why
+        if later := _LATER.fullmatch(why):
+            about = self._resources.get(urn)
+            # A rule about the whole stack names the resource in the path itself.
+            why = f"{later[1]} is {waits(about, *later[1].split('.')) if about else ONLY_THEN}"
         self._not_judged.setdefault(
             (event.policy, urn, why), NotJudged(rule=event.policy, resource=resource, urn=urn, why=why)
         )

@@ -109,11 +109,9 @@ def _changes(review: Review) -> Iterator[str]:
 
 def _pools(review: Review) -> Iterator[str]:
     yield "### Cost and instance types\n"
-    allowed = ""
-    if review.cost.allowed is not None and review.pools:
-        allowed = f"; the policies allow {wording.money(review.cost.allowed)} USD/h"
     ceiling = escape(wording.stack_cost(review.cost, review.pools))
-    yield f"**{ceiling}**{allowed}. NodePools only, at prices on demand.\n"
+    ceiling = ceiling[:1].upper() + ceiling[1:]
+    yield f"**{ceiling}.** NodePools only, at prices on demand.\n"
     for note in review.cost.notes:
         yield f"> {escape(note)}\n"
     if review.pools:

@@ -124,6 +124,11 @@ class Cost(_Model):
     allowed: float | None
     notes: tuple[str, ...] = ()
 
+    @property
+    def exceeded(self) -> bool:
+        """Whether it is more than the policies allow; the rule may not have been able to judge it yet."""
+        return self.allowed is not None and self.usd > self.allowed
+
 
 class Entry(_Model):
     """Who may act as an identity. `who` and `when` are for people."""

@@ -12,7 +12,7 @@ from rules.requirements import CAPACITY_TYPE, allows, requirements
 from rules.rule import NotKnownError, Rule, section
 from rules.tokens import AKS_CLUSTER, NODE_POOL
 
-from .engine import Resource, is_known
+from .engine import ONLY_THEN, Resource, is_known
 from .model import Cost, Offer, Pool
 from .places import Places
 
@@ -73,7 +73,7 @@ def _pool(resource: Resource, known: Known, pool: Pool) -> Pool:
     except NotKnownError as error:
         return pool.model_copy(update={"unknown": error.message})
     except UnknownValueError as error:
-        return pool.model_copy(update={"unknown": f"{'.'.join(error.props)} is known only once it is created"})
+        return pool.model_copy(update={"unknown": f"{'.'.join(error.props)} is {ONLY_THEN}"})
     return pool.model_copy(
         update={"types": tuple(types), "usd": bound.usd if bound else None, "of": bound.of if bound else ""}
     )

@@ -13,6 +13,8 @@ from .engine import Digest, EngineError, PolicyEvent, read_digest, read_events
 
 # It would make `--json` write something else.
 _STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
+# Without it the flag --event-log does not exist; Pulumi's own automation API sets it for the same reason.
+_EVENT_LOG = {"PULUMI_DEBUG_COMMANDS": "true"}
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def preview(
     Raises:
         EngineError: There is no `pulumi`, or it said what can't be read.
     """
-    environment = {**(os.environ if variables is None else variables)}
+    environment = {**(os.environ if variables is None else variables), **_EVENT_LOG}
     environment.pop(_STREAMING, None)
     with tempfile.TemporaryDirectory(prefix="karpstack-review-") as folder:
         log = Path(folder) / "events.jsonl"

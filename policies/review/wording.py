@@ -57,6 +57,8 @@ def stack_cost(cost: Cost, pools: Iterable[Pool]) -> str:
     text = f"up to {money(cost.usd)} USD/h"
     if len(unbounded) + len(unknown) == len(found):
         text = "no ceiling"
+    if cost.allowed is not None:
+        text += f"{', more than' if cost.exceeded else ' of'} the {money(cost.allowed)} that the policies allow"
     if unbounded:
         text += f", and nothing bounds {', '.join(unbounded)}"
     if unknown:

@@ -12,12 +12,25 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 from markdown_it import MarkdownIt
-from review import command, markdown, page, sarif
+from review import command, markdown, page, sarif, wording
 from review.changes import readable
 from review.engine import EngineError, read_digest, read_events
 from review.model import Review
 from review.preview import recorded
-from reviewing import ROOT, RULES, UNKNOWN, Page, event, preview, review, step, urn, violation
+from reviewing import (
+    RECORDED,
+    ROOT,
+    RULES,
+    UNKNOWN,
+    Page,
+    event,
+    preview,
+    recorded_review,
+    review,
+    step,
+    urn,
+    violation,
+)
 from rules import tokens
 from rules.exceptions import Granted
 
@@ -236,6 +249,63 @@ def test_findings_have_the_line_of_the_configuration(tmp_path: Path) -> None:
     assert places(violation("node-pool-limits", "x", POOL)) == [(1, "")]
 
 
+def test_more_than_the_policies_allow_is_said() -> None:
+    settings = {"stack-cost-ceiling": {"usdPerHour": 0.1}, "node-pool-cost-ceiling": "disabled"}
+    found = review(preview(node_pool()), settings=settings)
+    assert found.cost.exceeded
+    assert found.pools[0].allowed is None
+    for text in (page.render(found), markdown.render(found)):
+        assert "0.4800 USD/h, more than the 0.1000 that the policies allow" in text
+    assert not review(preview(node_pool())).cost.exceeded
+
+
+# Real previews
+
+
+def test_eks_before_there_is_anything() -> None:
+    """The document that people review: the cluster does not exist, and the most of it is known all the same."""
+    found = recorded_review("eks-new", "eks")
+    assert (found.verdict, found.stack, found.project, found.cloud) == ("passed", "eks", "karpstack", "AWS")
+    assert [(name, number) for name, number in wording.totals(found)] == [("create", 73)]
+    assert not found.findings
+    assert {(one.rule, one.place.key) for one in found.excused} == {
+        ("node-image-pinned", "karpstack:nodeClasses.default"),
+        ("node-image-pinned", "karpstack:nodeClasses.bottlerocket"),
+    }
+    (pool,) = found.pools
+    assert pool.place.key == "karpstack:nodePools.default"
+    assert len(pool.types) > 500
+    assert 50 < (pool.usd or 0) < 250
+    controller = "role karpstack-eks-karpenter-controller"
+    assert [
+        one.who for one in found.entries if one.identity == controller and one.who.startswith("service account")
+    ] == ["service account kube-system/karpenter of the cluster karpstack-eks"]
+    passing = [one for one in found.permissions if "iam:PassRole" in one.actions]
+    assert [(one.identity, one.on) for one in passing] == [
+        (controller, ("arn:aws:iam::123456789012:role/karpstack-eks-karpenter-nodes",))
+    ]
+    # What can't be known is said, with what it waits for.
+    (queue,) = [one for one in found.permissions if one.source == "eks-interruption-queue-policy"]
+    assert queue.unknown == "known once eks-interruption-queue exists"
+    assert ("queue-policy-closed", "policy is known once eks-interruption-queue exists") in {
+        (one.rule, one.why) for one in found.not_judged
+    }
+
+
+@pytest.mark.parametrize("path", sorted(RECORDED.glob("*.json.gz")), ids=lambda path: path.name.split(".")[0])
+def test_documents_of_real_previews_are_whole(path: Path) -> None:
+    name = path.name.split(".")[0]
+    found = recorded_review(name, name.removesuffix("-new"))
+    html = page.render(found)
+    assert not re.search(
+        r"\b(None|True|False|nan|Undefined)\b", re.sub(r"defaultNodePools|<style>.*?</style>", "", html)
+    )
+    assert Page(html).text
+    assert all(len(set(rows)) == 1 for rows in tables(markdown.render(found)))
+    assert len(markdown.render(found)) < markdown.LONGEST
+    keeps_to_the_format(sarif.document(found))
+
+
 # The documents
 
 
@@ -440,6 +510,7 @@ PULUMI = """#!{python}
 import json, os, sys
 log = sys.argv[sys.argv.index("--event-log") + 1]
 assert "PULUMI_ENABLE_STREAMING_JSON_PREVIEW" not in os.environ
+assert os.environ["PULUMI_DEBUG_COMMANDS"] == "true", "without it there is no --event-log"
 assert sys.argv[1:3] == ["preview", "--non-interactive"]
 said = json.load(open(os.environ["SAID"]))
 open(log, "w").write("\\n".join(said["events"]))

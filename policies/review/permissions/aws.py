@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from rules import tokens
 
-from ..engine import Resource, is_known
+from ..engine import Resource, is_known, waits
 from ..model import Entry, Permission
-from .values import UNSAID, by_urn, later, listed, shown, target, text
+from .values import UNSAID, by_urn, listed, shown, target, text
 
 #: Class of pulumi_aws by token; those that no rule is about.
 POD_IDENTITY: Final = tokens.aws("eks", "PodIdentityAssociation")
@@ -58,7 +58,7 @@ def _trusted(role: Resource) -> Iterator[Entry]:
     document = role.inputs.get("assumeRolePolicy")
     found = _statements(document)
     if found is None:
-        yield entry(later(role, "assumeRolePolicy") if not is_known(document) else "its trust policy can't be read")
+        yield entry(waits(role, "assumeRolePolicy") if not is_known(document) else "its trust policy can't be read")
         return
     for statement in found:
         denied = ("denied",) if statement.get("Effect") == "Deny" else ()
@@ -115,14 +115,14 @@ def _role(role: Resource) -> Iterator[Permission]:
         if isinstance(policy, Mapping) and policy.get("policy"):
             yield from _document(role, "inlinePolicies", identity, policy["policy"])
         elif not is_known(policy):
-            yield _unknown(role, identity, later(role, f"inlinePolicies[{index}]", "inlinePolicies"))
+            yield _unknown(role, identity, waits(role, f"inlinePolicies[{index}]", "inlinePolicies"))
     if inline is not None and not isinstance(inline, list):
-        yield _unknown(role, identity, later(role, "inlinePolicies"))
+        yield _unknown(role, identity, waits(role, "inlinePolicies"))
     arns = role.inputs.get("managedPolicyArns")
     for arn in listed(arns) if isinstance(arns, list) else ():
         yield _managed(role, identity, arn)
     if arns is not None and not isinstance(arns, list):
-        yield _unknown(role, identity, later(role, "managedPolicyArns"))
+        yield _unknown(role, identity, waits(role, "managedPolicyArns"))
 
 
 def _holders(attachment: Resource, roles: Mapping[str, Resource]) -> list[str]:
@@ -153,7 +153,7 @@ def _document(resource: Resource, key: str, identity: str, document: Any = None,
     document = resource.inputs.get(key) if document is None else document
     found = _statements(document)
     if found is None:
-        why = later(resource, key) if not is_known(document) else "is no policy document"
+        why = waits(resource, key) if not is_known(document) else "is no policy document"
         yield _unknown(resource, identity, why)
         return
     for statement in found:
@@ -164,7 +164,7 @@ def _document(resource: Resource, key: str, identity: str, document: Any = None,
 def _on_queue(resource: Resource, queue: str) -> Iterator[Permission]:
     document = resource.inputs.get("policy")
     if _statements(document) is None:
-        yield _unknown(resource, f"whoever the policy of {queue} names", later(resource, "policy"))
+        yield _unknown(resource, f"whoever the policy of {queue} names", waits(resource, "policy"))
         return
     yield from _document(resource, "policy", "nobody", document, queue)
 

@@ -11,16 +11,6 @@ from ..engine import SECRET, Resource, is_known, name_of
 UNSAID: Final = "not known yet"
 
 
-def later(resource: Resource, *path: str) -> str:
-    """Why a value is not known: `known once eks-queue and eks-node-role exist`."""
-    names = [name_of(urn) for urn in resource.source(*path)]
-    if not names:
-        return "known only once it is created"
-    return f"known once {names[0] if len(names) == 1 else ', '.join(names[:-1]) + ' and ' + names[-1]} exist" + (
-        "s" if len(names) == 1 else ""
-    )
-
-
 def text(resource: Resource, *path: str) -> str:
     """The value at a path; one that is not known is told by the resources that it comes from."""
     value: Any = resource.inputs
