@@ -13,6 +13,7 @@ from .engine import Digest, EngineError, PolicyEvent, read_digest, read_events
 
 # It would make `--json` write something else.
 _STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
+_LAST_WORD = "error: preview failed"
 # Without it the flag --event-log does not exist; Pulumi's own automation API sets it for the same reason.
 _EVENT_LOG = {"PULUMI_DEBUG_COMMANDS": "true"}
 
@@ -36,12 +37,12 @@ class Preview:
     @property
     def failures(self) -> tuple[str, ...]:
         """Why the preview itself failed; empty where it ran to its end, whatever the policies found."""
-        errors = [
-            one.message.strip() for one in self.digest.diagnostics if one.severity == "error" and one.message.strip()
-        ]
+        said = [one.message.strip() for one in self.digest.diagnostics if one.severity == "error"]
+        # The engine's last word, which it says of a violated policy too.
+        errors = [message for message in dict.fromkeys(said) if message and message != _LAST_WORD]
         refused = any(event.level == "mandatory" for event in self.events)
         if errors or self.code == 0 or refused:
-            return tuple(dict.fromkeys(errors))
+            return tuple(errors)
         return (self.messages.strip() or f"pulumi preview ended with the exit code {self.code} and said nothing",)
 
 

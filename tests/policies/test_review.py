@@ -136,6 +136,9 @@ def test_exceptions_in_force_are_told_with_what_they_excused() -> None:
 def test_a_preview_that_failed_says_why(tmp_path: Path) -> None:
     said = {"severity": "error", "message": "no such image"}
     assert review(preview(diagnostics=[said], code=255)).failures == ("no such image",)
+    last_word = {"severity": "error", "message": "error: preview failed\n"}
+    assert review(preview(diagnostics=[last_word, said], code=255)).failures == ("no such image",)
+    assert review(preview(diagnostics=[last_word], code=255)).verdict == "failed"
     early = recorded(255, "", [], "error: no stack named 'x' found")
     assert early.failures == ("error: no stack named 'x' found",)
     assert review(early).verdict == "failed"
@@ -526,6 +529,7 @@ sys.exit(said["code"])
         (None, [], 0),
         ("advisory", [], 0),
         ("mandatory", [], 1),
+        ("mandatory", [{"severity": "error", "message": "error: preview failed\n"}], 1),
         ("mandatory", [{"severity": "error", "message": "no"}], 2),
     ],
 )
@@ -553,7 +557,7 @@ def test_the_exit_code_tells_findings_from_failures(
     assert sorted(one.name for one in output.iterdir()) == ["review.html", "review.md", "review.sarif"]
     told = capsys.readouterr()
     assert ("mandatory: node-pool-limits: pool: boundless" in told.out) is (level == "mandatory")
-    assert ("no" in told.err) is bool(diagnostics)
+    assert ("no" in told.err) is (code == 2)
     given = (tmp_path / "said.json.arguments").read_text()
     assert "--policy-pack-config" not in given
     assert f"--policy-pack {ROOT / 'policies'}" in given
