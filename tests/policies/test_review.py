@@ -295,6 +295,32 @@ def test_eks_before_there_is_anything() -> None:
     }
 
 
+def test_aks_with_node_auto_provisioning_is_refused_without_its_exception() -> None:
+    """Recorded with production.json, which excuses nothing; a violated policy is no failure of the preview."""
+    found = recorded_review("aks-nap-new", "aks-nap")
+    assert (found.verdict, found.failures, found.cloud) == ("refused", (), "Azure")
+    ((one),) = found.findings
+    assert (one.rule, one.mandatory, one.resource) == ("aks-logs", True, "aks-cluster-control-plane")
+    assert one.place.key == "karpstack:cluster"
+    assert "default and system-surge" in found.cost.notes[0]
+    assert [pool.place.key for pool in found.pools] == ["karpstack:nodePools.batch"]
+
+
+def test_aks_with_its_own_karpenter() -> None:
+    found = recorded_review("aks-self-hosted-new", "aks-self-hosted")
+    assert (found.verdict, [one.rule for one in found.excused]) == ("passed", ["aks-logs"])
+    (tie,) = found.entries
+    assert (tie.identity, tie.who) == ("identity karpstack-aks-karpenter", "service account kube-system/karpenter-sa")
+    assert tie.when[0] == "issuer of aks-cluster-control-plane"
+    controller = {one.actions[0]: one.on[0] for one in found.permissions if one.identity == tie.identity}
+    assert set(controller) == {
+        "role Virtual Machine Contributor",
+        "role Network Contributor",
+        "role Managed Identity Operator",
+    }
+    assert controller["role Virtual Machine Contributor"].endswith("/resourceGroups/karpstack-aks-nodes")
+
+
 @pytest.mark.parametrize("path", sorted(RECORDED.glob("*.json.gz")), ids=lambda path: path.name.split(".")[0])
 def test_documents_of_real_previews_are_whole(path: Path) -> None:
     name = path.name.split(".")[0]

@@ -212,7 +212,7 @@ def test_azure_roles_and_federation() -> None:
     assert (tie.identity, tie.who) == ("identity karpenter", "service account kube-system/karpenter-sa")
     assert tie.when == ("issuer of aks", "audience api://AzureADTokenExchange")
     assert [(one.identity, one.actions[0], one.on[0], one.broad) for one in granted] == [
-        ("identity karpenter", "role Virtual Machine Contributor", "of group", False),
+        ("identity karpenter", "role Virtual Machine Contributor", "group", False),
         ("User 1234", "role Owner", "/subscriptions/s", True),
         ("principal, not known yet", "role 0000", "/x", False),
         ("Entra group g-1", "administer the cluster", "aks", True),

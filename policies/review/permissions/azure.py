@@ -36,7 +36,7 @@ def entries(resources: Sequence[Resource]) -> Iterator[Entry]:
             identity=_identity(identity) if identity else f"identity {text(resource, 'resourceName')}",
             who=_subject(text(resource, "subject")),
             when=(
-                f"issuer {text(resource, 'issuer')}",
+                f"issuer {text(resource, 'issuer') or 'not set'}",
                 *((f"audience {', '.join(listed(audiences))}",) if audiences else ()),
             ),
             source=resource.name,
@@ -66,12 +66,19 @@ def _assignment(resource: Resource, known: Mapping[str, Resource]) -> Permission
         identity=_principal(resource, known),
         effect="Allow",
         actions=(role,),
-        on=(text(resource, "scope") or UNSAID,),
+        on=(_scope(resource),),
         when=(f"condition {text(resource, 'condition')}",) if resource.inputs.get("condition") else (),
         source=resource.name,
         urn=resource.urn,
         broad=role.removeprefix("role ") in _BROAD,
     )
+
+
+def _scope(resource: Resource) -> str:
+    """A resource ID; one that is yet to come is that of the resource that it comes from."""
+    if is_known(resource.inputs.get("scope")):
+        return text(resource, "scope") or UNSAID
+    return ", ".join(name_of(urn) for urn in resource.source("scope")) or text(resource, "scope")
 
 
 def _role(resource: Resource) -> str:
