@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 SECRET: Final = "[secret]"  # noqa: S105  it is none
 #: Said of a value that waits for nothing that can be named.
 ONLY_THEN: Final = "known only once it is created"
+_NAMED: Final = 4
 _SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
 _MARKUP: Final = re.compile(r"<\{%[^%]*%\}>")
 _PROVIDER: Final = "pulumi:providers:"
@@ -237,9 +238,12 @@ def _default(reference: str) -> tuple[str, Mapping[str, Any]] | None:
 
 def waits(resource: Resource, *path: str) -> str:
     """Why a value is not known: `known once eks-queue and eks-node-role exist`."""
-    names = [name_of(urn) for urn in resource.source(*path)]
+    # Sorted, for the engine tells them in any order, and the same preview shall make the same document.
+    names = sorted(name_of(urn) for urn in resource.source(*path))
     if not names:
         return ONLY_THEN
+    if len(names) > _NAMED:
+        names = [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1} more"]
     if len(names) == 1:
         return f"known once {names[0]} exists"
     return f"known once {', '.join(names[:-1])} and {names[-1]} exist"

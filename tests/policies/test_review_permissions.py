@@ -106,7 +106,7 @@ def test_what_is_unknown_is_said_and_not_guessed() -> None:
     assert [one.unknown for one in granted] == [
         "known only once it is created",
         "known once queue exists",
-        "known once queue and key exist",
+        "known once key and queue exist",
         "is no policy document",
         "is no policy document",
         "known only once it is created",
