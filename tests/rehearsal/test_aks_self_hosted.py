@@ -108,8 +108,6 @@ def test_refuses_the_bad_resources_of_each_group(preview: Preview, group: str) -
     assert result.returncode != 0, result.stdout
     missing = [name for name in REFUSED[group] if name not in result.stdout]
     assert not missing, result.stdout
-    # A rule that could not judge is named in the output too.
-    assert not [name for name in REFUSED[group] if f"can't run policy '{name}'" in result.stdout], result.stdout
 
 
 def test_story(aks_self_hosted: RehearsedStack, tmp_path: Path) -> None:
