@@ -15,7 +15,7 @@ BIN  := .venv/bin
 READY := .venv/.ready-$(shell cksum < requirements.lock | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment engines rehearsal soak test lint format bench lock facts goldens clean clean-cache
+.PHONY: help setup environment engines rehearsal soak review test lint format bench lock facts goldens clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,9 @@ rehearsal: setup ## Bring STACK up, run its stories with one of TAGS, write the 
 
 soak: setup ## Like rehearsal, with every story: the long ones, and those that break something
 	@$(BIN)/python -m rehearsal run $(STACK) --tags all
+
+review: setup ## Preview STACK, rehearsed, and write what is to be reviewed: build/review/<stack>/review.html, .md, .sarif
+	@$(BIN)/python -m rehearsal review $(STACK)
 
 test: setup lint ## Every test tier that needs no cloud
 	@$(BIN)/python -m pytest -q --numprocesses auto tests/unit tests/policies

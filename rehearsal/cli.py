@@ -1,4 +1,4 @@
-"""The rehearsal's command line: up, run, env, status, down.
+"""The rehearsal's command line: up, run, review, env, status, down.
 
 Reads arguments and talks to people; the work is done by `rehearsal.daemon` and `rehearsal.deployment`.
 """
@@ -92,10 +92,25 @@ def _parser() -> argparse.ArgumentParser:
         "Run the stack's scale tests and write the report; brings the stack up first if it is not, "
         "and then takes it down afterwards.",
     )
-    for parser_ in (up, run):
+    review = add(
+        "review",
+        _review,
+        "Preview the stack with the policy pack and write what is to be reviewed: changes, findings, cost, "
+        "permissions. Starts no cluster and changes nothing.",
+    )
+    for parser_ in (up, run, review):
         parser_.add_argument(
             "--config-file", type=Path, help="the stack's configuration (default: Pulumi.<stack>.yaml)"
         )
+    review.add_argument("--output", type=Path, help="folder for the documents (default: build/review/<stack>)")
+    review.add_argument(
+        "--policy-pack-config",
+        type=Path,
+        default=PROJECT / "policies" / "examples.json",
+        help="configuration of the policy pack (default: policies/examples.json, which is production.json with the "
+        "exceptions of the example environments)",
+    )
+    for parser_ in (up, run):
         parser_.add_argument("--keep", action="store_true", help="leave the stack running, also after a failure")
     chosen = run.add_mutually_exclusive_group()
     chosen.add_argument("--scenarios", default="", help="names of scenarios, separated by commas")
@@ -207,6 +222,29 @@ def _choice(options: argparse.Namespace) -> dict[str, str]:
     elif (tags := options.tags or (_ALL if options.scenario_dir else _WALK_THROUGH)) != _ALL:
         found["scenario_tags"] = tags
     return found
+
+
+def _review(options: argparse.Namespace) -> int:
+    """Start the daemon unless it runs, and review; what this call started, it stops."""
+    stack_file = _stack_file(options)
+    folder = _folder(options)
+    output = (options.output or PROJECT / "build" / "review" / folder.stack).resolve()
+    engines = ensure()
+    running = daemon.running(folder)
+    try:
+        if running:
+            deployment = Deployment(folder, engines, running)
+            deployment.prepare(stack_file)
+        else:
+            _forget(folder)
+            starting = daemon.start(folder.create(), stack_file, engines)
+            Deployment(folder, engines, starting.info).prepare(stack_file)  # while the daemon gets ready
+            deployment = Deployment(folder, engines, starting.listening())
+        return deployment.review(stack_file, output, options.policy_pack_config.resolve())
+    finally:
+        _tell_crashes(folder)
+        if not running:
+            daemon.stop(folder)
 
 
 def _play(folder: StackFolder, variables: dict[str, str]) -> int:

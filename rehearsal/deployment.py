@@ -104,6 +104,18 @@ class Deployment:
         ansible = Path(sys.executable).parent / "ansible-playbook"
         return _call([str(ansible), str(playbook), *pairs, *more], self._environment)
 
+    def review(self, stack_file: StackFile, output: Path, configuration: Path) -> int:
+        """Preview the stack and write the review's documents; the exit code of `policies/review`.
+
+        Args:
+            stack_file: The stack's configuration, to which findings are pinned.
+            output: Folder of the documents.
+            configuration: Configuration of the policy pack.
+        """
+        command = [sys.executable, str(PROJECT / "policies" / "review"), "--stack", self._folder.stack]
+        command += ["--config-file", str(stack_file.path), "--output", str(output)]
+        return _call([*command, "--policy-pack-config", str(configuration)], self._environment)
+
     def _run(self, *arguments: str, folder: Path = PROJECT) -> None:
         command = [str(self._pulumi), *arguments, "--non-interactive", "--color", _colour()]
         code = _call(command, self._environment, folder)

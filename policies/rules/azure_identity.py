@@ -13,7 +13,7 @@ _SUBJECT = re.compile(r"system:serviceaccount:[^:*?]+:[^:*?]+")
 _IN_RESOURCE_GROUP = re.compile(r"/subscriptions/[^/]+/resourceGroups/[^/]+(/.*)?", re.IGNORECASE)
 
 # Built-in roles that give away everything, or the right to give anything away; GUIDs are the same everywhere.
-_PRIVILEGED = {
+PRIVILEGED = {
     "8e3af657-a8ff-443c-a75c-2fe8c4bcb635": "Owner",
     "b24988ac-6180-42a0-ab88-20f7382dd24c": "Contributor",
     "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9": "User Access Administrator",
@@ -46,7 +46,7 @@ def _scope(assignment: Properties, judgement: Judgement) -> None:
 
 def _role(assignment: Properties, judgement: Judgement) -> None:
     role = (assignment.get("roleDefinitionId") or "").rsplit("/", 1)[-1].lower()
-    name = _PRIVILEGED.get(role)
+    name = PRIVILEGED.get(role)
     if name and name not in judgement.settings["allowed"]:
         judgement.violation(f"roleDefinitionId is that of {name}.")
 
@@ -118,7 +118,7 @@ AZURE_NO_PRIVILEGED_ROLE = ResourceRule(
         # Of the privileged roles, those that may be assigned nevertheless.
         "allowed": {
             "type": "array",
-            "items": {"type": "string", "enum": sorted(_PRIVILEGED.values())},
+            "items": {"type": "string", "enum": sorted(PRIVILEGED.values())},
             "default": [],
         },
     },

@@ -11,6 +11,9 @@ from .exceptions import GRANTED
 from .rule import ADVICE, Judgement, Properties, ResourceRule, StackRule
 from .tokens import STACK
 
+#: Between an exception in force and the finding that it excused.
+EXCUSED = ". Excused: "
+
 _TEXT = {"type": "string", "minLength": 1}
 
 
@@ -21,7 +24,7 @@ def _in_force(resources: list[PolicyResource], judgement: Judgement) -> None:
         if not excused and any(exception.covers(exception.rule, resource.urn) for resource in resources):
             judgement.violation(f"{exception}. It excused nothing in this run; remove it if that stays so.")
         for urn, finding in excused:
-            judgement.violation(f"{exception}. Excused: {finding}", urn or None)
+            judgement.violation(f"{exception}{EXCUSED}{finding}", urn or None)
 
 
 def exceptions(rules: Sequence[str]) -> ResourceRule:

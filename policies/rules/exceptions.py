@@ -7,6 +7,7 @@ one run of the engine. It is the first of the pack: it has read them before anot
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -36,6 +37,12 @@ class Granted:
 
     def __str__(self) -> str:
         return f"{self.rule} is not applied to {self.resource} until {self.until}: {self.reason}"
+
+    @classmethod
+    def parse(cls, text: str) -> Granted | None:
+        """The exception that is written like this; None where it is not written so."""
+        found = re.fullmatch(r"(\S+) is not applied to (.+?) until (\d{4}-\d{2}-\d{2}): (.*)", text, re.DOTALL)
+        return cls(found[1], found[2], found[4], date.fromisoformat(found[3])) if found else None
 
 
 @dataclass

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from .regions import REGIONS
+from .regions import REGIONS, Regions
 from .rule import NotKnownError
 
 _FOLDER: Final = Path(__file__).resolve().parents[2] / "facts"
@@ -51,18 +51,18 @@ class Facts:
     labels: frozenset[str]
 
 
-def region_of(cloud: str) -> str:
+def region_of(cloud: str, regions: Regions | None = None) -> str:
     """The region in which the stack's clusters are; NotKnownError where nothing says it, or where there are several."""
-    found = sorted(REGIONS.of(cloud))
+    found = sorted((regions or REGIONS).of(cloud))
     if len(found) != 1:
         what = f"there are clusters in {', '.join(found)}" if found else "nothing says the region of the cluster"
         raise NotKnownError(f"{what}, so prices and zones of the NodePool are not known", "facts", cloud, "region")
     return found[0]
 
 
-def facts(cloud: str) -> Facts:
+def facts(cloud: str, regions: Regions | None = None) -> Facts:
     """What is known in the stack's region; NotKnownError where the file lacks it."""
-    return _facts(cloud, region_of(cloud))
+    return _facts(cloud, region_of(cloud, regions))
 
 
 @cache

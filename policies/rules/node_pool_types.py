@@ -12,7 +12,7 @@ from itertools import combinations
 from pulumi_policy import PolicyResource, Severity
 
 from . import graph
-from .facts import InstanceType, facts
+from .facts import Facts, InstanceType, facts
 from .quantities import quantity
 from .requirements import (
     CAPACITY_TYPE,
@@ -85,13 +85,13 @@ def _spot_diversity(node_pool: Properties, judgement: Judgement) -> None:
 
 
 def _pool_cost(node_pool: Properties, judgement: Judgement) -> None:
-    ceiling = _ceiling(section(node_pool, "spec"))
+    bound = ceiling(section(node_pool, "spec"))
     largest = float(judgement.settings["usdPerHour"])
-    if ceiling is None:
+    if bound is None:
         judgement.violation("spec.limits sets no cpu, memory or nodes, so nothing bounds the cost.")
-    elif ceiling.usd > largest:
+    elif bound.usd > largest:
         judgement.violation(
-            f"spec.limits let the pool cost up to {ceiling.usd:.2f} USD/h ({ceiling.of}), more than {largest:g}."
+            f"spec.limits let the pool cost up to {bound.usd:.2f} USD/h ({bound.of}), more than {largest:g}."
         )
 
 
@@ -99,9 +99,9 @@ def _stack_cost(resources: list[PolicyResource], judgement: Judgement) -> None:
     ceilings = {}
     for pool in graph.of(resources, NODE_POOL):
         with judgement.part():
-            ceiling = _ceiling(graph.output(pool, "spec"))
-            if ceiling is not None:  # without one the rule about the pool speaks
-                ceilings[pool.name] = ceiling.usd
+            bound = ceiling(graph.output(pool, "spec"))
+            if bound is not None:  # without one the rule about the pool speaks
+                ceilings[pool.name] = bound.usd
     total = sum(ceilings.values())
     largest = float(judgement.settings["usdPerHour"])
     if total > largest:
@@ -119,25 +119,43 @@ class Ceiling:
     of: str
 
 
-def _ceiling(spec: Properties) -> Ceiling | None:
-    """The most that the limits let a pool cost, at on-demand prices, which spot prices do not exceed."""
-    limits = section(spec, "limits")
-    cpu, memory, nodes = (
-        None if limits.get(name) is None else quantity(limits[name]) for name in ("cpu", "memory", "nodes")
-    )
+def ceiling(spec: Properties, known: Callable[[str], Facts] = facts) -> Ceiling | None:
+    """The most that the limits let a pool cost, at on-demand prices, which spot prices do not exceed.
+
+    None where the limits bound nothing. `known` gives the facts of a cloud in the stack's region.
+
+    Raises:
+        UnknownValueError: The spec has a part that comes later, or facts/ lacks something (NotKnownError).
+    """
+    cpu, memory, nodes = (_limit(spec, name) for name in ("cpu", "memory", "nodes"))
     if spec.get("replicas") is not None:
         nodes = float(spec["replicas"]) if nodes is None else nodes
     if cpu is None and memory is None and nodes is None:
         return None
-    types = [
-        instance_type
-        for instance_type in admitted(requirements(spec), facts(cloud_of(spec)))
-        # Karpenter launches none that would exceed the limit by itself.
-        if (cpu is None or instance_type.vcpus <= cpu) and (memory is None or instance_type.memory <= memory)
-    ]
+    types = launchable(spec, known)
     if not types:
         return Ceiling(0.0, "no instance type fits into the limits")
     return Ceiling(_dearest(types, cpu, memory, nodes), f"the dearest mix of {len(types)} instance types, on demand")
+
+
+def launchable(spec: Properties, known: Callable[[str], Facts] = facts) -> list[InstanceType]:
+    """The instance types that a pool may launch: its requirements admit them, and one fits into its limits.
+
+    Raises:
+        UnknownValueError: As for `ceiling`.
+    """
+    cpu, memory = _limit(spec, "cpu"), _limit(spec, "memory")
+    return [
+        instance_type
+        for instance_type in admitted(requirements(spec), known(cloud_of(spec)))
+        # Karpenter launches none that would exceed the limit by itself.
+        if (cpu is None or instance_type.vcpus <= cpu) and (memory is None or instance_type.memory <= memory)
+    ]
+
+
+def _limit(spec: Properties, name: str) -> float | None:
+    found = section(spec, "limits").get(name)
+    return None if found is None else quantity(found)
 
 
 def _dearest(types: Sequence[InstanceType], cpu: float | None, memory: float | None, nodes: float | None) -> float:

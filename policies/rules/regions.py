@@ -48,6 +48,10 @@ class Regions:
                     self._clusters.setdefault(cloud, set()).add(normal)
                 return
 
+    def configured(self, cloud: str, region: str) -> None:
+        """Take the region from the stack's configuration, by somebody who can read it; a cluster's comes before it."""
+        self._any.setdefault(cloud, set()).add(region.lower().replace(" ", ""))
+
     def of(self, cloud: str) -> set[str]:
         """The regions of clusters, else of anything, else that of the environment; empty where nothing says it."""
         found = self._clusters.get(cloud) or self._any.get(cloud)

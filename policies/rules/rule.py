@@ -123,6 +123,18 @@ class Rule:
         """The rule in the form that a PolicyPack takes."""
         raise NotImplementedError
 
+    def told(self, finding: str) -> str:
+        """What is reported of a finding; the engine writes the description above it."""
+        return f"{finding}{self._advice}"
+
+    def finding_in(self, message: str) -> str:
+        """The finding in a message of the engine: what `told` and the engine put around it is taken away."""
+        return message.strip().removeprefix(self.description).removesuffix(self._advice).strip()
+
+    @property
+    def _advice(self) -> str:
+        return f"\n{self.consequence}\nFix: {self.remediation}\nSee {self.url}"
+
     def _metadata(self) -> dict[str, Any]:
         schema = {name: dict(value) for name, value in self.settings.items()}
         return {
@@ -146,7 +158,7 @@ class Rule:
 
         def violation(finding: str, found_in: str | None) -> None:
             if not GRANTED.excuses(self.name, found_in or urn, finding):
-                report(f"{finding}\n{self.consequence}\nFix: {self.remediation}\nSee {self.url}", found_in)
+                report(self.told(finding), found_in)
 
         defaults = {name: schema["default"] for name, schema in self.settings.items()}
         return Judgement(defaults | dict(configured), violation)

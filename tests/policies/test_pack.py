@@ -170,7 +170,7 @@ def test_token_is_the_class_s_own(token: str, of: type) -> None:
 
 def test_a_class_that_the_sdk_lacks_stops_the_pack() -> None:
     with pytest.raises(LookupError, match="no class Clutser"):
-        tokens._aws("eks", "Clutser")
+        tokens.aws("eks", "Clutser")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ class RehearsedStack:
     def command(self, *arguments: str, timeout: float = LIMIT) -> subprocess.CompletedProcess[str]:
         """Run `python -m rehearsal COMMAND STACK ...`; its output is merged."""
         name, *rest = arguments
-        extra = ["--config-file", str(self.configuration)] if name in ("up", "run") else []
+        extra = ["--config-file", str(self.configuration)] if name in ("up", "run", "review") else []
         return subprocess.run(
             [
                 sys.executable,
@@ -227,3 +227,45 @@ def preview_as_production(stack: RehearsedStack) -> str:
     assert result.returncode == 0, result.stdout
     assert "can't run policy" not in result.stdout, result.stdout
     return result.stdout.partition("Policies:")[2]
+
+
+#: Previews a group of bad resources; takes the group and, where it is not production's, a configuration of the pack.
+Preview = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def previewing_bad_resources(stack: RehearsedStack, folder: Path, config: Mapping[str, str]) -> Iterator[Preview]:
+    """For a fixture: a stack of the program bad_resources beside one that is up, with the cloud's `config`."""
+    variables = {
+        **stack.variables,
+        "PULUMI_STACK": "bad-resources",
+        "PULUMI_OPTION_CONFIG_FILE": str(folder / "Pulumi.bad-resources.yaml"),
+        # The program's folder is the engine's; the pack is in the checkout.
+        "PYTHONPATH": str(ROOT) + os.pathsep + os.environ.get("PYTHONPATH", ""),
+    }
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["pulumi", *command, "--non-interactive"],
+            cwd=ROOT / "tests" / "rehearsal" / "bad_resources",
+            env=variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=LIMIT,
+        )
+
+    def previewed(
+        group: str, configuration: Path = ROOT / "policies" / "production.json"
+    ) -> subprocess.CompletedProcess[str]:
+        arguments = ("--policy-pack", str(ROOT / "policies"), "--policy-pack-config", str(configuration))
+        return run("preview", "--config", f"group={group}", *arguments)
+
+    for command in (
+        ("stack", "init", "bad-resources"),
+        *(("config", "set", key, value) for key, value in config.items()),
+        ("config", "set", "--secret", "kubeconfig", stack.folder.kubeconfig.read_text()),
+    ):
+        result = run(*command)
+        assert result.returncode == 0, result.stdout
+    yield previewed
+    run("stack", "rm", "--yes", "--force")

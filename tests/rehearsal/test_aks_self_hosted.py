@@ -13,7 +13,30 @@ from kubernetes import client, watch
 from rehearsal.engines import EngineSet
 from tests.rehearsal import azure
 from tests.rehearsal.azure import flat
-from tests.rehearsal.conftest import RehearsedStack, brought_up, preview_as_production
+from tests.rehearsal.conftest import (
+    Preview,
+    RehearsedStack,
+    brought_up,
+    preview_as_production,
+    previewing_bad_resources,
+)
+
+#: What Azure resources must be refused for, in the groups of bad_resources.
+REFUSED = {
+    "azure identity": ("azure-federation-exact", "azure-role-scope", "azure-no-privileged-role", "tags-required"),
+    "azure cluster": (
+        "aks-managed-identity",
+        "aks-local-accounts-off",
+        "aks-workload-identity",
+        "aks-overlay-cilium",
+        "aks-logs",
+        "cidrs-no-overlap",
+        "cluster-endpoint-allow-list",
+        "no-open-ingress",
+        "node-max-pods",
+        "node-no-public-ip",
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +92,22 @@ def launching(stack: RehearsedStack, status: str, words: str = "") -> str:
 def test_production_settings_find_nothing_new(aks_self_hosted: RehearsedStack) -> None:
     # It has no logs, for a reason, and breaks no other rule.
     assert preview_as_production(aks_self_hosted).count("exceptions-in-force") == 1
+
+
+@pytest.fixture(scope="module")
+def preview(aks_self_hosted: RehearsedStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Preview]:
+    """Previews bad resources in the simulated subscription."""
+    keys = ("azure-native:subscriptionId", "azure-native:location")
+    config = {key: aks_self_hosted.configured(key) for key in keys}
+    yield from previewing_bad_resources(aks_self_hosted, tmp_path_factory.mktemp("policies"), config)
+
+
+@pytest.mark.parametrize("group", REFUSED)
+def test_refuses_the_bad_resources_of_each_group(preview: Preview, group: str) -> None:
+    result = preview(group)
+    assert result.returncode != 0, result.stdout
+    missing = [name for name in REFUSED[group] if name not in result.stdout]
+    assert not missing, result.stdout
 
 
 def test_story(aks_self_hosted: RehearsedStack, tmp_path: Path) -> None:

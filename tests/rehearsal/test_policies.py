@@ -1,22 +1,19 @@
 """The policy pack in real previews: each group of rules refuses, and the example environments are clean.
 
-The AKS environments are looked at in test_aks.py, where they are up anyway.
+The AKS environments are looked at in test_aks_nap.py and test_aks_self_hosted.py, where they are up anyway, and so are
+the rules that are about Azure.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.rehearsal.conftest import LIMIT, ROOT, RehearsedStack, preview_as_production
-
-PROGRAM = ROOT / "tests" / "rehearsal" / "bad_resources"
+from tests.rehearsal.conftest import Preview, RehearsedStack, preview_as_production, previewing_bad_resources
 
 #: What each group's resources must be refused for.
 REFUSED = {
@@ -38,47 +35,12 @@ REFUSED = {
     ),
 }
 
-Preview = Callable[..., "subprocess.CompletedProcess[str]"]
-
 
 @pytest.fixture(scope="module")
 def preview(eks: RehearsedStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Preview]:
     """Previews the bad resources of a group with a configuration of the pack."""
-    folder = tmp_path_factory.mktemp("policies")
-    variables = {
-        **eks.variables,
-        "PULUMI_STACK": "bad-resources",
-        "PULUMI_OPTION_CONFIG_FILE": str(folder / "Pulumi.bad-resources.yaml"),
-        # The program's folder is the engine's; the pack is in the checkout.
-        "PYTHONPATH": str(ROOT) + os.pathsep + os.environ.get("PYTHONPATH", ""),
-    }
-
-    def run(*command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["pulumi", *command, "--non-interactive"],
-            cwd=PROGRAM,
-            env=variables,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=LIMIT,
-        )
-
-    def previewed(
-        group: str, configuration: Path = ROOT / "policies" / "production.json"
-    ) -> subprocess.CompletedProcess[str]:
-        arguments = ("--policy-pack", str(ROOT / "policies"), "--policy-pack-config", str(configuration))
-        return run("preview", "--config", f"group={group}", *arguments)
-
-    for command in (
-        ("stack", "init", "bad-resources"),
-        ("config", "set", "aws:region", eks.info.region),
-        ("config", "set", "--secret", "kubeconfig", eks.folder.kubeconfig.read_text()),
-    ):
-        result = run(*command)
-        assert result.returncode == 0, result.stdout
-    yield previewed
-    run("stack", "rm", "--yes", "--force")
+    region = {"aws:region": eks.info.region}
+    yield from previewing_bad_resources(eks, tmp_path_factory.mktemp("policies"), region)
 
 
 @pytest.mark.parametrize("group", REFUSED)
@@ -113,6 +75,25 @@ def test_the_eks_environment_is_clean_under_production_settings(eks: RehearsedSt
     # The two that carry a reasoned exception, and nothing else.
     assert findings.count("exceptions-in-force") == 2, findings
     assert findings.count("node-image-pinned is not applied to") == 2, findings
+
+
+def test_the_eks_environment_is_reviewed(eks: RehearsedStack, tmp_path: Path) -> None:
+    said = eks.succeed("review", "--output", str(tmp_path))
+    assert "Passed." in said, said
+    page, comment = (tmp_path / "review.html").read_text(), (tmp_path / "review.md").read_text()
+    for text in (page, comment):
+        assert "node-image-pinned" in text, "an exception is in force"
+        assert "service account kube-system/karpenter" in text
+        assert "ec2:RunInstances" in text
+    assert ">m5.large</td>" in page
+    (run,) = json.loads((tmp_path / "review.sarif").read_text())["runs"]
+    assert run["invocations"][0]["executionSuccessful"]
+    assert [one["ruleId"] for one in run["results"] if one["suppressions"]] == ["node-image-pinned"] * 2
+    places = [one["locations"][0]["physicalLocation"] for one in run["results"]]
+    lines = eks.configuration.read_text().splitlines()
+    assert {lines[one["region"]["startLine"] - 1].strip() for one in places} == {"default:", "bottlerocket:"}
+    # The daemon that ran before runs on.
+    assert eks.info.alive
 
 
 def test_the_eks_environment_is_refused_when_it_breaks_a_rule(eks: RehearsedStack) -> None:

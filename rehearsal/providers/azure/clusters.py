@@ -108,6 +108,17 @@ class ManagedCluster(AzureResource):
             if given is not UNKNOWN and given != "cilium":
                 yield Failure("networkProfile", _NO_DATAPLANE.format(given=given))
 
+    def preview(self, inputs: Properties, *, id: str, state: Properties) -> Properties:
+        """As for every resource; into the profile of the issuer ARM writes the issuer, which is unknown until then.
+
+        azure-native foretells so whatever ARM adds to a nested object; of a cluster, programs read this.
+        """
+        found = super().preview(inputs, id=id, state=state)
+        profile = found.get("oidcIssuerProfile")
+        if isinstance(profile, dict):
+            found["oidcIssuerProfile"] = {"issuerURL": UNKNOWN, **profile}
+        return found
+
     def complete(self, id: str, answer: Mapping[str, Any], timeout: float) -> None:
         """Start the control plane, let the nodes join, and provision nodes automatically where that is on."""
         properties = answer["properties"]

@@ -4,15 +4,21 @@ import json
 
 import pulumi
 import pulumi_aws as aws
+import pulumi_azure_native as azure
 import pulumi_kubernetes as kubernetes
 
 from components import versions
 
 CONFIG = pulumi.Config()
+GROUP = CONFIG.require("group")
 TAGS = {"owner": "platform", "environment": "test", "cost-centre": "0"}
 DISCOVERY = {"karpenter.sh/discovery": "nothing-carries-this"}
 # Something of the cloud comes first, as in every environment: from it the pack knows the region.
-good = aws.sqs.Queue("good", sqs_managed_sse_enabled=True, tags=TAGS)
+good: pulumi.Resource
+if GROUP.startswith("azure"):
+    good = azure.resources.ResourceGroup("good", tags=TAGS)
+else:
+    good = aws.sqs.Queue("good", sqs_managed_sse_enabled=True, tags=TAGS)
 provider = kubernetes.Provider(
     "kubernetes", kubeconfig=CONFIG.require_secret("kubeconfig"), opts=pulumi.ResourceOptions(depends_on=[good])
 )
@@ -133,6 +139,68 @@ def stack() -> None:
     cilium(kubeProxyReplacement=True, ipam=ipam)
 
 
+SUBSCRIPTION = "/subscriptions/12345678-1234-1234-1234-123456789012"
+OWNER = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
+
+
+def azure_identity() -> None:
+    azure.managedidentity.FederatedIdentityCredential(
+        "open",
+        resource_name_="controller",
+        resource_group_name="good",
+        issuer="https://issuer.example/a",
+        subject="system:serviceaccount:kube-system:*",
+        audiences=["api://anybody"],
+    )
+    azure.authorization.RoleAssignment(
+        "open",
+        principal_id="11111111-1111-1111-1111-111111111111",
+        principal_type="ServicePrincipal",
+        role_definition_id=OWNER,
+        scope=SUBSCRIPTION,
+    )
+    azure.managedidentity.UserAssignedIdentity("untagged", resource_group_name="good")
+
+
+def azure_cluster() -> None:
+    # Another dataplane is refused by the rehearsed subscription itself, before the rules could be seen.
+    azure.containerservice.ManagedCluster(
+        "open",
+        resource_group_name="good",
+        dns_prefix="open",
+        service_principal_profile={"client_id": "11111111-1111-1111-1111-111111111111", "secret": "none"},
+        network_profile={
+            "network_plugin": "azure",
+            "network_dataplane": "cilium",
+            "network_policy": "calico",
+            "pod_cidr": "10.224.0.0/16",
+        },
+        agent_pool_profiles=[{"name": "system", "enable_node_public_ip": True, "max_pods": 251}],
+        tags=TAGS,
+    )
+    azure.network.NetworkSecurityGroup(
+        "open",
+        resource_group_name="good",
+        security_rules=[
+            {
+                "name": "all",
+                "access": "Allow",
+                "direction": "Inbound",
+                "priority": 100,
+                "protocol": "*",
+                "source_address_prefix": "*",
+                "source_port_range": "*",
+                "destination_address_prefix": "*",
+                "destination_port_range": "22",
+            }
+        ],
+        tags=TAGS,
+    )
+    azure.network.VirtualNetwork(
+        "overlapped", resource_group_name="good", address_space={"address_prefixes": ["10.224.0.0/12"]}, tags=TAGS
+    )
+
+
 def nothing() -> None:
     """The exceptions of the pack's configuration are what is looked at."""
 
@@ -145,5 +213,7 @@ def nothing() -> None:
     "controller": controller,
     "data": data,
     "stack": stack,
+    "azure identity": azure_identity,
+    "azure cluster": azure_cluster,
     "exceptions": nothing,
-}[CONFIG.require("group")]()
+}[GROUP]()

@@ -37,6 +37,15 @@ def test_a_cluster_starts_its_control_plane_with_aks_own_issuer(provider: Provid
     )
 
 
+def test_the_issuer_is_unknown_until_there_is_a_cluster(provider: Provider) -> None:
+    """A program would otherwise take the preview's profile for a cluster without an issuer."""
+    inputs = provider.cluster_inputs(oidcIssuerProfile={"enabled": True})
+    foretold = provider.type("ManagedCluster").preview(inputs, id="", state={})
+    assert foretold["oidcIssuerProfile"] == {"enabled": True, "issuerURL": UNKNOWN}
+    foretold = provider.type("ManagedCluster").preview({**inputs, "oidcIssuerProfile": UNKNOWN}, id="", state={})
+    assert foretold["oidcIssuerProfile"] is UNKNOWN
+
+
 def test_ciliums_pods_reach_the_api_server_where_it_is() -> None:
     from rehearsal.cluster.cilium import unreachable
 

@@ -1,0 +1,116 @@
+"""From a preview to the review: reads nothing but the stack's configuration file, and writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pulumi_policy import PolicyProviderResource
+from rules.facts import facts
+from rules.regions import Regions
+from rules.rule import Rule
+from rules.tokens import AKS_CLUSTER
+
+from .changes import changes, counts
+from .engine import Resource, checked, resources
+from .findings import Verdicts
+from .model import Review, RuleText, Verdict
+from .permissions import permissions
+from .places import Places
+from .pools import cost, pools
+from .preview import Preview
+
+_REGION_KEYS = {"aws": "aws:region", "azure": "azure-native:location"}
+
+
+def assemble(
+    preview: Preview,
+    rules: Iterable[Rule],
+    stack: str,
+    configuration: Path,
+    uri: str,
+    settings: Mapping[str, Any],
+    settings_name: str,
+) -> Review:
+    """The review of a preview.
+
+    Args:
+        preview: What the engine said.
+        rules: The pack's.
+        stack: Name of the stack, where the preview does not tell it.
+        configuration: The stack's configuration file, for line numbers.
+        uri: The same, as the documents call it.
+        settings: The pack's configuration.
+        settings_name: What the documents call that.
+    """
+    found = resources(preview.digest)
+    by_name = {rule.name: rule for rule in rules}
+    project, named = _identity(preview)
+    places = Places(configuration, project)
+    verdicts = Verdicts(preview.events, by_name, {one.urn: one for one in found}, places)
+    known = partial(facts, regions=_regions(found, preview.digest.config))
+    node_pools = pools(found, known, places, settings)
+    entries, granted = permissions(found)
+    return Review(
+        stack=named or stack,
+        project=project,
+        configuration=uri,
+        pack_configuration=settings_name,
+        pack_version=next((event.version for event in preview.events if event.version), ""),
+        cloud="Azure" if any(one.token == AKS_CLUSTER for one in found) else "AWS",
+        verdict=_verdict(preview),
+        failures=preview.failures,
+        counts=counts(preview.digest),
+        changes=changes(preview.digest),
+        findings=verdicts.findings,
+        excused=verdicts.excused,
+        not_judged=verdicts.not_judged,
+        cost=cost(node_pools, found, settings),
+        pools=node_pools,
+        entries=entries,
+        permissions=granted,
+        rules=tuple(_text(rule) for rule in by_name.values()),
+    )
+
+
+def _verdict(preview: Preview) -> Verdict:
+    if preview.failures:
+        return "failed"
+    return "refused" if any(event.level == "mandatory" for event in preview.events) else "passed"
+
+
+def _identity(preview: Preview) -> tuple[str, str]:
+    """Project and stack, from the URNs."""
+    urns = [step.urn for step in preview.digest.steps] + [event.urn for event in preview.events]
+    for urn in urns:
+        parts = urn.removeprefix("urn:pulumi:").split("::")
+        if len(parts) > 2:
+            return parts[1], parts[0]
+    return "karpstack", ""
+
+
+def _regions(found: Iterable[Resource], config: Mapping[str, str]) -> Regions:
+    regions = Regions()
+    for resource in found:
+        if resource.provider:
+            token, inputs = resource.provider
+            regions.note(resource.token, resource.checked, PolicyProviderResource(token, checked(inputs), "", ""))
+    for cloud, key in _REGION_KEYS.items():
+        if config.get(key):
+            regions.configured(cloud, config[key])
+    return regions
+
+
+def _text(rule: Rule) -> RuleText:
+    return RuleText(
+        name=rule.name,
+        group=rule.group,
+        severity=rule.severity.value,
+        description=rule.description,
+        rationale=rule.rationale,
+        consequence=rule.consequence,
+        remediation=rule.remediation,
+        url=rule.url,
+    )

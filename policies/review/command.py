@@ -1,0 +1,131 @@
+"""The command: preview, write three documents, say in one line what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import runpy
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rules.rule import Rule
+
+from . import markdown, page, sarif, wording
+from .assemble import assemble
+from .engine import EngineError
+from .model import Review
+from .preview import preview
+
+PACK: Final = Path(__file__).resolve().parent.parent
+PROJECT: Final = PACK.parent
+_BASELINE: Final = "baseline"
+_CODES: Final = {"passed": 0, "refused": 1, "failed": 2}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Review one stack.
+
+    Returns:
+        0, 1 where a mandatory rule is broken, 2 where the preview itself failed.
+    """
+    options = _parser().parse_args(arguments)
+    project = options.project.resolve()
+    source = (options.config_file or project / f"Pulumi.{options.stack}.yaml").resolve()
+    configured = None if options.policy_pack_config == _BASELINE else Path(options.policy_pack_config).resolve()
+    output = (options.output or project / "build" / "review" / options.stack).resolve()
+    try:
+        settings = _settings(configured)
+        said = preview(project, PACK, configured, options.stack)
+    except (EngineError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    review = assemble(
+        said,
+        rules(),
+        stack=options.stack,
+        configuration=source,
+        uri=_uri(source, project),
+        settings=settings,
+        settings_name=_uri(configured, project) if configured else _BASELINE,
+    )
+    write(review, output)
+    _tell(review, output)
+    return _CODES[review.verdict]
+
+
+def rules() -> list[Rule]:
+    """The rules in force, in their order."""
+    found: list[Rule] = runpy.run_path(str(PACK), run_name="pack")["RULES"]
+    return found
+
+
+def write(review: Review, folder: Path) -> None:
+    """Write the three documents into a folder, which is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in (
+        ("review.html", page.render(review)),
+        ("review.md", markdown.render(review)),
+        ("review.sarif", sarif.render(review)),
+    ):
+        (folder / name).write_text(content, encoding="utf-8")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python policies/review",
+        description="Preview a stack with the policy pack and write what is to be reviewed: review.html, review.md "
+        "(for a pull request) and review.sarif (for code scanning). Exit code 0: nothing mandatory was found; 1: a "
+        "mandatory rule is broken; 2: the preview itself failed. Nothing is created or changed.",
+    )
+    parser.add_argument("--stack", required=True, help="name of the stack: eks, for Pulumi.eks.yaml")
+    parser.add_argument(
+        "--project", type=Path, default=PROJECT, help="folder with Pulumi.yaml (default: the checkout of this file)"
+    )
+    parser.add_argument(
+        "--config-file",
+        type=Path,
+        help="the stack's configuration, to which findings are pinned; Pulumi is not told of it "
+        "(default: Pulumi.<stack>.yaml)",
+    )
+    parser.add_argument(
+        "--policy-pack-config",
+        default=str(PACK / "production.json"),
+        metavar="FILE",
+        help=f"configuration of the pack, or `{_BASELINE}` for none (default: production.json)",
+    )
+    parser.add_argument("--output", type=Path, help="folder for the documents (default: build/review/<stack>)")
+    return parser
+
+
+def _settings(path: Path | None) -> Mapping[str, Any]:
+    if path is None:
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"--policy-pack-config {path} can't be read ({error}), so nothing was previewed; name a file such as "
+            f"policies/production.json, or {_BASELINE}"
+        ) from error
+    if not isinstance(content, dict):
+        raise ValueError(
+            f"--policy-pack-config {path} is no object with rules, so it would configure nothing; "
+            "policies/README.md shows one"
+        )
+    return content
+
+
+def _uri(path: Path, project: Path) -> str:
+    """The path in the project, for documents that are read elsewhere; the name alone where it is not in there."""
+    return path.relative_to(project).as_posix() if path.is_relative_to(project) else path.name
+
+
+def _tell(review: Review, folder: Path) -> None:
+    for failure in review.failures:
+        print(failure, file=sys.stderr)
+    for finding in review.mandatory:
+        print(f"mandatory: {finding.rule}: {finding.resource or 'the stack'}: {finding.found}")
+    print(f"{wording.headline(review)} {wording.summary(review)}")
+    print(f"Review: {folder / 'review.html'}, review.md and review.sarif beside it")

@@ -1,0 +1,260 @@
+"""What the Pulumi engine says of a preview: its digest (`--json`) with the resources, its event log with the policies.
+
+Both are needed: the digest leaves the policies out, the log leaves out from which resource a value comes. In both
+the engine has put `[secret]` in the place of each secret, and one constant in the place of each unknown value.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+#: What the engine writes for a secret.
+SECRET: Final = "[secret]"  # noqa: S105  it is none
+#: Said of a value that waits for nothing that can be named.
+ONLY_THEN: Final = "known only once it is created"
+_NAMED: Final = 4
+_SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
+_MARKUP: Final = re.compile(r"<\{%[^%]*%\}>")
+_PROVIDER: Final = "pulumi:providers:"
+
+
+class EngineError(Exception):
+    """The engine's words could not be read; the text says which, and what to do."""
+
+
+class _Said(BaseModel):
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_null(cls, said: Any) -> Any:
+        """Go writes null for what is empty."""
+        return {key: value for key, value in said.items() if value is not None} if isinstance(said, dict) else said
+
+
+class State(_Said):
+    """A resource in the digest."""
+
+    type: str
+    custom: bool = False
+    provider: str = ""
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    outputs: dict[str, Any] = Field(default_factory=dict)
+    property_dependencies: dict[str, list[str] | None] | None = Field(default=None, alias="propertyDependencies")
+
+
+class Step(_Said):
+    """One step of the digest."""
+
+    op: str
+    urn: str
+    new: State | None = Field(default=None, alias="newState")
+    old: State | None = Field(default=None, alias="oldState")
+    replace_reasons: list[str] | None = Field(default=None, alias="replaceReasons")
+    diff_reasons: list[str] | None = Field(default=None, alias="diffReasons")
+    detailed_diff: dict[str, Any] | None = Field(default=None, alias="detailedDiff")
+
+
+class Diagnostic(_Said):
+    """A line that the engine, the program or a provider said."""
+
+    urn: str = ""
+    message: str = ""
+    severity: str = "info"
+
+
+class Digest(_Said):
+    """`pulumi preview --json`."""
+
+    config: dict[str, str] = Field(default_factory=dict)
+    steps: list[Step] = Field(default_factory=list)
+    diagnostics: list[Diagnostic] = Field(default_factory=list)
+
+
+class PolicyEvent(_Said):
+    """What a policy reported."""
+
+    urn: str = Field(default="", alias="resourceUrn")
+    message: str
+    policy: str = Field(alias="policyName")
+    pack: str = Field(default="", alias="policyPackName")
+    version: str = Field(default="", alias="policyPackVersion")
+    level: str = Field(alias="enforcementLevel")
+    severity: str = ""
+
+
+def read_digest(text: str) -> Digest:
+    """The digest.
+
+    Raises:
+        EngineError: The text is none.
+    """
+    try:
+        return Digest.model_validate(_blinded(json.loads(text)))
+    except (ValueError, ValidationError) as error:
+        raise EngineError(f"`pulumi preview --json` wrote something that is no digest of a preview: {error}") from error
+
+
+def read_events(lines: Iterable[str]) -> list[PolicyEvent]:
+    """The policies' events of an event log, in order and each once.
+
+    Raises:
+        EngineError: A line is no event.
+    """
+    found: dict[tuple[str, ...], PolicyEvent] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            said = json.loads(line).get("policyEvent")
+            event = PolicyEvent.model_validate(said) if said else None
+        except (ValueError, AttributeError) as error:
+            raise EngineError(f"line {number} of the engine's event log is no event: {error}") from error
+        if event:
+            event = event.model_copy(update={"message": _MARKUP.sub("", event.message).strip()})
+            found[(event.policy, event.urn, event.message, event.level)] = event
+    return list(found.values())
+
+
+def _blinded(value: Any) -> Any:
+    """The value with nothing in it that is marked as secret, should an engine ever write one so."""
+    if isinstance(value, dict):
+        if _SIGNATURE in value and ("ciphertext" in value or "plaintext" in value):
+            return SECRET
+        return {key: _blinded(entry) for key, entry in value.items()}
+    return [_blinded(entry) for entry in value] if isinstance(value, list) else value
+
+
+def is_known(value: Any) -> bool:
+    """Whether all of a value is known and no secret."""
+    if isinstance(value, Mapping):
+        return all(map(is_known, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(is_known, value))
+    return not isinstance(value, str) or value not in (UNKNOWN_STRING_VALUE, SECRET)
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource as it will be: what the review looks at.
+
+    Attributes:
+        inputs: Raw: with the engine's constants for what is secret or unknown.
+        comes_from: URNs of the resources from which a property's value comes.
+        provider: Type and inputs of its provider; None where the digest has none of it.
+    """
+
+    token: str
+    name: str
+    urn: str
+    custom: bool
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+    comes_from: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    provider: tuple[str, Mapping[str, Any]] | None = None
+
+    @property
+    def checked(self) -> Any:
+        """The inputs as a rule sees them: what is unknown raises UnknownValueError; and a secret is as unknown."""
+        return checked(self.inputs)
+
+    def source(self, *path: str) -> tuple[str, ...]:
+        """The URNs that a property comes from, whose path is asked from the longest on."""
+        for length in range(len(path), 0, -1):
+            if found := self.comes_from.get(".".join(path[:length])):
+                return found
+        return ()
+
+
+def checked(inputs: Mapping[str, Any]) -> Any:
+    """Inputs as a rule sees them: reading what is unknown, or secret, raises UnknownValueError."""
+    return unknown_checking_proxy(_hidden(inputs))
+
+
+def _hidden(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _hidden(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_hidden(entry) for entry in value]
+    return UNKNOWN_STRING_VALUE if value == SECRET else value
+
+
+def resources(digest: Digest) -> list[Resource]:
+    """The resources that the stack will have, in the program's order; providers and deletions are left out."""
+    providers = {
+        step.urn: (step.new.type, step.new.inputs)
+        for step in digest.steps
+        if step.new and step.new.type.startswith(_PROVIDER)
+    }
+    return [
+        Resource(
+            token=step.new.type,
+            name=name_of(step.urn),
+            urn=step.urn,
+            custom=step.new.custom,
+            inputs=step.new.inputs,
+            outputs=step.new.outputs,
+            comes_from={key: tuple(urns or ()) for key, urns in (step.new.property_dependencies or {}).items()},
+            # A reference is the provider's URN and its id.
+            provider=providers.get(step.new.provider.rpartition("::")[0]) or _default(step.new.provider),
+        )
+        for step in made(digest)
+        if step.new
+    ]
+
+
+def made(digest: Digest) -> Iterator[Step]:
+    """The steps on what the program registers: no provider, no deletion, and each resource once."""
+    seen = set()
+    for step in digest.steps:
+        if (
+            step.new is None
+            or step.urn in seen
+            or is_provider(step.new.type)
+            or step.op.startswith(("delete", "discard"))
+        ):
+            continue
+        seen.add(step.urn)
+        yield step
+
+
+def is_provider(token: str) -> bool:
+    """Whether a resource is a provider, which exists in the state only."""
+    return token.startswith(_PROVIDER)
+
+
+def _default(reference: str) -> tuple[str, Mapping[str, Any]] | None:
+    """The type of a default provider, of which the engine tells nothing else."""
+    parts = reference.split("::")
+    return (parts[2], {}) if len(parts) > 3 and is_provider(parts[2]) else None
+
+
+def waits(resource: Resource, *path: str) -> str:
+    """Why a value is not known: `known once eks-queue and eks-node-role exist`."""
+    # Sorted, for the engine tells them in any order, and the same preview shall make the same document.
+    names = sorted(name_of(urn) for urn in resource.source(*path))
+    if not names:
+        return ONLY_THEN
+    if len(names) > _NAMED:
+        names = [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1} more"]
+    if len(names) == 1:
+        return f"known once {names[0]} exists"
+    return f"known once {', '.join(names[:-1])} and {names[-1]} exist"
+
+
+def name_of(urn: str) -> str:
+    """The logical name in a URN."""
+    return urn.rsplit("::", 1)[-1]
+
+
+def token_of(urn: str) -> str:
+    """The resource's own type in a URN, which has its parents' before it."""
+    parts = urn.split("::")
+    return parts[2].rsplit("$", 1)[-1] if len(parts) > 3 else ""

@@ -1,0 +1,200 @@
+"""review.md: the review as a comment on a pull request (GitHub's Markdown)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from . import wording
+from .model import Permission, Pool, Review
+
+#: GitHub takes 65,536 characters; the end says where the rest is.
+LONGEST: Final = 60_000
+_ITEMS: Final = 4
+_ROWS: Final = 60
+_LONGEST_CELL: Final = 600
+
+# What starts something in Markdown or HTML, wherever it stands.
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~$])")
+# Names of people and teams, and numbers of issues, which a comment would notify or link.
+_MENTION: Final = re.compile(r"(^|[^\w`])(@|GH-)(?=\w)")
+_LINK: Final = re.compile(r"\b(https?|ftp|www)(?=://|\.)", re.IGNORECASE)
+
+
+def escape(text: str) -> str:
+    """Text that is shown as it is, in a cell of a table too: on one line, no markup, no mention, no link."""
+    flat = " ".join(text.split())
+    if len(flat) > _LONGEST_CELL:
+        flat = f"{flat[:_LONGEST_CELL]} …"
+    flat = flat.replace("&", "&amp;")
+    flat = _SPECIAL.sub(lambda found: f"&#{ord(found[1])};", flat)
+    flat = _LINK.sub(r"\1<!-- -->", flat)
+    flat = re.sub(r"&#35;(?=\d)", "&#35;<!-- -->", flat)
+    return _MENTION.sub(r"\1\2<!-- -->", flat)
+
+
+def code(text: str) -> str:
+    """The same, as code."""
+    return f"<code>{escape(text)}</code>" if text else ""
+
+
+def render(review: Review) -> str:
+    """The comment."""
+    text = "\n".join(_document(review)).rstrip() + "\n"
+    if len(text) <= LONGEST:
+        return text
+    # Between two lines, so that no row and no tag is cut in half.
+    kept = text[:LONGEST].rpartition("\n")[0]
+    open_details = kept.count("<details>") - kept.count("</details>")
+    return f"{kept}\n{'</details>' * open_details}\n\n**Cut here: review.html has the rest.**\n"
+
+
+def _document(review: Review) -> Iterator[str]:
+    yield f"## Review of {escape(review.stack)}: {wording.headline(review).rstrip('.')}\n"
+    yield f"{escape(wording.summary(review))}\n"
+    yield f"Policies as in {code(review.pack_configuration)}, stack configuration {code(review.configuration)}.\n"
+    for failure in review.failures:
+        yield f"> {escape(failure)}\n"
+    yield from _findings(review)
+    yield from _changes(review)
+    yield from _pools(review)
+    yield from _permissions(review)
+    yield from _not_judged(review)
+
+
+def _findings(review: Review) -> Iterator[str]:
+    yield "### Findings\n"
+    if not review.findings:
+        yield "None.\n" if review.verdict != "failed" else "None before the preview failed.\n"
+    else:
+        rows = [
+            (
+                finding.severity + (" **mandatory**" if finding.mandatory else " advisory"),
+                _rule(finding.rule, finding.url),
+                escape(wording.subject(finding.resource)) + _line(review, finding.place.line, finding.place.key),
+                escape(finding.found or finding.description),
+                _advice(finding.consequence, finding.remediation),
+            )
+            for finding in review.findings
+        ]
+        yield from _table(("Severity", "Rule", "Resource", "Found", "Otherwise, and fix"), rows)
+    if review.excused:
+        yield "#### Exceptions in force\n"
+        excused = [
+            (
+                code(one.rule),
+                escape(one.resource or one.pattern),
+                one.until,
+                escape(one.reason),
+                escape(one.found or "nothing in this preview"),
+            )
+            for one in review.excused
+        ]
+        yield from _table(("Rule", "Resource", "Until", "Reason", "Excused"), excused)
+
+
+def _changes(review: Review) -> Iterator[str]:
+    yield "### Changes\n"
+    if review.changes:
+        rows = [
+            (f"**{one.operation}**", escape(one.name), escape(one.type), escape(", ".join(one.properties)))
+            for one in review.changes
+        ]
+        yield from _table(("Operation", "Resource", "Type", "Properties"), rows)
+    if review.counts:
+        numbers = [(one.operation, escape(one.type), str(one.number)) for one in review.counts]
+        yield from _folded("By type", _table(("Operation", "Type", "Resources"), numbers))
+
+
+def _pools(review: Review) -> Iterator[str]:
+    yield "### Cost and instance types\n"
+    ceiling = escape(wording.stack_cost(review.cost, review.pools))
+    ceiling = ceiling[:1].upper() + ceiling[1:]
+    yield f"**{ceiling}.** NodePools only, at prices on demand.\n"
+    for note in review.cost.notes:
+        yield f"> {escape(note)}\n"
+    if review.pools:
+        head = ("NodePool", "At most, USD/h", "Types", "Cheapest", "Dearest", "Limits")
+        yield from _table(head, [_pool(pool) for pool in review.pools])
+
+
+def _pool(pool: Pool) -> tuple[str, ...]:
+    if pool.unknown:
+        return escape(pool.name), "not known", "", escape(pool.unknown), "", escape(", ".join(pool.limits))
+    ends = [
+        f"{escape(one.name)} {wording.money(one.usd) or 'no price'}" for one in (*pool.types[:1], *pool.types[-1:])
+    ] or ["none", "none"]
+    bound = "**unbounded**" if pool.unbounded else wording.money(pool.usd)
+    return escape(pool.name), bound, str(len(pool.types)), *ends, escape(", ".join(pool.limits))
+
+
+def _permissions(review: Review) -> Iterator[str]:
+    yield "### Permissions\n"
+    if not review.entries and not review.permissions:
+        yield "None are granted.\n"
+    if review.entries:
+        rows = [
+            (escape(one.identity), escape(one.who), escape("; ".join(one.when)), escape(one.source))
+            for one in review.entries
+        ]
+        yield from _folded("Who may act as whom", _table(("Identity", "Who", "When", "By"), rows))
+    if review.permissions:
+        granted = [_permission(one) for one in review.permissions]
+        yield from _folded("What each may do", _table(("Identity", "May", "On", "When", "By"), granted))
+
+
+def _permission(one: Permission) -> tuple[str, ...]:
+    source = escape(one.source)
+    if one.unknown:
+        return escape(one.identity), f"<i>{escape(one.unknown)}</i>", "", "", source
+    may = ("" if one.effect == "Allow" else "**not** ") + _some(one.actions)
+    return escape(one.identity), f"**broad** {may}" if one.broad else may, _some(one.on), _some(one.when), source
+
+
+def _not_judged(review: Review) -> Iterator[str]:
+    if not review.not_judged:
+        return
+    rows = [(code(one.rule), escape(wording.subject(one.resource)), escape(one.why)) for one in review.not_judged]
+    yield from _folded(f"Not judged in this preview ({len(rows)})", _table(("Rule", "Resource", "Why"), rows))
+
+
+def _rule(name: str, url: str) -> str:
+    return f'<a href="{escape_url(url)}">{code(name)}</a>' if url.startswith("https://") else code(name)
+
+
+def escape_url(url: str) -> str:
+    """An address for an attribute: what could end it, or a cell, is encoded."""
+    return "".join(f"%{ord(one):02X}" if one in " \"'<>|`\\" else one for one in url).replace("&", "&amp;")
+
+
+def _advice(consequence: str, remediation: str) -> str:
+    return "<br>".join(filter(None, (escape(consequence), f"<b>Fix</b> {escape(remediation)}" if remediation else "")))
+
+
+def _line(review: Review, line: int, key: str) -> str:
+    return f"<br>{code(f'{review.configuration}:{line}')}" if key else ""
+
+
+def _some(items: Sequence[str]) -> str:
+    """The first few of many."""
+    more = len(items) - _ITEMS
+    shown = ", ".join(escape(one) for one in items[:_ITEMS])
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table. Its cells are Markdown already."""
+    yield f"| {' | '.join(head)} |"
+    yield f"|{' --- |' * len(head)}"
+    for row in rows[:_ROWS]:
+        yield f"| {' | '.join(row)} |"
+    yield ""
+    if len(rows) > _ROWS:
+        yield f"And {len(rows) - _ROWS} more, in review.html.\n"
+
+
+def _folded(title: str, lines: Iterable[str]) -> Iterator[str]:
+    yield f"<details><summary>{escape(title)}</summary>\n"
+    yield from lines
+    yield "</details>\n"

@@ -1,0 +1,86 @@
+"""Where in `Pulumi.<stack>.yaml` a resource is configured, so that a finding can be shown beside that line.
+
+Only what the file says: the entry of a NodePool or of a node class by its name, else the section from which
+resources of a type are made. Where neither is there it is the file as a whole, which is line 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import yaml
+from rules import tokens
+
+from .engine import Resource
+from .model import Place
+
+#: Sections by the resources that are made from them. The names are those of this repository's configuration.
+_SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "nodePools": (tokens.NODE_POOL,),
+    "nodeClasses": (tokens.EC2_NODE_CLASS, tokens.AKS_NODE_CLASS),
+    "cluster": (tokens.CLUSTER, tokens.AKS_CLUSTER),
+    "systemNodes": (tokens.NODE_GROUP, tokens.LAUNCH_TEMPLATE),
+    "network": (
+        *(tokens.VPC, tokens.SUBNET, tokens.SECURITY_GROUP, tokens.SECURITY_GROUP_RULE),
+        *(tokens.SECURITY_GROUP_INGRESS_RULE, tokens.AZURE_NETWORK, tokens.AZURE_SECURITY_GROUP),
+    ),
+}
+_NAMED: Final = ("nodePools", "nodeClasses")
+_OF_TOKEN: Final = {token: section for section, of in _SECTIONS.items() for token in of}
+#: Rules about a thing that has a section of its own, wherever the thing is found.
+_OF_RULE: Final = {"tags-required": "tags"}
+
+
+class Places:
+    """The lines of one stack's configuration."""
+
+    def __init__(self, path: Path, project: str) -> None:
+        """Read a file; one that is missing or no YAML has the line 1 only."""
+        self._project = project
+        self._lines = _lines(path)
+
+    def of(self, resource: Resource | None, rule: str = "") -> Place:
+        """Where a resource, or what a rule wants of it, is configured."""
+        if rule in _OF_RULE and (place := self._find(f"{self._project}:{_OF_RULE[rule]}")):
+            return place
+        section = _OF_TOKEN.get(resource.token) if resource else None
+        if resource is None or section is None:
+            return Place()
+        key = f"{self._project}:{section}"
+        metadata = resource.inputs.get("metadata")
+        if section in _NAMED and isinstance(metadata, Mapping):
+            named = self._find(key, str(metadata.get("name")))
+            if named:
+                return named
+        return self._find(key) or Place()
+
+    def _find(self, *path: str) -> Place | None:
+        line = self._lines.get(path)
+        return Place(line=line, key=".".join(path)) if line else None
+
+
+def _lines(path: Path) -> dict[tuple[str, ...], int]:
+    """Lines of the keys below `config`, two levels deep."""
+    if not path.is_file():
+        return {}
+    try:
+        root = yaml.compose(path.read_text(encoding="utf-8"), yaml.SafeLoader)
+    except yaml.YAMLError:
+        return {}
+    found: dict[tuple[str, ...], int] = {}
+    for top, config in _entries(root):
+        if top.value != "config":
+            continue
+        for key, value in _entries(config):
+            found[key.value,] = key.start_mark.line + 1
+            for name, _ in _entries(value):
+                found[key.value, name.value] = name.start_mark.line + 1
+    return found
+
+
+def _entries(node: yaml.Node | None) -> list[tuple[yaml.ScalarNode, yaml.Node]]:
+    if not isinstance(node, yaml.MappingNode):
+        return []
+    return [(key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)]

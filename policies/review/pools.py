@@ -1,0 +1,104 @@
+"""What each NodePool may launch and cost, computed by the pack's own rules from facts/."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from pulumi_policy.proxy import UnknownValueError
+from rules.facts import Facts, InstanceType
+from rules.node_pool_types import NODE_POOL_COST_CEILING, STACK_COST_CEILING, ceiling, launchable
+from rules.requirements import CAPACITY_TYPE, allows, requirements
+from rules.rule import NotKnownError, Rule, section
+from rules.tokens import AKS_CLUSTER, NODE_POOL
+
+from .engine import ONLY_THEN, Resource, is_known
+from .model import Cost, Offer, Pool
+from .places import Places
+
+Known = Callable[[str], Facts]
+_SETTING: Final = "usdPerHour"
+
+
+def pools(resources: Iterable[Resource], known: Known, places: Places, settings: Mapping[str, Any]) -> tuple[Pool, ...]:
+    """The stack's NodePools; `settings` is the pack's configuration."""
+    allowed = _allowed(NODE_POOL_COST_CEILING, settings)
+    return tuple(
+        _pool(resource, known, Pool(name=resource.name, urn=resource.urn, place=places.of(resource), allowed=allowed))
+        for resource in resources
+        if resource.token == NODE_POOL
+    )
+
+
+def cost(pools: Iterable[Pool], resources: Iterable[Resource], settings: Mapping[str, Any]) -> Cost:
+    """What the NodePools can cost together."""
+    found = list(pools)
+    notes = [
+        f"AKS brings the NodePools default and system-surge to {resource.name} by itself; they are no resources of "
+        "this stack, so that their types and cost are not in here."
+        for resource in resources
+        if resource.token == AKS_CLUSTER and _brings_pools(resource.inputs)
+    ]
+    return Cost(
+        usd=sum(pool.usd or 0.0 for pool in found),
+        complete=all(pool.usd is not None for pool in found),
+        allowed=_allowed(STACK_COST_CEILING, settings),
+        notes=tuple(notes),
+    )
+
+
+def _pool(resource: Resource, known: Known, pool: Pool) -> Pool:
+    checked = resource.checked
+    try:
+        spec = section(checked, "spec")
+        wanted = requirements(spec)
+        limits = section(spec, "limits")
+        pool = pool.model_copy(
+            update={
+                "requirements": tuple(str(requirement) for requirement in wanted if not requirement.given),
+                "limits": tuple(f"{name} {_plain(limits[name])}" for name in limits),
+            }
+        )
+        types = [
+            Offer(
+                name=found.name,
+                vcpus=found.vcpus,
+                gib=round(found.memory / 2**30, 1),
+                usd=found.price,
+                capacity=tuple(kind for kind in sorted(found.capacity_types) if allows(wanted, CAPACITY_TYPE, kind)),
+            )
+            for found in sorted(launchable(spec, known), key=_by_price)
+        ]
+        bound = ceiling(spec, known)
+    except NotKnownError as error:
+        return pool.model_copy(update={"unknown": error.message})
+    except UnknownValueError as error:
+        return pool.model_copy(update={"unknown": f"{'.'.join(error.props)} is {ONLY_THEN}"})
+    return pool.model_copy(
+        update={"types": tuple(types), "usd": bound.usd if bound else None, "of": bound.of if bound else ""}
+    )
+
+
+def _by_price(found: InstanceType) -> tuple[bool, float, str]:
+    return found.price is None, found.price or 0.0, found.name
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _allowed(rule: Rule, settings: Mapping[str, Any]) -> float | None:
+    """The ceiling that the rule enforces; None where the rule is off."""
+    configured = settings.get(rule.name)
+    level = configured.get("enforcementLevel") if isinstance(configured, Mapping) else configured
+    if level == "disabled":
+        return None
+    own = configured.get(_SETTING) if isinstance(configured, Mapping) else None
+    return float(rule.settings[_SETTING]["default"] if own is None else own)
+
+
+def _brings_pools(cluster: Mapping[str, Any]) -> bool:
+    profile = cluster.get("nodeProvisioningProfile")
+    if not isinstance(profile, Mapping) or not is_known(profile):
+        return False
+    return profile.get("mode") == "Auto" and profile.get("defaultNodePools", "Auto") == "Auto"

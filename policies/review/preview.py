@@ -1,0 +1,99 @@
+"""Runs `pulumi preview` with the pack, and keeps what the engine said. Nothing is created or changed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .engine import Digest, EngineError, PolicyEvent, read_digest, read_events
+
+# It would make `--json` write something else.
+_STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
+_LAST_WORD = "error: preview failed"
+# Without it the flag --event-log does not exist; Pulumi's own automation API sets it for the same reason.
+_EVENT_LOG = {"PULUMI_DEBUG_COMMANDS": "true"}
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a preview said.
+
+    Attributes:
+        code: The exit code of Pulumi; not 0 also where a mandatory policy was violated.
+        digest: Resources and diagnostics; empty where the preview did not come so far.
+        events: What the policies reported.
+        messages: What Pulumi wrote on its standard error, and on its output where that is no digest.
+    """
+
+    code: int
+    digest: Digest
+    events: list[PolicyEvent]
+    messages: str = ""
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Why the preview itself failed; empty where it ran to its end, whatever the policies found."""
+        said = [one.message.strip() for one in self.digest.diagnostics if one.severity == "error"]
+        # The engine's last word, which it says of a violated policy too.
+        errors = [message for message in dict.fromkeys(said) if message and message != _LAST_WORD]
+        refused = any(event.level == "mandatory" for event in self.events)
+        if errors or self.code == 0 or refused:
+            return tuple(errors)
+        return (self.messages.strip() or f"pulumi preview ended with the exit code {self.code} and said nothing",)
+
+
+def preview(
+    project: Path, pack: Path, configuration: Path | None, stack: str = "", variables: Mapping[str, str] | None = None
+) -> Preview:
+    """Preview a stack of the project.
+
+    Args:
+        project: Folder with Pulumi.yaml.
+        pack: Folder of the policy pack.
+        configuration: Configuration of the pack; None is the baseline.
+        stack: Name of the stack; empty is the one that is selected.
+        variables: The environment, instead of this process's.
+
+    Raises:
+        EngineError: There is no `pulumi`, or it said what can't be read.
+    """
+    environment = {**(os.environ if variables is None else variables), **_EVENT_LOG}
+    environment.pop(_STREAMING, None)
+    with tempfile.TemporaryDirectory(prefix="karpstack-review-") as folder:
+        log = Path(folder) / "events.jsonl"
+        command = ["pulumi", "preview", "--non-interactive", "--json", "--show-sames", "--event-log", str(log)]
+        command += ["--policy-pack", str(pack)]
+        if configuration is not None:
+            command += ["--policy-pack-config", str(configuration)]
+        if stack:
+            command += ["--stack", stack]
+        try:
+            result = subprocess.run(
+                command, cwd=project, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
+            )
+        except FileNotFoundError as error:
+            raise EngineError(
+                "there is no program `pulumi` on PATH, so nothing was previewed: install Pulumi, or rehearse with "
+                "`make review`"
+            ) from error
+        lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
+    return recorded(result.returncode, result.stdout, lines, result.stderr)
+
+
+def recorded(code: int, digest: str, events: list[str], messages: str = "") -> Preview:
+    """A preview from what was written of it.
+
+    Raises:
+        EngineError: It can't be read, though Pulumi succeeded.
+    """
+    try:
+        return Preview(code, read_digest(digest), read_events(events), messages)
+    except EngineError:
+        if code == 0:
+            raise
+        # What goes wrong before the engine starts is said in words.
+        return Preview(code, Digest(), [], "\n".join(filter(None, (digest.strip(), messages.strip()))))

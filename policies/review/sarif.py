@@ -1,0 +1,149 @@
+"""review.sarif: the findings in the Static Analysis Results Interchange Format 2.1.0, for code scanning.
+
+A finding is a result; one that an exception excuses is a result with a suppression; what could not be judged is a
+notification of the run, for it is no result. https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+from .model import Excused, Finding, NotJudged, Place, Review, RuleText, Severity
+
+SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_ROOT: Final = "%SRCROOT%"
+#: Scores as CVSS has them, by which code scanning sorts into critical, high, medium and low.
+_SCORES: Final[Mapping[Severity, str]] = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0"}
+_LEVELS: Final[Mapping[Severity, str]] = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
+
+
+def render(review: Review) -> str:
+    """The file."""
+    return json.dumps(document(review), indent=2, ensure_ascii=False) + "\n"
+
+
+def document(review: Review) -> dict[str, Any]:
+    """The file's content."""
+    known = {rule.name: index for index, rule in enumerate(review.rules)}
+    driver: dict[str, Any] = {
+        "name": "karpstack policies",
+        "rules": [_rule(rule) for rule in review.rules],
+    }
+    if review.pack_version:
+        driver["version"] = review.pack_version
+    run = {
+        "tool": {"driver": driver},
+        "automationDetails": {"id": f"karpstack-review/{review.stack}/"},
+        "originalUriBaseIds": {_ROOT: {"description": {"text": "The folder with Pulumi.yaml."}}},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [_invocation(review, known)],
+        "results": [
+            *(_finding(review, one, known) for one in review.findings),
+            *(_excused(review, one, known) for one in review.excused if one.found),
+        ],
+    }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(rule: RuleText) -> dict[str, Any]:
+    return {
+        "id": rule.name,
+        "name": "".join(part.capitalize() for part in rule.name.split("-")),
+        "shortDescription": {"text": rule.description},
+        "fullDescription": {"text": f"{rule.description} {rule.rationale}"},
+        "help": {
+            "text": f"{rule.rationale} {rule.consequence}\nFix: {rule.remediation}\nSee {rule.url}",
+            "markdown": f"{rule.rationale}\n\n**Otherwise:** {rule.consequence}\n\n**Fix:** {rule.remediation}\n\n"
+            f"See <{rule.url}>",
+        },
+        "helpUri": rule.url,
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        "properties": {
+            "security-severity": _SCORES[rule.severity],
+            "precision": "high",
+            "tags": ["security", rule.group],
+        },
+    }
+
+
+def _finding(review: Review, finding: Finding, known: Mapping[str, int]) -> dict[str, Any]:
+    advisory = "note" if finding.severity == "low" else "warning"
+    text = finding.found or finding.description
+    result = _result(review, finding.rule, finding.resource, finding.urn, text, finding.place, known)
+    advice = " ".join(filter(None, (finding.consequence, f"Fix: {finding.remediation}" if finding.remediation else "")))
+    message = "\n".join(filter(None, (result["message"]["text"], advice)))
+    return {
+        **result,
+        "level": "error" if finding.mandatory else advisory,
+        "message": {"text": message},
+        "properties": {"enforcement": "mandatory" if finding.mandatory else "advisory", "severity": finding.severity},
+    }
+
+
+def _excused(review: Review, one: Excused, known: Mapping[str, int]) -> dict[str, Any]:
+    reason = f"{one.reason} (until {one.until})"
+    return {
+        **_result(review, one.rule, one.resource, one.urn, one.found, one.place, known),
+        "level": "note",
+        "suppressions": [{"kind": "external", "status": "accepted", "justification": reason}],
+    }
+
+
+def _result(
+    review: Review, rule: str, resource: str, urn: str, found: str, place: Place, known: Mapping[str, int]
+) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "ruleId": rule,
+        "message": {"text": f"{resource or 'The stack'}: {found}"},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": quote(review.configuration), "uriBaseId": _ROOT},
+                    "region": {"startLine": place.line},
+                },
+                "logicalLocations": [_logical(review, resource, urn)],
+            }
+        ],
+        # The same finding on the same resource, wherever its line has moved to.
+        "partialFingerprints": {"karpstackFinding/v1": _digest(review.stack, rule, urn, found)},
+    }
+    if rule in known:
+        result["ruleIndex"] = known[rule]
+    return result
+
+
+def _logical(review: Review, resource: str, urn: str) -> dict[str, str]:
+    return {
+        "name": resource or review.stack,
+        "fullyQualifiedName": urn or f"{review.project}/{review.stack}",
+        "kind": "resource",
+    }
+
+
+def _invocation(review: Review, known: Mapping[str, int]) -> dict[str, Any]:
+    notifications = [_notification(review, one, known) for one in review.not_judged]
+    notifications += [{"level": "error", "message": {"text": failure}} for failure in review.failures]
+    return {
+        "executionSuccessful": review.verdict != "failed",
+        "toolExecutionNotifications": notifications,
+    }
+
+
+def _notification(review: Review, one: NotJudged, known: Mapping[str, int]) -> dict[str, Any]:
+    rule: dict[str, Any] = {"id": one.rule}
+    if one.rule in known:
+        rule["index"] = known[one.rule]
+    return {
+        "level": "note",
+        "message": {"text": f"{one.rule} was not judged for {one.resource or 'the stack'}: {one.why}"},
+        "associatedRule": rule,
+        "locations": [{"logicalLocations": [_logical(review, one.resource, one.urn)]}],
+    }
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -1,0 +1,97 @@
+"""Sentences that the documents share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .changes import OPERATIONS
+from .model import SEVERITIES, Cost, Entry, Finding, Permission, Pool, Review, Severity
+
+_DOING = {
+    "create": "to create",
+    "update": "to update",
+    "replace": "to replace",
+    "delete": "to delete",
+    "import": "to import",
+    "forget": "to forget",
+    "read": "to read",
+    "same": "unchanged",
+}
+_HEADLINES = {"passed": "Passed.", "refused": "Refused.", "failed": "The preview failed."}
+
+
+def headline(review: Review) -> str:
+    """The verdict."""
+    return _HEADLINES[review.verdict]
+
+
+def doing(operation: str) -> str:
+    """`to create` for `create`; an operation that is not known is called as the engine calls it."""
+    return _DOING.get(operation, operation)
+
+
+def totals(review: Review) -> list[tuple[str, int]]:
+    """Operations in order, with how many resources meet with each."""
+    known = dict.fromkeys([*OPERATIONS, *(count.operation for count in review.counts)])
+    return [(operation, review.total(operation)) for operation in known if review.total(operation)]
+
+
+def summary(review: Review) -> str:
+    """What is created, found and paid, in a sentence or three."""
+    resources = ", ".join(f"{number} {doing(name)}" for name, number in totals(review)) or "nothing was previewed"
+    findings = plural("finding", len(review.findings))
+    found = f"{len(review.mandatory)} mandatory and {len(review.advisory)} advisory {findings}"
+    sentences = [f"Resources: {resources}.", f"{found}." if review.findings else "No findings."]
+    if review.pools:
+        sentences.append(f"NodePools: {stack_cost(review.cost, review.pools)}.")
+    return " ".join(sentences)
+
+
+def stack_cost(cost: Cost, pools: Iterable[Pool]) -> str:
+    """The ceiling of all NodePools together, with what it leaves out."""
+    found = list(pools)
+    if not found:
+        return "no NodePools in this stack"
+    unbounded = [pool.name for pool in found if pool.unbounded]
+    unknown = [pool.name for pool in found if pool.unknown]
+    text = f"up to {money(cost.usd)} USD/h"
+    if len(unbounded) + len(unknown) == len(found):
+        text = "no ceiling"
+    if cost.allowed is not None:
+        text += f"{', more than' if cost.exceeded else ' of'} the {money(cost.allowed)} that the policies allow"
+    if unbounded:
+        text += f", and nothing bounds {', '.join(unbounded)}"
+    if unknown:
+        text += f", without {', '.join(unknown)}, which {'is' if len(unknown) == 1 else 'are'} not known"
+    return text
+
+
+def money(usd: float | None) -> str:
+    """`0.0960`, `12.30`, `1,204`; empty where there is none."""
+    if usd is None:
+        return ""
+    if 0 < usd < 1:
+        return f"{usd:.4f}"
+    return f"{usd:,.2f}" if usd < 1000 else f"{usd:,.0f}"
+
+
+def plural(word: str, number: int) -> str:
+    """With an s, where it is not one."""
+    return word if number == 1 else f"{word}s"
+
+
+def by_severity(findings: Iterable[Finding]) -> list[tuple[Severity, list[Finding]]]:
+    """Findings, the most severe first; severities without any are left out."""
+    found = list(findings)
+    groups = [(severity, [one for one in found if one.severity == severity]) for severity in SEVERITIES]
+    return [(severity, group) for severity, group in groups if group]
+
+
+def identities(entries: Iterable[Entry], permissions: Iterable[Permission]) -> list[str]:
+    """The names of identities, each once."""
+    return list(dict.fromkeys([*(one.identity for one in permissions), *(one.identity for one in entries)]))
+
+
+def subject(resource: str) -> str:
+    """What a finding is about."""
+    return resource or "the stack"

@@ -1,0 +1,104 @@
+"""Previews for tests of the review: recorded ones, and small ones made by hand."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
+from review.assemble import assemble
+from review.command import rules
+from review.model import Review
+from review.preview import Preview, recorded
+
+UNKNOWN = UNKNOWN_STRING_VALUE
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = Path(__file__).resolve().parent / "previews"
+RULES = rules()
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+def urn(token: str, name: str) -> str:
+    return f"urn:pulumi:test::karpstack::{token}::{name}"
+
+
+def step(
+    token: str,
+    name: str,
+    inputs: Mapping[str, Any],
+    op: str = "create",
+    comes_from: Mapping[str, list[str]] | None = None,
+) -> dict[str, Any]:
+    state = {"type": token, "custom": True, "inputs": dict(inputs), "propertyDependencies": dict(comes_from or {})}
+    return {"op": op, "urn": urn(token, name), "newState": state}
+
+
+def violation(rule: str, found: str, about: str = "", level: str = "mandatory") -> str:
+    """A line of the engine's event log."""
+    (known,) = [one for one in RULES if one.name == rule]
+    message = f"<{{%fg 13%}}>{known.description}\n{known.told(found)}<{{%reset%}}>\n"
+    return event(policyName=rule, message=message, resourceUrn=about, enforcementLevel=level)
+
+
+def event(**said: str) -> str:
+    return json.dumps({"policyEvent": {"policyPackName": "karpstack", "policyPackVersion": "0.1.0", **said}})
+
+
+def preview(*steps: Mapping[str, Any], events: list[str] | None = None, code: int = 0, **digest: Any) -> Preview:
+    config = {"aws:region": "us-east-1"}
+    return recorded(code, json.dumps({"config": config, "steps": steps, **digest}), events or [])
+
+
+def review(
+    said: Preview,
+    stack: str = "test",
+    configuration: Path = ROOT / "none.yaml",
+    settings: Mapping[str, Any] | None = None,
+) -> Review:
+    return assemble(said, RULES, stack, configuration, configuration.name, settings or {}, "policies/production.json")
+
+
+def recorded_review(name: str, stack: str) -> Review:
+    """The review of a real preview.
+
+    `<name>.json.gz` has its exit code, its digest (`--json --show-sames`) and its policies' events (`--event-log`), of
+    an example stack with nothing up, without what the review does not read: most outputs, and the configuration.
+    """
+    content = json.loads(gzip.decompress((RECORDED / f"{name}.json.gz").read_bytes()))
+    said = recorded(content["code"], json.dumps(content["digest"]), [json.dumps(one) for one in content["events"]])
+    settings = json.loads((ROOT / "policies" / "examples.json").read_text())
+    return review(said, stack, ROOT / f"Pulumi.{stack}.yaml", settings)
+
+
+class Page(HTMLParser):
+    """Elements with their attributes, and all text; fails where elements do not nest."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self._open: list[str] = []
+        self.feed(html)
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def values(self, name: str) -> list[str]:
+        return [value for _, attributes in self.elements for key, value in attributes.items() if key == name and value]
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())

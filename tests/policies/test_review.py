@@ -1,0 +1,589 @@
+"""The review: what it makes of a preview, and that its documents say it, whole and harmless."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft7Validator
+from markdown_it import MarkdownIt
+from review import command, markdown, page, sarif, wording
+from review.changes import readable
+from review.engine import EngineError, read_digest, read_events
+from review.model import Review
+from review.preview import recorded
+from reviewing import (
+    RECORDED,
+    ROOT,
+    RULES,
+    UNKNOWN,
+    Page,
+    event,
+    preview,
+    recorded_review,
+    review,
+    step,
+    urn,
+    violation,
+)
+from rules import tokens
+from rules.exceptions import Granted
+
+HERE = Path(__file__).resolve().parent
+POOL = urn(tokens.NODE_POOL, "pool")
+#: What the engine writes where it can't replace a secret by text.
+CIPHERTEXT = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "hunter2"}
+NASTY = "a|b <script>alert(1)</script> `c` @team #12 [x](http://evil.example) \n---\n **d** &amp; \\"
+
+
+def node_pool(name: str = "pool", *requirements: Any, **spec: Any) -> dict[str, Any]:
+    wanted = requirements or ({"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["m5.large"]},)
+    template = {"spec": {"requirements": list(wanted), "nodeClassRef": {"group": "karpenter.k8s.aws"}}}
+    inputs = {"metadata": {"name": name}, "spec": {"limits": {"cpu": 10}, "template": template, **spec}}
+    return step(tokens.NODE_POOL, name, inputs)
+
+
+def nasty() -> Review:
+    """A review in which everything that others wrote is hostile."""
+    bad = urn(tokens.QUEUE, NASTY)
+    return review(
+        preview(
+            node_pool(NASTY),
+            step(tokens.QUEUE, NASTY, {}, "delete") | {"oldState": {"type": tokens.QUEUE, "custom": True}},
+            step(tokens.IAM_ROLE, NASTY, {"name": NASTY, "assumeRolePolicy": NASTY, "managedPolicyArns": [NASTY]}),
+            events=[
+                violation("queue-encrypted", NASTY, bad),
+                event(policyName=NASTY, message=NASTY, resourceUrn=bad, enforcementLevel="advisory"),
+            ],
+            code=1,
+        ),
+        stack=NASTY,
+    )
+
+
+# The engine's words
+
+
+def test_a_finding_is_the_rules_without_what_surrounds_it() -> None:
+    found = review(
+        preview(
+            events=[
+                violation("node-pool-limits", "spec.limits sets nothing.", POOL, "advisory"),
+                violation("iam-trust-bound", "it trusts *.", urn(tokens.IAM_ROLE, "role")),
+                violation("stack-cost-ceiling", "600 USD/h", urn(tokens.STACK, "karpstack-test")),
+                violation("iam-trust-bound", "it trusts *.", urn(tokens.IAM_ROLE, "role")),
+            ],
+            code=255,
+        )
+    )
+    assert [(one.rule, one.severity, one.mandatory, one.resource, one.found) for one in found.findings] == [
+        ("iam-trust-bound", "critical", True, "role", "it trusts *."),
+        ("node-pool-limits", "high", False, "pool", "spec.limits sets nothing."),
+        ("stack-cost-ceiling", "medium", True, "", "600 USD/h"),
+    ]
+    assert found.verdict == "refused"
+    assert (found.stack, found.project, found.pack_version) == ("test", "karpstack", "0.1.0")
+
+
+def test_what_could_not_be_judged_is_no_finding() -> None:
+    lines = [
+        event(
+            policyName="iam-trust-bound",
+            message="<{%fg 13%}>can't run policy 'iam-trust-bound' from policy pack 'karpstack@v0.1.0' during preview: "
+            f"{why}<{{%reset%}}>\n",
+            resourceUrn=urn(tokens.IAM_ROLE, "role"),
+            enforcementLevel="advisory",
+        )
+        for why in ("string value at .assumeRolePolicy can't be known during preview", "facts/ has no prices of x")
+    ]
+    found = review(preview(events=lines))
+    assert not found.findings
+    assert [one.why for one in found.not_judged] == [
+        "assumeRolePolicy is known only once it is created",
+        "facts/ has no prices of x",
+    ]
+    assert found.verdict == "passed"
+
+
+def test_exceptions_in_force_are_told_with_what_they_excused() -> None:
+    text = "node-image-pinned is not applied to urn:*::x until 2099-12-31: a reason: with a colon"
+    granted = Granted.parse(text)
+    assert granted is not None
+    assert str(granted) == text
+    rule = "exceptions-in-force"
+    found = review(
+        preview(
+            events=[
+                violation(rule, f"{granted}. Excused: alias is\nal2023@latest.", POOL, "advisory"),
+                violation(
+                    rule, f"{granted}. It excused nothing in this run; remove it if that stays so.", "", "advisory"
+                ),
+            ]
+        )
+    )
+    assert not found.findings
+    assert [(one.rule, one.reason, one.resource, one.found) for one in found.excused] == [
+        ("node-image-pinned", "a reason: with a colon", "pool", "alias is\nal2023@latest."),
+        ("node-image-pinned", "a reason: with a colon", "", ""),
+    ]
+
+
+def test_a_preview_that_failed_says_why(tmp_path: Path) -> None:
+    said = {"severity": "error", "message": "no such image"}
+    assert review(preview(diagnostics=[said], code=255)).failures == ("no such image",)
+    last_word = {"severity": "error", "message": "error: preview failed\n"}
+    assert review(preview(diagnostics=[last_word, said], code=255)).failures == ("no such image",)
+    assert review(preview(diagnostics=[last_word], code=255)).verdict == "failed"
+    early = recorded(255, "", [], "error: no stack named 'x' found")
+    assert early.failures == ("error: no stack named 'x' found",)
+    assert review(early).verdict == "failed"
+    assert recorded(7, "", []).failures == ("pulumi preview ended with the exit code 7 and said nothing",)
+    command.write(review(early), tmp_path)
+    assert "no stack named" in (tmp_path / "review.html").read_text()
+    with pytest.raises(EngineError, match="no digest"):
+        recorded(0, "words", [])
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"steps": 1}'])
+def test_words_that_are_no_digest_are_refused(text: str) -> None:
+    with pytest.raises(EngineError, match="no digest of a preview"):
+        read_digest(text)
+
+
+def test_a_line_that_is_no_event_is_refused() -> None:
+    with pytest.raises(EngineError, match="line 2 of the engine's event log"):
+        read_events(["{}", "words"])
+
+
+# What it makes of them
+
+
+def test_changes_are_counted_by_type_and_named() -> None:
+    role, queue = tokens.IAM_ROLE, tokens.QUEUE
+    replaced = step(queue, "queue", {}, "replace") | {
+        "replaceReasons": ["name"],
+        "detailedDiff": {"name": {}, "tags.a": {}},
+    }
+    found = review(
+        preview(
+            step("pulumi:providers:aws", "default", {}),
+            step(role, "one", {}),
+            step(role, "two", {}),
+            step(queue, "queue", {}, "create-replacement"),
+            replaced,
+            step(queue, "queue", {}, "delete-replaced"),
+            {"op": "delete", "urn": urn(role, "old"), "oldState": {"type": role, "custom": True}},
+            step(role, "same", {}, "same"),
+            {"op": "create", "urn": urn("karpstack:eks:X", "x"), "newState": {"type": "karpstack:eks:X"}},
+        )
+    )
+    assert [(one.operation, one.type, one.number) for one in found.counts] == [
+        ("delete", "AWS iam Role", 1),
+        ("replace", "AWS sqs Queue", 1),
+        ("create", "AWS iam Role", 2),
+        ("same", "AWS iam Role", 1),
+    ]
+    assert [(one.operation, one.name) for one in found.changes] == [("delete", "old"), ("replace", "queue")]
+    assert readable(tokens.NODE_POOL) == "Kubernetes NodePool"
+    assert readable(tokens.AKS_CLUSTER) == "Azure containerservice ManagedCluster"
+
+
+def test_a_pool_has_its_types_and_its_ceiling() -> None:
+    dear = {"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["m5"]}
+    found = review(preview(node_pool(), node_pool("family", dear), node_pool("none", limits={})))
+    one, family, boundless = found.pools
+    assert [(offer.name, offer.usd) for offer in one.types] == [("m5.large", 0.096)]
+    assert one.usd == pytest.approx(0.48)
+    assert {offer.name for offer in family.types} == {"m5.large", "m5.xlarge", "m5.2xlarge"}, "of at most 10 cores"
+    assert [offer.usd for offer in family.types] == sorted(offer.usd or 0 for offer in family.types)
+    assert boundless.unbounded
+    assert found.cost.usd == pytest.approx((one.usd or 0) + (family.usd or 0))
+    assert not found.cost.complete
+    assert "and nothing bounds none" in page.render(found)
+
+
+def test_a_pool_is_not_guessed() -> None:
+    unknown = {"key": "kubernetes.io/arch", "operator": "In", "values": UNKNOWN}
+    secret = {"key": "kubernetes.io/arch", "operator": "In", "values": ["[secret]"]}
+    found = review(preview(node_pool("later", unknown), node_pool("secret", secret)))
+    assert all("is known only once it is created" in pool.unknown for pool in found.pools)
+    assert not any(pool.types for pool in found.pools)
+    nowhere = review(preview(node_pool(), config={"aws:region": "nowhere-1"}))
+    assert "facts/aws.json" in nowhere.pools[0].unknown
+
+
+def test_the_region_is_the_clusters() -> None:
+    steps = [step(tokens.CLUSTER, "c", {"region": "eu-west-1"}), node_pool()]
+    steps[0]["newState"]["provider"] = f"{urn('pulumi:providers:aws', 'default_7_0_0')}::id"
+    assert "eu-west-1" in review(preview(*steps)).pools[0].unknown
+
+
+def test_pools_that_aks_brings_are_named() -> None:
+    profile = {"mode": "Auto", "defaultNodePools": "Auto"}
+    found = review(preview(step(tokens.AKS_CLUSTER, "aks", {"nodeProvisioningProfile": profile})))
+    assert "default and system-surge" in found.cost.notes[0]
+    assert "default and system-surge" in page.render(found)
+    own = profile | {"defaultNodePools": "None"}
+    assert not review(preview(step(tokens.AKS_CLUSTER, "aks", {"nodeProvisioningProfile": own}))).cost.notes
+
+
+def test_findings_have_the_line_of_the_configuration(tmp_path: Path) -> None:
+    configuration = tmp_path / "Pulumi.test.yaml"
+    configuration.write_text(
+        "# a comment\nconfig:\n  karpstack:tags: {}\n  karpstack:nodePools:\n    other: {}\n    pool:\n      a: 1\n"
+    )
+
+    def places(*events: str) -> list[tuple[int, str]]:
+        found = review(
+            preview(node_pool(), step(tokens.VPC, "vpc", {}), events=list(events)), configuration=configuration
+        )
+        return [(one.place.line, one.place.key) for one in found.findings]
+
+    assert places(violation("node-pool-limits", "x", POOL)) == [(6, "karpstack:nodePools.pool")]
+    assert places(violation("tags-required", "x", urn(tokens.VPC, "vpc"))) == [(3, "karpstack:tags")]
+    assert places(violation("cidrs-no-overlap", "x", urn(tokens.VPC, "vpc"))) == [(1, "")], "there is no such section"
+    assert places(violation("stack-cost-ceiling", "x")) == [(1, "")]
+    configuration.write_text("{")
+    assert places(violation("node-pool-limits", "x", POOL)) == [(1, "")]
+
+
+def test_more_than_the_policies_allow_is_said() -> None:
+    settings = {"stack-cost-ceiling": {"usdPerHour": 0.1}, "node-pool-cost-ceiling": "disabled"}
+    found = review(preview(node_pool()), settings=settings)
+    assert found.cost.exceeded
+    assert found.pools[0].allowed is None
+    for text in (page.render(found), markdown.render(found)):
+        assert "0.4800 USD/h, more than the 0.1000 that the policies allow" in text
+    assert not review(preview(node_pool())).cost.exceeded
+
+
+# Real previews
+
+
+def test_eks_before_there_is_anything() -> None:
+    """The document that people review: the cluster does not exist, and the most of it is known all the same."""
+    found = recorded_review("eks-new", "eks")
+    assert (found.verdict, found.stack, found.project, found.cloud) == ("passed", "eks", "karpstack", "AWS")
+    assert [(name, number) for name, number in wording.totals(found)] == [("create", 73)]
+    assert not found.findings
+    assert {(one.rule, one.place.key) for one in found.excused} == {
+        ("node-image-pinned", "karpstack:nodeClasses.default"),
+        ("node-image-pinned", "karpstack:nodeClasses.bottlerocket"),
+    }
+    (pool,) = found.pools
+    assert pool.place.key == "karpstack:nodePools.default"
+    assert len(pool.types) > 500
+    assert 50 < (pool.usd or 0) < 250
+    controller = "role karpstack-eks-karpenter-controller"
+    assert [
+        one.who for one in found.entries if one.identity == controller and one.who.startswith("service account")
+    ] == ["service account kube-system/karpenter of the cluster karpstack-eks"]
+    passing = [one for one in found.permissions if "iam:PassRole" in one.actions]
+    assert [(one.identity, one.on) for one in passing] == [
+        (controller, ("arn:aws:iam::123456789012:role/karpstack-eks-karpenter-nodes",))
+    ]
+    # What can't be known is said, with what it waits for.
+    (queue,) = [one for one in found.permissions if one.source == "eks-interruption-queue-policy"]
+    assert queue.unknown == "known once eks-interruption-queue exists"
+    assert ("queue-policy-closed", "policy is known once eks-interruption-queue exists") in {
+        (one.rule, one.why) for one in found.not_judged
+    }
+
+
+def test_aks_with_node_auto_provisioning_is_refused_without_its_exception() -> None:
+    """Recorded with production.json, which excuses nothing; a violated policy is no failure of the preview."""
+    found = recorded_review("aks-nap-new", "aks-nap")
+    assert (found.verdict, found.failures, found.cloud) == ("refused", (), "Azure")
+    ((one),) = found.findings
+    assert (one.rule, one.mandatory, one.resource) == ("aks-logs", True, "aks-cluster-control-plane")
+    assert one.place.key == "karpstack:cluster"
+    assert "default and system-surge" in found.cost.notes[0]
+    assert [pool.place.key for pool in found.pools] == ["karpstack:nodePools.batch"]
+
+
+def test_aks_with_its_own_karpenter() -> None:
+    found = recorded_review("aks-self-hosted-new", "aks-self-hosted")
+    assert (found.verdict, [one.rule for one in found.excused]) == ("passed", ["aks-logs"])
+    (tie,) = found.entries
+    assert (tie.identity, tie.who) == ("identity karpstack-aks-karpenter", "service account kube-system/karpenter-sa")
+    assert tie.when[0] == "issuer of aks-cluster-control-plane"
+    controller = {one.actions[0]: one.on[0] for one in found.permissions if one.identity == tie.identity}
+    assert set(controller) == {
+        "role Virtual Machine Contributor",
+        "role Network Contributor",
+        "role Managed Identity Operator",
+    }
+    assert controller["role Virtual Machine Contributor"].endswith("/resourceGroups/karpstack-aks-nodes")
+
+
+@pytest.mark.parametrize("path", sorted(RECORDED.glob("*.json.gz")), ids=lambda path: path.name.split(".")[0])
+def test_documents_of_real_previews_are_whole(path: Path) -> None:
+    name = path.name.split(".")[0]
+    found = recorded_review(name, name.removesuffix("-new"))
+    html = page.render(found)
+    assert not re.search(
+        r"\b(None|True|False|nan|Undefined)\b", re.sub(r"defaultNodePools|<style>.*?</style>", "", html)
+    )
+    assert Page(html).text
+    assert all(len(set(rows)) == 1 for rows in tables(markdown.render(found)))
+    assert len(markdown.render(found)) < markdown.LONGEST
+    keeps_to_the_format(sarif.document(found))
+
+
+# The documents
+
+
+def test_secrets_are_never_shown() -> None:
+    found = review(
+        preview(
+            step(
+                tokens.IAM_ROLE,
+                "role",
+                {"name": CIPHERTEXT, "managedPolicyArns": [CIPHERTEXT], "assumeRolePolicy": CIPHERTEXT},
+            ),
+            step(tokens.IAM_POLICY, "policy", {"policy": {"Statement": [{"Effect": "Allow", "Action": CIPHERTEXT}]}}),
+            step(tokens.AZURE_ROLE_ASSIGNMENT, "r", {"principalId": CIPHERTEXT, "scope": CIPHERTEXT}),
+        )
+    )
+    for text in (page.render(found), markdown.render(found), sarif.render(found)):
+        assert "hunter2" not in text
+        assert "ciphertext" not in text
+    assert "[secret]" in Page(page.render(found)).text
+
+
+def test_the_page_needs_nothing_but_itself() -> None:
+    found = Page(page.render(review(preview(node_pool(), events=[violation("node-pool-limits", "x", POOL)]))))
+    for name in ("src", "action", "data", "poster", "srcset"):
+        assert not found.values(name)
+    identifiers = found.values("id")
+    for value in found.values("href"):
+        assert value == "data:," or value.startswith("https://") or value[1:] in identifiers, value
+    assert not {"script", "iframe", "img", "object", "embed", "base"} & {tag for tag, _ in found.elements}
+    (policy,) = [value for value in found.values("content") if "default-src" in value]
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    style = (command.PACK / "review" / "templates" / "style.css").read_text()
+    assert not re.search(r"@import|url\(", style)
+    assert {"prefers-color-scheme: dark", "max-width: 560px", "@media print"} <= {
+        part for part in ("prefers-color-scheme: dark", "max-width: 560px", "@media print") if part in style
+    }
+
+
+def test_the_page_says_what_others_wrote_as_text() -> None:
+    html = page.render(nasty())
+    assert "script" not in {tag for tag, _ in Page(html).elements}
+    assert " ".join(NASTY.split()) in Page(html).text
+    other = review(preview(events=[event(policyName="x", message="y", enforcementLevel="mandatory")], code=1))
+    hostile = other.model_copy(
+        update={"findings": tuple(one.model_copy(update={"url": "javascript:alert(1)"}) for one in other.findings)}
+    )
+    assert not [value for value in Page(page.render(hostile)).values("href") if "javascript" in value]
+    assert "href" not in markdown.render(hostile)
+
+
+def tables(text: str) -> Iterator[list[int]]:
+    """The number of cells of each row, by table, as a Markdown parser sees them."""
+    rows: list[int] = []
+    for token in MarkdownIt("commonmark", {"html": True}).enable("table").parse(text):
+        if token.type == "table_open":
+            rows = []
+        elif token.type == "tr_open":
+            rows.append(0)
+        elif token.type in ("td_open", "th_open"):
+            rows[-1] += 1
+        elif token.type == "table_close":
+            yield rows
+
+
+def test_tables_of_the_comment_keep_their_columns() -> None:
+    text = markdown.render(nasty())
+    found = list(tables(text))
+    assert len(found) >= 5
+    for rows in found:
+        assert len(set(rows)) == 1
+        assert len(rows) > 1
+    for line in (line for line in text.splitlines() if line.startswith("|")):
+        assert line.count("|") == len(line.split("|")) - 1
+    html = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+    read = Page(html)
+    assert {tag for tag, _ in read.elements} <= {
+        "h2",
+        "h3",
+        "h4",
+        "p",
+        "code",
+        "strong",
+        "blockquote",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "details",
+        "summary",
+        "a",
+        "br",
+        "b",
+        "i",
+    }
+    assert set(read.values("href")) <= {rule.url for rule in RULES}
+    assert not re.search(r"(^|[^\w])@\w", text), "somebody would be notified"
+    assert "".join(NASTY.split()) in read.text.replace(" ", ""), "comments stand in what would be a mention or a link"
+
+
+def test_the_comment_fits() -> None:
+    lines = [
+        violation("queue-encrypted", f"{'long ' * 200}{index}", urn(tokens.QUEUE, f"q{index}")) for index in range(50)
+    ]
+    roles = [
+        step(tokens.IAM_ROLE, f"r{index}", {"name": f"r{index}", "managedPolicyArns": ["x" * 500] * 9})
+        for index in range(50)
+    ]
+    text = markdown.render(review(preview(*roles, events=lines, code=1)))
+    assert len(text) < 65_536
+    assert text.count("<details>") == text.count("</details>")
+    assert text.rstrip().endswith("**Cut here: review.html has the rest.**")
+
+
+def test_code_scanning_gets_findings_exceptions_and_what_was_not_judged() -> None:
+    not_run = "can't run policy 'iam-trust-bound' from policy pack 'karpstack@v0.1.0' during preview: no"
+    granted = "queue-encrypted is not applied to q* until 2099-12-31: because"
+    said = preview(
+        events=[
+            violation("node-pool-limits", "boundless", POOL),
+            violation("node-imdsv2", "old", "", "advisory"),
+            violation("exceptions-in-force", f"{granted}. Excused: plain", urn(tokens.QUEUE, "q"), "advisory"),
+            event(policyName="iam-trust-bound", message=not_run, enforcementLevel="advisory"),
+            event(policyName="another-packs", message="x", severity="low", enforcementLevel="advisory"),
+        ],
+        code=1,
+    )
+    (run,) = sarif.document(review(said))["runs"]
+    by_rule = {one["ruleId"]: one for one in run["results"]}
+    assert {name: one["level"] for name, one in by_rule.items()} == {
+        "node-pool-limits": "error",
+        "node-imdsv2": "warning",
+        "another-packs": "note",
+        "queue-encrypted": "note",
+    }
+    assert by_rule["queue-encrypted"]["suppressions"][0]["justification"] == "because (until 2099-12-31)"
+    (place,) = by_rule["node-pool-limits"]["locations"]
+    assert place["logicalLocations"][0]["fullyQualifiedName"] == POOL
+    assert place["physicalLocation"]["region"] == {"startLine": 1}
+    (told,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert told["associatedRule"]["id"] == "iam-trust-bound"
+    rules = run["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == [rule.name for rule in RULES]
+    for one in run["results"]:
+        if "ruleIndex" in one:
+            assert rules[one["ruleIndex"]]["id"] == one["ruleId"]
+    assert {rule["properties"]["security-severity"] for rule in rules} == {"9.5", "8.0", "5.5", "2.0"}
+
+
+def test_fingerprints_are_of_the_finding_and_not_of_its_line(tmp_path: Path) -> None:
+    def fingerprint(content: str, found: str = "x") -> str:
+        configuration = tmp_path / "Pulumi.test.yaml"
+        configuration.write_text(content)
+        said = preview(node_pool(), events=[violation("node-pool-limits", found, POOL)])
+        (one,) = sarif.document(review(said, configuration=configuration))["runs"][0]["results"]
+        return str(one["partialFingerprints"])
+
+    first = fingerprint("config: {'karpstack:nodePools': {pool: {}}}")
+    assert first == fingerprint("\n\n\nconfig: {'karpstack:nodePools': {pool: {}}}")
+    assert first != fingerprint("", "y")
+
+
+@pytest.mark.parametrize("made", [nasty, lambda: review(recorded(2, "", [], "x"))], ids=["hostile", "failed"])
+def test_sarif_keeps_to_its_format(made: Any) -> None:
+    keeps_to_the_format(sarif.document(made()))
+
+
+def keeps_to_the_format(content: dict[str, Any]) -> None:
+    """Validate against what the standard says of the parts that are written here (sarif_parts.json says which)."""
+    schema = json.loads((HERE / "sarif_parts.json").read_text())
+    Draft7Validator.check_schema(schema)
+    errors = [f"{one.json_path}: {one.message}" for one in Draft7Validator(schema).iter_errors(content)]
+    assert not errors
+
+
+# The command
+
+
+def test_the_command_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main(["--help"])
+    assert "--policy-pack-config" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "words"), [(None, "can't be read"), ("{", "can't be read"), ("[]", "is no object")]
+)
+def test_a_bad_configuration_of_the_pack_is_refused(
+    content: str | None, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configuration = tmp_path / "pack.json"
+    if content is not None:
+        configuration.write_text(content)
+    assert command.main(["--stack", "x", "--policy-pack-config", str(configuration), "--output", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert "policies/" in said
+
+
+PULUMI = """#!{python}
+import json, os, sys
+log = sys.argv[sys.argv.index("--event-log") + 1]
+assert "PULUMI_ENABLE_STREAMING_JSON_PREVIEW" not in os.environ
+assert os.environ["PULUMI_DEBUG_COMMANDS"] == "true", "without it there is no --event-log"
+assert sys.argv[1:3] == ["preview", "--non-interactive"]
+said = json.load(open(os.environ["SAID"]))
+open(log, "w").write("\\n".join(said["events"]))
+print(json.dumps(said["digest"]))
+print(" ".join(sys.argv), file=open(os.environ["SAID"] + ".arguments", "w"))
+sys.exit(said["code"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("level", "diagnostics", "code"),
+    [
+        (None, [], 0),
+        ("advisory", [], 0),
+        ("mandatory", [], 1),
+        ("mandatory", [{"severity": "error", "message": "error: preview failed\n"}], 1),
+        ("mandatory", [{"severity": "error", "message": "no"}], 2),
+    ],
+)
+def test_the_exit_code_tells_findings_from_failures(
+    level: str | None,
+    diagnostics: list[Any],
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    program = tmp_path / "pulumi"
+    program.write_text(PULUMI.replace("{python}", sys.executable))
+    program.chmod(0o755)
+    events = [violation("node-pool-limits", "boundless", POOL, level)] if level else []
+    refused = 255 if level == "mandatory" else 0
+    said = {"digest": {"steps": [node_pool()], "diagnostics": diagnostics}, "events": events, "code": refused}
+    (tmp_path / "said.json").write_text(json.dumps(said))
+    monkeypatch.setenv("SAID", str(tmp_path / "said.json"))
+    monkeypatch.setenv("PULUMI_ENABLE_STREAMING_JSON_PREVIEW", "1")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    output = tmp_path / "out"
+    arguments = ["--stack", "eks", "--policy-pack-config", "baseline", "--output", str(output)]
+    assert command.main(arguments) == code
+    assert sorted(one.name for one in output.iterdir()) == ["review.html", "review.md", "review.sarif"]
+    told = capsys.readouterr()
+    assert ("mandatory: node-pool-limits: pool: boundless" in told.out) is (level == "mandatory")
+    assert ("no" in told.err) is (code == 2)
+    given = (tmp_path / "said.json.arguments").read_text()
+    assert "--policy-pack-config" not in given
+    assert f"--policy-pack {ROOT / 'policies'}" in given
