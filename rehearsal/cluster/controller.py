@@ -303,7 +303,6 @@ class Controller:
             "LEADER_ELECTION_NAMESPACE": container.namespace,
             "METRICS_PORT": str(metrics),
             "HEALTH_PROBE_PORT": str(health),
-            "GOGC": "50",
         }
         command = [str(self._program), *container.arguments]
         if self._cloud.controller_needs_pod_files:

@@ -30,15 +30,6 @@ _RESTART_GRACE = 1.0
 
 # Started first, stopped last: a kube-apiserver whose etcd is gone hangs when it is asked to end.
 _ORDER = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
-# On a machine that hosts everything memory is scarce, but starting must be quick: Go may let the heap grow freely at
-# first and collects hard only near these (soft) limits.
-_MEMORY = {
-    "etcd": "120MiB",
-    "kube-apiserver": "220MiB",
-    "kube-controller-manager": "80MiB",
-    "kube-scheduler": "90MiB",
-    "kwok": "90MiB",
-}
 # Without cloud controllers: what they would do is the cloud's stand-in's business. Cilium gives pods addresses.
 _CONTROLLERS = "*,-node-ipam-controller,-node-route-controller,-cloud-node-lifecycle-controller,-service-lb-controller"
 
@@ -235,5 +226,5 @@ class _Starter:
     def _start(self, name: str, *arguments: str) -> Engine:
         keep = {key: os.environ[key] for key in ("PATH", "TMPDIR") if key in os.environ}
         # A home of their own: kwok and others would read and write files in the user's.
-        environment = {**keep, "HOME": str(self._folder.control_plane), "GOGC": "200", "GOMEMLIMIT": _MEMORY[name]}
+        environment = {**keep, "HOME": str(self._folder.control_plane)}
         return self._engines.start(name, [self._engine_set.program(name), *arguments], environment=environment)
