@@ -15,10 +15,10 @@ BIN  := .venv/bin
 READY := .venv/.ready-$(shell cksum < requirements.lock | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment engines rehearsal soak review test lint format bench lock facts goldens clean clean-cache
+.PHONY: help setup environment engines rehearsal soak review test lint format bench bench-burst bench-stories lock facts goldens clean clean-cache
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: ## Install the Python environment and build the engines, side by side
 	@$(MAKE) --no-print-directory -j2 environment engines
@@ -62,7 +62,13 @@ format: environment ## Format the Python code
 	@$(BIN)/ruff check --quiet --fix . && $(BIN)/ruff format --quiet .
 
 bench: setup ## Print the figures that README.md quotes, measured in one run
-	@$(BIN)/python -m tests.bench $(STACK)
+	@$(BIN)/python -m tests.bench
+
+bench-burst: setup ## Print what the recorder costs a burst of 1,000 pods, with it and without in turns
+	@$(BIN)/python -m tests.bench.burst
+
+bench-stories: soak ## Like soak; then print how much of it was waiting that cannot be shortened
+	@$(BIN)/python -m tests.bench.stories build/rehearsal/$(STACK)
 
 lock: environment ## Pin the Python environment anew from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --group scale-test --group policies --group rehearsal --group dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock

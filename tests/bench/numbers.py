@@ -1,4 +1,4 @@
-"""What the recorder and the report take for a story of five thousand pods: `python -m tests.bench_numbers`.
+"""What the recorder and the report take for a story of five thousand pods: `python -m tests.bench.numbers`.
 
 Made-up watch data through the real follower and recorder, and a made-up timeline into a report. In a process of its
 own, so that the memory is theirs.
@@ -28,7 +28,7 @@ from tests import synthetic
 
 PODS = 5000
 _PAGE = 500
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 _NOWHERE = "http://127.0.0.1:1"
 
 

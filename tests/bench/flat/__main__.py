@@ -1,5 +1,7 @@
 """Registers `count` resources of the packages that the EKS environment uses, one beside the other."""
 
+from collections.abc import Callable
+
 import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes as kubernetes
@@ -13,7 +15,7 @@ KUBERNETES_SHARE = 8  # releases, node classes, NodePools and the provider, of a
 
 provider = kubernetes.Provider("kubernetes", kubeconfig=CONFIG.require("kubeconfig"))
 # The stack itself and the default provider count too. The modules are those that the environment imports.
-makers = [
+makers: list[Callable[[str], pulumi.Resource]] = [
     lambda name: aws.sqs.Queue(name),
     lambda name: aws.kms.Key(name),
     lambda name: aws.cloudwatch.EventRule(name, event_pattern='{"source": ["aws.ec2"]}'),

@@ -38,7 +38,7 @@ from tests.unit.playbooks.example_report import Example
 
 _AKS = ("aks-nap", "aks-self-hosted")
 _PREVIEWS = 3
-_FLAT = PROJECT / "tests" / "bench_flat"
+_FLAT = PROJECT / "tests" / "bench" / "flat"
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def ratio(table: Table, name: str, measured: float, against: str, base: float, a
 def of_five_thousand_pods() -> dict[str, float]:
     """What recorder and report take for as many; in a process of their own, since its memory is measured."""
     result = subprocess.run(
-        [sys.executable, "-m", "tests.bench_numbers"], cwd=PROJECT, check=True, capture_output=True, text=True
+        [sys.executable, "-m", "tests.bench.numbers"], cwd=PROJECT, check=True, capture_output=True, text=True
     )
     return dict(json.loads(result.stdout))
 

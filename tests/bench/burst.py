@@ -1,0 +1,138 @@
+"""What the recorder costs a burst: `make bench-burst`, a thousand pods with the recorder and without.
+
+In one run on one rehearsed EKS stack, in turns: 1,000 pods are asked for, and the time until each is ready is taken by
+a watch of the Deployment, which is there both times.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from kubernetes import client, watch
+from rich.console import Console
+from rich.table import Table
+
+from playbooks.plugins.module_utils.scale_test.recording.recording import stop, wait_until_recorded
+from playbooks.plugins.module_utils.scale_test.recording.timeline import WORKLOAD_SELECTOR
+from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario, load
+from tests.rehearsal.conftest import ROOT, RehearsedStack, new_stack
+
+STORY = "burst-1000"
+_TURNS = 2
+_PATIENCE = 900
+_PLAYBOOKS = ROOT / "playbooks"
+
+
+def main() -> int:
+    """Measure and print."""
+    scenario = next(found for found in load(_PLAYBOOKS / "scenarios") if found.name == STORY).in_environment("eks")
+    taken: dict[bool, list[float]] = {False: [], True: []}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        stack = new_stack(folder)
+        try:
+            stack.succeed("up")
+            deploy(stack, scenario)
+            for turn in range(_TURNS):
+                for recorded in (False, True):
+                    with recorder(stack, folder / f"{turn}.jsonl") if recorded else nullcontext():
+                        taken[recorded].append(burst(stack, scenario))
+                    print(f"{'with' if recorded else 'without'} the recorder: {taken[recorded][-1]:.1f} s", flush=True)
+        finally:
+            stack.command("down", "--force")
+    without, with_it = (statistics.median(taken[recorded]) for recorded in (False, True))
+    table = Table("figure", "with the recorder", "without", "ratio", "aim")
+    table.add_row("1,000 pods ready", f"{with_it:.1f} s", f"{without:.1f} s", f"{with_it / without:.2f}", "<= 1.05")
+    Console(width=100).print(table)
+    return 0
+
+
+def deploy(stack: RehearsedStack, scenario: Scenario) -> None:
+    """Make the story's namespace, NodePool and workload, as its role does."""
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)  # noqa: S701  YAML
+    environment.filters |= {"to_json": json.dumps, "combine": lambda first, second: first | second}
+    template = environment.from_string((_PLAYBOOKS / "roles/story/templates/objects.yml.j2").read_text())
+    label, value = WORKLOAD_SELECTOR.split("=")
+    data = scenario.model_dump(by_alias=True, mode="json", exclude_none=True)
+    objects = template.render(
+        story_scenario=data,
+        story_namespace=scenario.workload.namespace,
+        story_deployment=data["workload"]["deployment"],
+        story_labels={label: value, "app.kubernetes.io/instance": scenario.name},
+    )
+    subprocess.run(
+        ["kubectl", "apply", "-f", "-"], input=objects, text=True, check=True, env=stack.variables, capture_output=True
+    )
+
+
+@contextmanager
+def recorder(stack: RehearsedStack, timeline: Path) -> Iterator[None]:
+    """The module that records a scale test."""
+    arguments = {
+        "timeline": str(timeline),
+        "node_class": {"kind": "EC2NodeClass", "path": "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"},
+        "metrics_url": stack.variables["KARPSTACK_METRICS_URL"],
+    }
+    command = ["ansible", "localhost", "-M", str(_PLAYBOOKS / "plugins" / "modules"), "-m", "karpstack_recorder"]
+    with subprocess.Popen(
+        [*command, "-a", json.dumps(arguments)], cwd=ROOT, env=stack.variables, stdout=subprocess.DEVNULL
+    ):
+        wait_until_recorded(timeline, 60)
+        try:
+            yield
+        finally:
+            stop(timeline, 30)
+
+
+def burst(stack: RehearsedStack, scenario: Scenario) -> float:
+    """Seconds from the request until all pods are ready; the nodes are gone again afterwards."""
+    workload = scenario.workload
+    pods = scenario.replicas_after(0)
+    started = time.monotonic()
+    stack.scale(workload.deployment.name, workload.namespace, pods)
+    deployments = client.AppsV1Api(stack.api())
+    stream = watch.Watch()
+    for event in stream.stream(deployments.list_namespaced_deployment, workload.namespace, timeout_seconds=_PATIENCE):
+        if event["object"].status.ready_replicas == pods:
+            stream.stop()
+            break
+    else:
+        raise TimeoutError(f"{pods} pods were not ready after {_PATIENCE} s")
+    seconds = time.monotonic() - started
+    stack.scale(workload.deployment.name, workload.namespace, 0)
+    wait_until_gone(stack)
+    return seconds
+
+
+def wait_until_gone(stack: RehearsedStack) -> None:
+    """Return when no NodeClaim is left."""
+    claims = client.CustomObjectsApi(stack.api())
+    found: Any = claims.list_cluster_custom_object("karpenter.sh", "v1", "nodeclaims")
+    names = {item["metadata"]["name"] for item in found["items"]}
+    stream = watch.Watch()
+    for event in stream.stream(
+        claims.list_cluster_custom_object,
+        *("karpenter.sh", "v1", "nodeclaims"),
+        resource_version=found["metadata"]["resourceVersion"],
+        timeout_seconds=_PATIENCE,
+    ):
+        name = event["object"]["metadata"]["name"]
+        names.discard(name) if event["type"] == "DELETED" else names.add(name)
+        if not names:
+            return
+    if names:
+        raise TimeoutError(f"{len(names)} NodeClaims were left after {_PATIENCE} s")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
