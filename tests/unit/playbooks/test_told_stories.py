@@ -238,3 +238,11 @@ def test_more_nodes_at_once_than_the_budget_allows_fail(shipped: dict[str, Scena
     lines.insert(lines.index(end), gone[0] | {"received": end["received"]})
     found = failures(as_data("eks.drift", shipped), lines)
     assert any("disrupted at once: expected at most 1; seen 2" in failure for failure in found), found
+
+
+def test_what_was_said_of_a_node_is_not_said_of_the_next_one_with_its_name(shipped: dict[str, Scenario]) -> None:
+    # Machines that are gone leave their addresses, and so their names, to later ones.
+    made = report.make([shipped["drift"]], told("eks.drift"), "told", {"cloud": "aws", "karpenterVersion": "1.14.1"})
+    claims = made["stories"][0]["nodeclaims"]
+    assert len({claim["node"] for claim in claims}) < len(claims)
+    assert [claim["disruption"] for claim in claims] == ["Drifted"] * 3 + [None] * 3

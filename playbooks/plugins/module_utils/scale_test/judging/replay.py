@@ -135,7 +135,7 @@ class Replay:
         ready: Scenario -> (time, number of ready pods) at each change.
         unschedulable: Scenario -> (time, name of the pod) for each pod that had no home.
         events: Karpenter's events as (time, excerpt).
-        told: (kind, name) of a Node or NodeClaim -> its events.
+        told: (kind, name) of a Node or NodeClaim -> its events, each with the time of its receipt.
         pods: Uid -> pod of those that are there.
         all_pods: Uid -> pod of all ever seen.
         pods_added: Scenario -> (time, uid) of each pod ever seen.
@@ -162,7 +162,7 @@ class Replay:
         self.ready: dict[str, list[tuple[datetime, int]]] = {}
         self.unschedulable: dict[str, list[tuple[datetime, str]]] = {}
         self.events: list[tuple[datetime, Line]] = []
-        self.told: dict[tuple[str, str], list[Line]] = {}
+        self.told: dict[tuple[str, str], list[tuple[datetime, Line]]] = {}
         self.pods: dict[str, Pod] = {}
         self.all_pods: dict[str, Pod] = {}
         self._claims_by_node: dict[str, NodeClaim] = {}
@@ -240,7 +240,7 @@ class Replay:
             if pod and found.get("reason") == "Nominated":
                 pod.nominated = pod.nominated or self.time
         else:
-            self.told.setdefault((about.get("kind", ""), about.get("name", "")), []).append(found)
+            self.told.setdefault((about.get("kind", ""), about.get("name", "")), []).append((self.time, found))
 
     def _pod(self, found: Line, *, deleted: bool) -> None:
         metadata = found["metadata"]

@@ -27,7 +27,9 @@ def reason(replay: Replay, claim: NodeClaim) -> str | None:
     """
     if condition := claim.conditions.get(DISRUPTION_REASON):
         return str(condition.get("reason") or condition.get("message") or "") or None
-    events = [*replay.told.get(("NodeClaim", claim.name), ()), *replay.told.get(("Node", claim.node or ""), ())]
+    told = [*replay.told.get(("NodeClaim", claim.name), ()), *replay.told.get(("Node", claim.node or ""), ())]
+    # A node may get the name of one that is gone; what was said of that one is older than this NodeClaim.
+    events = [event for time, event in told if time >= claim.first_seen]
     if claim.deleting and any(event.get("reason") in _INTERRUPTED for event in events):
         return "Interrupted"
     for event in events:
