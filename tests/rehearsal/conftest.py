@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -269,3 +270,11 @@ def previewing_bad_resources(stack: RehearsedStack, folder: Path, config: Mappin
         assert result.returncode == 0, result.stdout
     yield previewed
     run("stack", "rm", "--yes", "--force")
+
+
+def refused_for(preview: subprocess.CompletedProcess[str]) -> set[str]:
+    """Names of the mandatory rules for which a preview was refused; it must have been."""
+    assert preview.returncode != 0, preview.stdout
+    found = set(re.findall(r"- \[mandatory\] \[severity: \w+\]  ([a-z0-9-]+)  \(", preview.stdout))
+    assert found, preview.stdout
+    return found
