@@ -243,3 +243,13 @@ def test_what_was_said_of_a_node_is_not_said_of_the_next_one_with_its_name(shipp
     claims = made["stories"][0]["nodeclaims"]
     assert len({claim["node"] for claim in claims}) < len(claims)
     assert [claim["disruption"] for claim in claims] == ["Drifted"] * 3 + [None] * 3
+
+
+def test_a_pod_that_moves_is_not_nominated_late(shipped: dict[str, Scenario]) -> None:
+    # Consolidation nominates pods that have had a node for minutes.
+    churn = shipped["churn"].in_environment("eks")
+    made = report.make([churn], told("eks.churn"), "told", {"cloud": "aws", "karpenterVersion": "1.14.1"})
+    phase = made["stories"][0]["durations"][0]
+    assert phase["phase"] == "pod_pending_to_nominated"
+    assert phase["n"] > 50
+    assert phase["max"] < 5

@@ -237,7 +237,8 @@ class Replay:
         about = found["involvedObject"]
         if about.get("kind") == "Pod":
             pod = self.all_pods.get(about.get("uid", ""))
-            if pod and found.get("reason") == "Nominated":
+            # One that has a node is nominated for where it moves when that one is consolidated.
+            if pod and pod.scheduled is None and found.get("reason") == "Nominated":
                 pod.nominated = pod.nominated or self.time
         else:
             self.told.setdefault((about.get("kind", ""), about.get("name", "")), []).append((self.time, found))
