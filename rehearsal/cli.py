@@ -42,8 +42,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     # A shell that started this in the background has SIGINT ignored, and Python would leave it so.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Whoever ends this command by SIGTERM (a CI job, for example) gets the clean-up of a Ctrl-C.
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    # Whoever ends this command otherwise (a CI job, a terminal that is closed) gets the clean-up of a Ctrl-C.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     for name in _REAL_ACCOUNT:
         os.environ.pop(name, None)
     command: Callable[[argparse.Namespace], int] = options.command

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
+from rehearsal.command import call
 from rehearsal.daemon import DaemonInfo
 from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
@@ -102,7 +101,7 @@ class Deployment:
         """Run a playbook and return its exit code."""
         pairs = [argument for key, value in variables.items() for argument in ("-e", f"{key}={value}")]
         ansible = Path(sys.executable).parent / "ansible-playbook"
-        return _call([str(ansible), str(playbook), *pairs, *more], self._environment)
+        return call([str(ansible), str(playbook), *pairs, *more], self._environment, PROJECT)
 
     def review(self, stack_file: StackFile, output: Path, configuration: Path) -> int:
         """Preview the stack and write the review's documents; the exit code of `policies/review`.
@@ -114,31 +113,14 @@ class Deployment:
         """
         command = [sys.executable, str(PROJECT / "policies" / "review"), "--stack", self._folder.stack]
         command += ["--config-file", str(stack_file.path), "--output", str(output)]
-        return _call([*command, "--policy-pack-config", str(configuration)], self._environment)
+        return call([*command, "--policy-pack-config", str(configuration)], self._environment, PROJECT)
 
     def _run(self, *arguments: str, folder: Path = PROJECT) -> None:
         command = [str(self._pulumi), *arguments, "--non-interactive", "--color", _colour()]
-        code = _call(command, self._environment, folder)
+        code = call(command, self._environment, folder)
         if code:
             raise CommandError(f"`pulumi {' '.join(arguments)}` failed (exit code {code})")
 
 
 def _colour() -> str:
     return "always" if sys.stdout.isatty() and "NO_COLOR" not in os.environ else "never"
-
-
-def _call(command: Sequence[str], variables: Mapping[str, str], folder: Path = PROJECT) -> int:
-    """Run a command on our terminal. A Ctrl-C reaches it too: wait for its orderly end, then pass the interrupt on."""
-    process = subprocess.Popen(command, cwd=folder, env=dict(variables), stdin=subprocess.DEVNULL)
-    interrupted = False
-    while True:
-        try:
-            code = process.wait()
-            break
-        except KeyboardInterrupt:
-            if interrupted:
-                process.kill()
-            interrupted = True
-    if interrupted or code == -signal.SIGINT:
-        raise KeyboardInterrupt
-    return code
