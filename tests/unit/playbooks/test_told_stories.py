@@ -1,7 +1,6 @@
 """Every story as it was run once with the production controller: it passed, and it fails with a false expectation.
 
-The timelines in `told` were recorded in rehearsals, one a story and environment. What no judgement needs was left out:
-other stories, metrics, nodes of the system.
+The timelines in `told` were recorded in rehearsals, one a story and environment; `tell` took them from there.
 """
 
 from __future__ import annotations
