@@ -42,7 +42,7 @@ class InstanceType:
     labels: Mapping[str, str | None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # one object a region, and large: the same only as itself
 class Facts:
     """The instance types of one region, and which labels are known of them."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Literal
 
 from .facts import Facts, InstanceType
@@ -134,18 +135,23 @@ def _satisfiable(together: Sequence[Requirement]) -> bool:
 _BOUNDS: Final = frozenset({"Gt", "Gte", "Lt", "Lte"})
 
 
-def admitted(wanted: Iterable[Requirement], facts: Facts) -> list[InstanceType]:
+def admitted(wanted: Iterable[Requirement], facts: Facts) -> tuple[InstanceType, ...]:
     """The instance types of the region that satisfy all requirements, in an offering at least.
 
     Raises:
         NotKnownError: A requirement is about a label that the facts lack.
     """
+    return _admitted(tuple(wanted), facts)
+
+
+@cache  # half a dozen rules ask it of each NodePool
+def _admitted(wanted: tuple[Requirement, ...], facts: Facts) -> tuple[InstanceType, ...]:
     by_key = _by_key(wanted)
     if contradiction(wanted):
-        return []
+        return ()
     for key, together in by_key.items():
         _known(key, together, facts)
-    return [instance_type for instance_type in facts.types if _fits(by_key, instance_type, facts)]
+    return tuple(instance_type for instance_type in facts.types if _fits(by_key, instance_type, facts))
 
 
 def offered_zones(wanted: Iterable[Requirement], instance_type: InstanceType) -> set[str]:

@@ -147,14 +147,16 @@ class Rule:
             "url": self.url,
         }
 
-    def _judgement(self, configured: Mapping[str, Any], report: ReportViolation, urn: str = "") -> Judgement:
-        # The engine checks configured values against the schema, but lets unknown names pass.
-        unknown = sorted(set(configured) - set(self.settings))
-        if unknown:
+    def _refuse_unknown(self, configured: Mapping[str, Any]) -> None:
+        """The engine checks configured values against the schema, but lets unknown names pass."""
+        if unknown := sorted(set(configured) - set(self.settings)):
             raise ValueError(
                 f"the policy {self.name} has no setting {', '.join(unknown)}, so it would have no effect; "
                 f"correct the pack's configuration: it has {', '.join(self.settings) or 'no settings'}"
             )
+
+    def _judgement(self, configured: Mapping[str, Any], report: ReportViolation, urn: str = "") -> Judgement:
+        self._refuse_unknown(configured)
 
         def violation(finding: str, found_in: str | None) -> None:
             if not GRANTED.excuses(self.name, found_in or urn, finding):
@@ -180,15 +182,18 @@ class ResourceRule(Rule):
         return ResourceValidationPolicy(validate=self._validate, **self._metadata())
 
     def _validate(self, args: ResourceValidationArgs, report: ReportViolation) -> None:
-        judgement = self._judgement(args.get_config(), report, args.urn)
+        configured = args.get_config()
         REGIONS.note(args.resource_type, args.props, args.provider)
+        check = self.checks.get(args.resource_type)
+        if check is None and self.before is None:
+            self._refuse_unknown(configured)  # of most resources a rule says nothing; that should cost nothing
+            return
+        judgement = self._judgement(configured, report, args.urn)
         if self.before is not None:
             self.before(judgement.settings)
-        check = self.checks.get(args.resource_type)
-        if check is None:
-            return
-        check(args.props, judgement)
-        judgement.close()
+        if check is not None:
+            check(args.props, judgement)
+            judgement.close()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,6 @@ from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenari
 from tests.rehearsal.conftest import ROOT, RehearsedStack, new_stack
 
 STORY = "burst-1000"
-_TURNS = 2
 _PATIENCE = 900
 _PLAYBOOKS = ROOT / "playbooks"
 
@@ -43,11 +42,11 @@ def main() -> int:
         try:
             stack.succeed("up")
             deploy(stack, scenario)
-            for turn in range(_TURNS):
-                for recorded in (False, True):
-                    with recorder(stack, folder / f"{turn}.jsonl") if recorded else nullcontext():
-                        taken[recorded].append(burst(stack, scenario))
-                    print(f"{'with' if recorded else 'without'} the recorder: {taken[recorded][-1]:.1f} s", flush=True)
+            # Each burst is slower than the one before it, for the cluster keeps more; in this order that evens out.
+            for turn, recorded in enumerate((False, True, True, False)):
+                with recorder(stack, folder / f"{turn}.jsonl") if recorded else nullcontext():
+                    taken[recorded].append(burst(stack, scenario))
+                print(f"{'with' if recorded else 'without'} the recorder: {taken[recorded][-1]:.1f} s", flush=True)
         finally:
             stack.command("down", "--force")
     without, with_it = (statistics.median(taken[recorded]) for recorded in (False, True))
