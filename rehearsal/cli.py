@@ -167,9 +167,7 @@ def _bring_up(folder: StackFolder, stack_file: StackFile, *, keep: bool) -> None
     _forget(folder)
     started = time.monotonic()
     try:
-        starting = daemon.start(folder.create(), stack_file, engines)
-        Deployment(folder, engines, starting.info).prepare(stack_file)  # while the daemon gets ready
-        Deployment(folder, engines, starting.listening()).up()
+        _start(folder, stack_file, engines).up()
     except BaseException:
         _tell_crashes(folder)
         if not keep:
@@ -177,6 +175,13 @@ def _bring_up(folder: StackFolder, stack_file: StackFile, *, keep: bool) -> None
             daemon.stop(folder)
         raise
     console.print(f"pulumi up finished after {time.monotonic() - started:.1f} s in all.")
+
+
+def _start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> Deployment:
+    """Start the daemon; what can be deployed on it."""
+    starting = daemon.start(folder.create(), stack_file, engines)
+    Deployment(folder, engines, starting.info).prepare(stack_file)  # while the daemon gets ready
+    return Deployment(folder, engines, starting.listening())
 
 
 def _tell_crashes(folder: StackFolder) -> None:
@@ -238,9 +243,7 @@ def _review(options: argparse.Namespace) -> int:
             deployment.prepare(stack_file)
         else:
             _forget(folder)
-            starting = daemon.start(folder.create(), stack_file, engines)
-            Deployment(folder, engines, starting.info).prepare(stack_file)  # while the daemon gets ready
-            deployment = Deployment(folder, engines, starting.listening())
+            deployment = _start(folder, stack_file, engines)
         return deployment.review(stack_file, output, options.policy_pack_config.resolve())
     finally:
         _tell_crashes(folder)

@@ -14,7 +14,7 @@ from rules.rule import Rule
 from rules.tokens import AKS_CLUSTER
 
 from .changes import changes, counts
-from .engine import Resource, checked, resources
+from .engine import Resource, by_urn, checked, resources
 from .findings import Verdicts
 from .model import Review, RuleText, Verdict
 from .permissions import permissions
@@ -49,7 +49,7 @@ def assemble(
     by_name = {rule.name: rule for rule in rules}
     project, named = _identity(preview)
     places = Places(configuration, project)
-    verdicts = Verdicts(preview.events, by_name, {one.urn: one for one in found}, places)
+    verdicts = Verdicts(preview.events, by_name, by_urn(found), places)
     known = partial(facts, regions=_regions(found, preview.digest.config))
     node_pools = pools(found, known, places, settings)
     entries, granted = permissions(found)
@@ -78,7 +78,7 @@ def assemble(
 def _verdict(preview: Preview) -> Verdict:
     if preview.failures:
         return "failed"
-    return "refused" if any(event.level == "mandatory" for event in preview.events) else "passed"
+    return "refused" if preview.refused else "passed"
 
 
 def _identity(preview: Preview) -> tuple[str, str]:

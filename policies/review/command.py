@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import runpy
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rules.rule import Rule
+from reference import rules
 
 from . import markdown, page, sarif, wording
 from .assemble import assemble
@@ -53,12 +52,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write(review, output)
     _tell(review, output)
     return _CODES[review.verdict]
-
-
-def rules() -> list[Rule]:
-    """The rules in force, in their order."""
-    found: list[Rule] = runpy.run_path(str(PACK), run_name="pack")["RULES"]
-    return found
 
 
 def write(review: Review, folder: Path) -> None:
@@ -126,6 +119,6 @@ def _tell(review: Review, folder: Path) -> None:
     for failure in review.failures:
         print(failure, file=sys.stderr)
     for finding in review.mandatory:
-        print(f"mandatory: {finding.rule}: {finding.resource or 'the stack'}: {finding.found}")
+        print(f"mandatory: {finding.rule}: {wording.subject(finding.resource)}: {finding.found}")
     print(f"{wording.headline(review)} {wording.summary(review)}")
     print(f"Review: {folder / 'review.html'}, review.md and review.sarif beside it")

@@ -189,29 +189,26 @@ def _hidden(value: Any) -> Any:
 def resources(digest: Digest) -> list[Resource]:
     """The resources that the stack will have, in the program's order; providers and deletions are left out."""
     providers = {
-        step.urn: (step.new.type, step.new.inputs)
-        for step in digest.steps
-        if step.new and step.new.type.startswith(_PROVIDER)
+        step.urn: (step.new.type, step.new.inputs) for step in digest.steps if step.new and is_provider(step.new.type)
     }
     return [
         Resource(
-            token=step.new.type,
+            token=new.type,
             name=name_of(step.urn),
             urn=step.urn,
-            custom=step.new.custom,
-            inputs=step.new.inputs,
-            outputs=step.new.outputs,
-            comes_from={key: tuple(urns or ()) for key, urns in (step.new.property_dependencies or {}).items()},
+            custom=new.custom,
+            inputs=new.inputs,
+            outputs=new.outputs,
+            comes_from={key: tuple(urns or ()) for key, urns in (new.property_dependencies or {}).items()},
             # A reference is the provider's URN and its id.
-            provider=providers.get(step.new.provider.rpartition("::")[0]) or _default(step.new.provider),
+            provider=providers.get(new.provider.rpartition("::")[0]) or _default(new.provider),
         )
-        for step in made(digest)
-        if step.new
+        for step, new in _made(digest)
     ]
 
 
-def made(digest: Digest) -> Iterator[Step]:
-    """The steps on what the program registers: no provider, no deletion, and each resource once."""
+def _made(digest: Digest) -> Iterator[tuple[Step, State]]:
+    """The steps on what the program registers, with the new states: no provider, no deletion, each resource once."""
     seen = set()
     for step in digest.steps:
         if (
@@ -222,7 +219,12 @@ def made(digest: Digest) -> Iterator[Step]:
         ):
             continue
         seen.add(step.urn)
-        yield step
+        yield step, step.new
+
+
+def by_urn(resources: Iterable[Resource]) -> dict[str, Resource]:
+    """Resources by URN."""
+    return {resource.urn: resource for resource in resources}
 
 
 def is_provider(token: str) -> bool:

@@ -144,10 +144,10 @@ class Permission(_Model):
     """What an identity may do; `unknown` says what of it comes later."""
 
     identity: str
-    effect: str
-    actions: tuple[str, ...]
-    on: tuple[str, ...]
-    when: tuple[str, ...]
+    effect: str = "Allow"
+    actions: tuple[str, ...] = ()
+    on: tuple[str, ...] = ()
+    when: tuple[str, ...] = ()
     source: str
     urn: str
     unknown: str = ""

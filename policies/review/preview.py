@@ -35,13 +35,17 @@ class Preview:
     messages: str = ""
 
     @property
+    def refused(self) -> bool:
+        """Whether a mandatory policy was violated."""
+        return any(event.level == "mandatory" for event in self.events)
+
+    @property
     def failures(self) -> tuple[str, ...]:
         """Why the preview itself failed; empty where it ran to its end, whatever the policies found."""
         said = [one.message.strip() for one in self.digest.diagnostics if one.severity == "error"]
         # The engine's last word, which it says of a violated policy too.
         errors = [message for message in dict.fromkeys(said) if message and message != _LAST_WORD]
-        refused = any(event.level == "mandatory" for event in self.events)
-        if errors or self.code == 0 or refused:
+        if errors or self.code == 0 or self.refused:
             return tuple(errors)
         return (self.messages.strip() or f"pulumi preview ended with the exit code {self.code} and said nothing",)
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
+from . import wording
 from .model import Excused, Finding, NotJudged, Place, Review, RuleText, Severity
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -139,7 +140,7 @@ def _notification(review: Review, one: NotJudged, known: Mapping[str, int]) -> d
         rule["index"] = known[one.rule]
     return {
         "level": "note",
-        "message": {"text": f"{one.rule} was not judged for {one.resource or 'the stack'}: {one.why}"},
+        "message": {"text": f"{one.rule} was not judged for {wording.subject(one.resource)}: {one.why}"},
         "associatedRule": rule,
         "locations": [{"logicalLocations": [_logical(review, one.resource, one.urn)]}],
     }

@@ -147,23 +147,22 @@ class Rule:
             "url": self.url,
         }
 
-    def _refuse_unknown(self, configured: Mapping[str, Any]) -> None:
-        """The engine checks configured values against the schema, but lets unknown names pass."""
-        if unknown := sorted(set(configured) - set(self.settings)):
+    def _configured(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings: those that are given, else the defaults; ValueError for one that the rule does not have."""
+        # The engine checks configured values against the schema, but lets unknown names pass.
+        if unknown := sorted(set(given) - set(self.settings)):
             raise ValueError(
                 f"the policy {self.name} has no setting {', '.join(unknown)}, so it would have no effect; "
                 f"correct the pack's configuration: it has {', '.join(self.settings) or 'no settings'}"
             )
+        return {name: schema["default"] for name, schema in self.settings.items()} | dict(given)
 
-    def _judgement(self, configured: Mapping[str, Any], report: ReportViolation, urn: str = "") -> Judgement:
-        self._refuse_unknown(configured)
-
+    def _judgement(self, settings: Mapping[str, Any], report: ReportViolation, urn: str = "") -> Judgement:
         def violation(finding: str, found_in: str | None) -> None:
             if not GRANTED.excuses(self.name, found_in or urn, finding):
                 report(self.told(finding), found_in)
 
-        defaults = {name: schema["default"] for name, schema in self.settings.items()}
-        return Judgement(defaults | dict(configured), violation)
+        return Judgement(settings, violation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,18 +181,16 @@ class ResourceRule(Rule):
         return ResourceValidationPolicy(validate=self._validate, **self._metadata())
 
     def _validate(self, args: ResourceValidationArgs, report: ReportViolation) -> None:
-        configured = args.get_config()
+        settings = self._configured(args.get_config())
         REGIONS.note(args.resource_type, args.props, args.provider)
-        check = self.checks.get(args.resource_type)
-        if check is None and self.before is None:
-            self._refuse_unknown(configured)  # of most resources a rule says nothing; that should cost nothing
-            return
-        judgement = self._judgement(configured, report, args.urn)
         if self.before is not None:
-            self.before(judgement.settings)
-        if check is not None:
-            check(args.props, judgement)
-            judgement.close()
+            self.before(settings)
+        check = self.checks.get(args.resource_type)
+        if check is None:
+            return
+        judgement = self._judgement(settings, report, args.urn)
+        check(args.props, judgement)
+        judgement.close()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,6 +204,6 @@ class StackRule(Rule):
         return StackValidationPolicy(validate=self._validate, **self._metadata())
 
     def _validate(self, args: StackValidationArgs, report: ReportViolation) -> None:
-        judgement = self._judgement(args.get_config(), report)
+        judgement = self._judgement(self._configured(args.get_config()), report)
         self.check(args.resources, judgement)
         judgement.close()

@@ -23,7 +23,8 @@ from rich.console import Console
 from rich.table import Table
 
 from playbooks.plugins.module_utils.scale_test.recording.recording import stop, wait_until_recorded
-from playbooks.plugins.module_utils.scale_test.recording.timeline import WORKLOAD_SELECTOR
+from playbooks.plugins.module_utils.scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR
+from playbooks.plugins.module_utils.scale_test.scenarios.environments import environment_of
 from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario, load
 from tests.rehearsal.conftest import ROOT, RehearsedStack, new_stack
 
@@ -67,7 +68,7 @@ def deploy(stack: RehearsedStack, scenario: Scenario) -> None:
         story_scenario=data,
         story_namespace=scenario.workload.namespace,
         story_deployment=data["workload"]["deployment"],
-        story_labels={label: value, "app.kubernetes.io/instance": scenario.name},
+        story_labels={label: value, SCENARIO_LABEL: scenario.name},
     )
     subprocess.run(
         ["kubectl", "apply", "-f", "-"], input=objects, text=True, check=True, env=stack.variables, capture_output=True
@@ -79,7 +80,7 @@ def recorder(stack: RehearsedStack, timeline: Path) -> Iterator[None]:
     """The module that records a scale test."""
     arguments = {
         "timeline": str(timeline),
-        "node_class": {"kind": "EC2NodeClass", "path": "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"},
+        "node_class": environment_of(stack.outputs()).node_class,
         "metrics_url": stack.variables["KARPSTACK_METRICS_URL"],
     }
     command = ["ansible", "localhost", "-M", str(_PLAYBOOKS / "plugins" / "modules"), "-m", "karpstack_recorder"]

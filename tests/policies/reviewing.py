@@ -5,13 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
+from reference import rules
 from review.assemble import assemble
-from review.command import rules
 from review.model import Review
 from review.preview import Preview, recorded
 
@@ -19,7 +18,6 @@ UNKNOWN = UNKNOWN_STRING_VALUE
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = Path(__file__).resolve().parent / "previews"
 RULES = rules()
-VOID = {"meta", "link", "br", "img", "input", "hr"}
 
 
 def urn(token: str, name: str) -> str:
@@ -72,33 +70,3 @@ def recorded_review(name: str, stack: str) -> Review:
     said = recorded(content["code"], json.dumps(content["digest"]), [json.dumps(one) for one in content["events"]])
     settings = json.loads((ROOT / "policies" / "examples.json").read_text())
     return review(said, stack, ROOT / f"Pulumi.{stack}.yaml", settings)
-
-
-class Page(HTMLParser):
-    """Elements with their attributes, and all text; fails where elements do not nest."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[str] = []
-        self._open: list[str] = []
-        self.feed(html)
-        assert self._open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data)
-
-    def values(self, name: str) -> list[str]:
-        return [value for _, attributes in self.elements for key, value in attributes.items() if key == name and value]
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.texts).split())

@@ -22,7 +22,6 @@ from reviewing import (
     ROOT,
     RULES,
     UNKNOWN,
-    Page,
     event,
     preview,
     recorded_review,
@@ -33,6 +32,8 @@ from reviewing import (
 )
 from rules import tokens
 from rules.exceptions import Granted
+
+from tests.html_page import Page
 
 HERE = Path(__file__).resolve().parent
 POOL = urn(tokens.NODE_POOL, "pool")

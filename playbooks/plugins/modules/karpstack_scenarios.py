@@ -64,7 +64,7 @@ breaks:
   type: bool
   returned: success
 node_class:
-  description: API version, kind and path in the API of the environment's node classes.
+  description: Kind and path in the API of the environment's node classes.
   type: dict
   returned: success
 """
@@ -99,11 +99,7 @@ def main() -> None:
         scenarios=[found.model_dump(by_alias=True, mode="json", exclude_none=True) for found in choice.scenarios],
         skipped=[found._asdict() for found in choice.skipped],
         breaks=any(found.faults for found in choice.scenarios),
-        node_class={
-            "api_version": environment.node_class_api,
-            "kind": environment.node_class_kind,
-            "path": f"/apis/{environment.node_class_api}/{environment.node_class_plural}",
-        },
+        node_class=environment.node_class,
     )
 
 

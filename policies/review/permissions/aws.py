@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from rules import tokens
 
-from ..engine import Resource, is_known, waits
+from ..engine import Resource, by_urn, is_known, waits
 from ..model import Entry, Permission
-from .values import UNSAID, by_urn, listed, shown, target, text
+from .values import UNSAID, listed, shown, target, text
 
 #: Class of pulumi_aws by token; those that no rule is about.
 POD_IDENTITY: Final = tokens.aws("eks", "PodIdentityAssociation")
@@ -140,10 +140,8 @@ def _managed(resource: Resource, identity: str, arn: str) -> Permission:
     """An attachment of a policy whose text is not in the stack: AWS's own, or another stack's."""
     return Permission(
         identity=identity,
-        effect="Allow",
         actions=(f"policy {arn}",),
         on=("as that policy says",),
-        when=(),
         source=resource.name,
         urn=resource.urn,
     )
@@ -193,10 +191,6 @@ def _permission(resource: Resource, identity: str, statement: Mapping[str, Any],
 def _unknown(resource: Resource, identity: str, why: str) -> Permission:
     return Permission(
         identity=identity,
-        effect="Allow",
-        actions=(),
-        on=(),
-        when=(),
         source=resource.name,
         urn=resource.urn,
         unknown=why,
@@ -216,10 +210,8 @@ def _cluster_access(resource: Resource, identity: str) -> Permission:
             cluster += f", namespaces {', '.join(listed(scope.get('namespaces')))}"
     return Permission(
         identity=identity,
-        effect="Allow",
         actions=(action,),
         on=(cluster,),
-        when=(),
         source=resource.name,
         urn=resource.urn,
         broad="ClusterAdmin" in action,

@@ -8,9 +8,9 @@ from typing import Final
 from rules import tokens
 from rules.azure_identity import PRIVILEGED
 
-from ..engine import Resource, is_known, name_of
+from ..engine import Resource, by_urn, is_known, name_of
 from ..model import Entry, Permission
-from .values import UNSAID, by_urn, listed, target, text
+from .values import UNSAID, listed, target, text
 
 #: Built-in roles that such stacks assign; GUIDs are the same everywhere. One that is not here is shown by its GUID.
 _ROLES: Final = {
@@ -64,7 +64,6 @@ def _assignment(resource: Resource, known: Mapping[str, Resource]) -> Permission
     role = _role(resource)
     return Permission(
         identity=_principal(resource, known),
-        effect="Allow",
         actions=(role,),
         on=(_scope(resource),),
         when=(f"condition {text(resource, 'condition')}",) if resource.inputs.get("condition") else (),
@@ -106,10 +105,8 @@ def _administrators(cluster: Resource) -> Iterator[Permission]:
     for group in listed(groups):
         yield Permission(
             identity=f"Entra group {group}",
-            effect="Allow",
             actions=("administer the cluster",),
             on=(cluster.name,),
-            when=(),
             source=cluster.name,
             urn=cluster.urn,
             broad=True,

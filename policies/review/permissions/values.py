@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ..engine import SECRET, Resource, is_known, name_of
@@ -40,11 +40,6 @@ def listed(value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
     return tuple(shown(entry) for entry in value) if isinstance(value, list | tuple) else (shown(value),)
-
-
-def by_urn(resources: Iterable[Resource]) -> dict[str, Resource]:
-    """Resources by URN."""
-    return {resource.urn: resource for resource in resources}
 
 
 def target(

@@ -7,7 +7,6 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -19,44 +18,18 @@ from playbooks.plugins.module_utils.scale_test.reports import charts, page, unit
 from playbooks.plugins.module_utils.scale_test.reports.drawing import quantiles, thin
 from playbooks.plugins.module_utils.scale_test.reports.report import make
 from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario
+from tests.html_page import Page as HtmlPage
 from tests.unit.playbooks.example_report import Example
 from tests.unit.playbooks.example_report import timeline as made_up
 
-VOID = {"meta", "link", "br", "img", "input", "hr"}
 SCRIPT = "<script>alert('$x_1$')</script>"
 
 
-class Page(HTMLParser):
-    """Elements in order with their attributes, and all text; fails where elements do not nest."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[str] = []
-        self._open: list[str] = []
-        self.feed(html)
-        assert self._open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self._open.append(tag)
+class Page(HtmlPage):
+    """With drawings in it, whose elements may end where they begin."""
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data)
-
-    def values(self, name: str) -> list[str]:
-        return [value for _, attributes in self.elements for key, value in attributes.items() if key == name and value]
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.texts).split())
 
 
 def drawings(html: str) -> Iterator[tuple[str, str, ElementTree.Element]]:

@@ -94,17 +94,11 @@ class Follower:
     def _list(self) -> str:
         """Read the whole list; its resource version."""
         present: set[str] = set()
-        query = {"limit": str(_PAGE)}
-        while True:
-            with self._fetch(self._resource, query) as lines:
-                page = _parse(b"".join(lines))
+        for page in pages(self._resource, self._fetch):
             for found in page["items"]:
                 uid = found["metadata"]["uid"]
                 present.add(uid)
                 self._tell("MODIFIED" if uid in self._known else "ADDED", found)
-            if not page["metadata"].get("continue"):
-                break
-            query["continue"] = page["metadata"]["continue"]
         for uid in self._known.keys() - present:
             self._listener.changed("DELETED", self._resource.kind, self._known.pop(uid)[1])
         self._listener.listed(self._resource.kind)
@@ -140,6 +134,23 @@ class Follower:
             }
             self._known[uid] = (fingerprint, {"metadata": name})
         self._listener.changed(type_, self._resource.kind, kept)
+
+
+def pages(resource: Resource, fetch: Fetch) -> Iterator[dict[str, Any]]:
+    """A list as the API server gives it out, so many objects at a time; one page at least.
+
+    Raises:
+        BrokenError: A page was not answered.
+    """
+    query = {"limit": str(_PAGE)}
+    while True:
+        with fetch(resource, query) as lines:
+            page = _parse(b"".join(lines))
+        yield page
+        more = page["metadata"].get("continue")
+        if not more:
+            return
+        query["continue"] = more
 
 
 def _parse(text: bytes) -> dict[str, Any]:

@@ -10,15 +10,16 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 import urllib3
 from kubernetes import client, config
 
 from ..market.prices import PUBLISHING, Offering, PriceSource, Table, offering_of
-from .following import WATCH_SECONDS, BrokenError, Follower, Resource
+from .following import WATCH_SECONDS, Follower, Resource
 from .metrics import cheapest, scrape, scrape_prices
+from .request import ask
 from .timeline import WORKLOAD_SELECTOR, Line, Writer, api_time
 
 _CONNECT_SECONDS = 10
@@ -126,27 +127,8 @@ class Recorder:
         """Write that changes may be missing."""
         self._writer.write("GAP", kind=kind, reason=reason)
 
-    @contextmanager
-    def _fetch(self, resource: Resource, query: dict[str, str]) -> Iterator[Iterator[bytes]]:
-        request = self._api.param_serialize(
-            "GET",
-            resource.path,
-            query_params=[*resource.selectors, *query.items()],
-            header_params={"Accept": "application/json"},
-            auth_settings=["BearerToken"],
-        )
-        try:
-            answer: urllib3.HTTPResponse = self._api.call_api(
-                *request, _request_timeout=(_CONNECT_SECONDS, WATCH_SECONDS + _CONNECT_SECONDS)
-            ).response
-            try:
-                if answer.status != 200:
-                    raise BrokenError(answer.read(1000).decode(errors="replace"), answer.status)
-                yield iter(answer)
-            finally:
-                answer.close()
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise BrokenError(str(error)) from error
+    def _fetch(self, resource: Resource, query: dict[str, str]) -> AbstractContextManager[Iterator[bytes]]:
+        return ask(self._api, resource, query, (_CONNECT_SECONDS, WATCH_SECONDS + _CONNECT_SECONDS))
 
     def _price_by_table(self, table: Table) -> None:
         for offering in sorted(self._unpriced):

@@ -6,21 +6,20 @@ environment variables, and the annotation in which kubectl repeats an object.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-import urllib3
 import yaml
 from kubernetes import client, config
 
-from .following import BrokenError, Resource
+from .following import BrokenError, Resource, pages
+from .request import ask
 
 HIDDEN = "(hidden)"
 _TIMEOUTS = (5, 30)  # seconds to connect, and to answer
-_PAGE = 500
 _REPEATED = "kubectl.kubernetes.io/last-applied-configuration"
 # The pure one takes half a minute for thousands of pods.
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -79,30 +78,13 @@ def _read(api: client.ApiClient, resource: Resource) -> list[dict[str, Any]]:
         BrokenError: There was no answer, or another one than the objects.
     """
     found: list[dict[str, Any]] = []
-    query = {"limit": str(_PAGE)}
-    while True:
-        request = api.param_serialize(
-            "GET",
-            resource.path,
-            query_params=[*resource.selectors, *query.items()],
-            header_params={"Accept": "application/json"},
-            auth_settings=["BearerToken"],
-        )
-        try:
-            answer: urllib3.HTTPResponse = api.call_api(*request, _request_timeout=_TIMEOUTS).response
-            content = answer.read()
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise BrokenError(str(error)) from error
-        if answer.status == HTTPStatus.NOT_FOUND:
-            return found
-        if answer.status != HTTPStatus.OK:
-            raise BrokenError(content[:1000].decode(errors="replace"), answer.status)
-        page = json.loads(content)
-        found += [{"apiVersion": page["apiVersion"], "kind": resource.kind, **one} for one in page["items"]]
-        more = page["metadata"].get("continue")
-        if not more:
-            return found
-        query["continue"] = more
+    try:
+        for page in pages(resource, partial(ask, api, timeouts=_TIMEOUTS)):
+            found += [{"apiVersion": page["apiVersion"], "kind": resource.kind, **one} for one in page["items"]]
+    except BrokenError as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+    return found
 
 
 def _shown(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -115,13 +115,11 @@ def template(name: str, folder: Path = TEMPLATES) -> Template:
 
 def wanted_lines(report: Mapping[str, Any]) -> set[int]:
     """Numbers of the timeline's lines that the page shows."""
-    return {
-        number
-        for story in report["stories"]
-        for assertion in story["assertions"]
-        for end in _ends(assertion)
-        for number in end
-    }
+    return {number for story in report["stories"] for number in _wanted(story)}
+
+
+def _wanted(story: Mapping[str, Any]) -> set[int]:
+    return {number for assertion in story["assertions"] for end in _ends(assertion) for number in end}
 
 
 def read_lines(path: Path, numbers: Iterable[int]) -> dict[int, str]:
@@ -181,8 +179,7 @@ def _ends(assertion: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...
 
 def _lines(story: Mapping[str, Any], lines: Mapping[int, str]) -> dict[int, TimelineLine]:
     """The lines that a story's assertions lead to, by number, each once: most are wanted by many assertions."""
-    wanted = wanted_lines({"stories": [story]})
-    return {number: _line(number, lines[number]) for number in sorted(wanted & lines.keys())}
+    return {number: _line(number, lines[number]) for number in sorted(_wanted(story) & lines.keys())}
 
 
 def _story(story: Mapping[str, Any], lines: Mapping[int, str]) -> dict[str, Any]:

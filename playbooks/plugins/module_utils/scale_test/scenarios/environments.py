@@ -30,6 +30,11 @@ class Environment:
     node_class_kind: str
     node_class_plural: str
 
+    @property
+    def node_class(self) -> dict[str, str]:
+        """Kind and path in the API of its node classes."""
+        return {"kind": self.node_class_kind, "path": f"/apis/{self.node_class_api}/{self.node_class_plural}"}
+
 
 _AWS = ("karpenter.k8s.aws/v1", "EC2NodeClass", "ec2nodeclasses")
 _AZURE = ("karpenter.azure.com/v1beta1", "AKSNodeClass", "aksnodeclasses")
