@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -18,7 +20,7 @@ from playbooks.plugins.module_utils.scale_test.market.facts import Facts
 from playbooks.plugins.module_utils.scale_test.market.prices import Table
 from playbooks.plugins.module_utils.scale_test.recording import recorder
 from playbooks.plugins.module_utils.scale_test.recording.following import BrokenError, Follower, Resource
-from playbooks.plugins.module_utils.scale_test.recording.timeline import Line, Reader, Writer
+from playbooks.plugins.module_utils.scale_test.recording.timeline import Line, Reader, Writer, parse_time
 from tests import synthetic
 
 VERSION = dict.fromkeys(
@@ -36,21 +38,27 @@ VERSION = dict.fromkeys(
     "v1.36.3",
 )
 FACTS = Path(__file__).resolve().parents[3] / "facts"
-METRICS = """\
+PRICE = "karpenter_cloudprovider_instance_type_offering_price_estimate"
+PRICED = PRICE + '{{instance_type="m5.large",capacity_type="{}",zone="{}"}} {}\n'
+METRICS = f"""\
 process_resident_memory_bytes 1000
 process_cpu_seconds_total 2.5
 process_start_time_seconds 3
-controller_runtime_active_workers{controller="interruption"} 0
-controller_runtime_reconcile_errors_total{controller="interruption"} 4
+controller_runtime_active_workers{{controller="interruption"}} 0
+controller_runtime_reconcile_errors_total{{controller="interruption"}} 4
+{PRICED.format("on-demand", "a", 0.096)}{PRICED.format("on-demand", "b", 0.097)}karpenter_pods_state 1
 """
 
 
 class Handler(BaseHTTPRequestHandler):
+    server: Server
+
     def do_GET(self) -> None:
-        if self.path == "/metrics" and self.server.refusals:  # type: ignore[attr-defined]
-            self.server.refusals -= 1  # type: ignore[attr-defined]
+        path, _, query = self.path.partition("?")
+        if path == "/metrics" and self.server.refusals:
+            self.server.refusals -= 1
             return
-        body = METRICS if self.path == "/metrics" else json.dumps(VERSION)
+        body = self.server.tell(set(parse_qs(query).get("name[]", []))) if path == "/metrics" else json.dumps(VERSION)
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
@@ -61,9 +69,23 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """Serves both, after it has refused to tell metrics a few times."""
+    """Serves both, after it has refused to tell metrics a few times; notes which of them it was asked for."""
 
     refusals = 0
+    without_prices = 0  # so many answers have none yet
+    seconds = 0.0  # until it answers
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.asked: list[set[str]] = []
+
+    def tell(self, names: set[str]) -> str:
+        self.asked.append(names)
+        time.sleep(self.seconds)
+        if self.without_prices:
+            self.without_prices -= 1
+            names = names - {PRICE}
+        return "".join(f"{line}\n" for line in METRICS.splitlines() if re.split(r"[ {]", line)[0] in names)
 
     @property
     def url(self) -> str:
@@ -72,7 +94,7 @@ class Server(ThreadingHTTPServer):
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server(("127.0.0.1", 0), Handler) as running:
+    with Server() as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()
         yield running
         running.shutdown()
@@ -87,24 +109,56 @@ def kubeconfig_of(url: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Config", "current-context": "x", **named}
 
 
+class Recording:
+    """A recorder at work, and what it has written so far."""
+
+    def __init__(self, folder: Path, url: str, metrics_url: str, table: Table | None = None) -> None:
+        kubeconfig = folder / "kubeconfig"
+        kubeconfig.write_text(json.dumps(kubeconfig_of(url)))
+        path = folder / "timeline.jsonl"
+        self._writer = Writer(path)
+        self._reader = Reader(path)
+        self._lines: list[Line] = []
+        self.recorder = recorder.Recorder(self._writer, (), kubeconfig, metrics_url, table)
+
+    def __enter__(self) -> Self:
+        self._running = threading.Thread(target=self.recorder.run)
+        self._running.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.recorder.stop()
+        self._running.join()
+        self._writer.__exit__(None, None, None)
+
+    def lines(self, *types: str) -> list[Line]:
+        self._lines += self._reader.new_lines()
+        return [line for line in self._lines if not types or line["type"] in types]
+
+    def wait(self, type_: str, count: int = 1) -> list[Line]:
+        """Lines of a type, when there are so many or after ten seconds."""
+        wait_until(lambda: len(self.lines(type_)) >= count)
+        return self.lines(type_)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
 def record(folder: Path, url: str, metrics_url: str, until: str, table: Table | None = None) -> list[Line]:
     """What is recorded until a type of line comes."""
-    kubeconfig = folder / "kubeconfig"
-    kubeconfig.write_text(json.dumps(kubeconfig_of(url)))
-    path = folder / "timeline.jsonl"
-    reader = Reader(path)
-    lines: list[Line] = []
-    with Writer(path) as writer:
-        recording = recorder.Recorder(writer, (), kubeconfig, metrics_url, table)
-        running = threading.Thread(target=recording.run)
-        running.start()
-        deadline = time.monotonic() + 10
-        while until not in {line["type"] for line in lines} and time.monotonic() < deadline:
-            lines += reader.new_lines()
-            time.sleep(0.01)
-        recording.stop()
-        running.join()
-    return [*lines, *reader.new_lines()]
+    with Recording(folder, url, metrics_url, table) as recording:
+        recording.wait(until)
+    return recording.lines()
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recorder looks at the metrics all the time."""
+    for name in ("_METRICS_SECONDS", "_PRICE_SECONDS", "_REST"):
+        monkeypatch.setattr(recorder, name, 0.01)
 
 
 def test_what_the_metrics_say_of_the_queue_is_written(tmp_path: Path, server: Server) -> None:
@@ -112,25 +166,66 @@ def test_what_the_metrics_say_of_the_queue_is_written(tmp_path: Path, server: Se
     assert (line["type"], line["errors"], line["reading"]) == ("QUEUE", 4, False)
 
 
-def test_metrics_that_do_not_answer_are_asked_again(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recorder, "_METRICS_SECONDS", 0.01)
+@pytest.mark.usefixtures("hurried")
+def test_metrics_that_do_not_answer_are_asked_again(tmp_path: Path, server: Server) -> None:
     server.refusals = 2
     lines = record(tmp_path, server.url, f"{server.url}/metrics", until="QUEUE")
     assert "QUEUE" in {line["type"] for line in lines}
 
 
 def test_what_the_metrics_say_of_the_process_is_written(tmp_path: Path, server: Server) -> None:
-    line = record(tmp_path, server.url, f"{server.url}/metrics", until="CONTROLLER")[-1]
+    lines = record(tmp_path, server.url, f"{server.url}/metrics", until="CONTROLLER")
+    line = next(line for line in lines if line["type"] == "CONTROLLER")
     assert (line["memory_bytes"], line["cpu_seconds"], line["api_errors"], line["started"]) == (1000, 2.5, 0, 3)
 
 
-def bought(capacity_type: str, name: str = "Standard_D8_v4") -> Line:
+@pytest.mark.usefixtures("hurried")
+def test_the_controllers_prices_are_asked_for_once(tmp_path: Path, server: Server) -> None:
+    """They are by far the most of its metrics; and nothing is asked for that nobody reads."""
+    server.without_prices = 2
+    with Recording(tmp_path, server.url, f"{server.url}/metrics") as recording:
+        (overview,) = recording.wait("PRICES")
+        asked = len(server.asked)
+        wait_until(lambda: len(server.asked) >= asked + 5)
+        recording.recorder.changed("MODIFIED", "NodeClaim", bought("on-demand", "m5.large", "b"))
+        (price,) = recording.lines("PRICE")
+    assert overview["cheapest"] == {"on-demand": {"m5.large": 0.096}}
+    assert (price["zone"], price["pricePerHour"], price["source"]) == ("b", 0.097, "controller")
+    assert [PRICE in names for names in server.asked[:3]] == [True, True, True]
+    assert not any(PRICE in names for names in server.asked[asked:])
+    assert not any("karpenter_pods_state" in names for names in server.asked)
+
+
+@pytest.mark.usefixtures("hurried")
+def test_prices_are_asked_for_again_for_what_they_lacked(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Recording(tmp_path, server.url, f"{server.url}/metrics") as recording:
+        recording.wait("PRICES")
+        recording.recorder.changed("MODIFIED", "NodeClaim", bought("spot", "m5.large", "a"))
+        assert recording.lines("PRICE") == []
+        monkeypatch.setitem(globals(), "METRICS", METRICS + PRICED.format("spot", "a", 0.03))
+        (price,) = recording.wait("PRICE")
+    assert (price["capacityType"], price["pricePerHour"]) == ("spot", 0.03)
+
+
+def test_a_controller_that_answers_slowly_is_left_alone_for_longer(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "_METRICS_SECONDS", 0.0)
+    monkeypatch.setattr(recorder, "_REST", 10)
+    server.seconds = 0.1
+    with Recording(tmp_path, server.url, f"{server.url}/metrics") as recording:
+        lines = recording.wait("CONTROLLER", 2)
+    first, second = (parse_time(line["received"]) for line in lines[:2])
+    assert (second - first).total_seconds() >= 1.0
+
+
+def bought(capacity_type: str, name: str = "Standard_D8_v4", zone: str = "westus2-1") -> Line:
     labels = {
         "karpenter.sh/capacity-type": capacity_type,
         "node.kubernetes.io/instance-type": name,
-        "topology.kubernetes.io/zone": "westus2-1",
+        "topology.kubernetes.io/zone": zone,
     }
     return {"metadata": {"name": "claim", "uid": "u", "labels": labels}}
 

@@ -1,12 +1,15 @@
 """What only the controller's metrics tell: its prices, whether it reads its queue, how its process gets on.
 
-Nothing is guessed: an offering that the controller does not name has no price.
+Nothing is guessed: an offering that the controller does not name has no price. Only what is read is asked for: all of
+a controller's metrics are megabytes, which it would write, and we read, out of the time of what is measured.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 import urllib3
 from prometheus_client import Metric
@@ -27,6 +30,8 @@ STARTED = "process_start_time_seconds"
 # operatorpkg's, which Karpenter registers in the place of client-go's own, and Karpenter's, around its provider.
 REQUESTS = "client_go_request_total"
 CLOUD_ERRORS = "karpenter_cloudprovider_errors_total"
+_QUEUE = (ERRORS, ACTIVE)
+_PROCESS = (MEMORY, CPU, STARTED, REQUESTS, CLOUD_ERRORS)
 # What a controller in good health is answered all the time: not there any more, and changed by another meanwhile.
 _HARMLESS_CODES = {"404", "409"}
 _HARMLESS_CLOUD_ERROR = "NodeClaimNotFoundError"
@@ -49,10 +54,15 @@ class ProcessReading(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What one look at the metrics told; None for what it did not."""
+    """What one look at the metrics told, None for what it did not; and the seconds that the controller took to answer.
+
+    Prices are USD an hour; none if they were not asked for.
+    """
 
     queue: QueueReading | None
     process: ProcessReading | None
+    prices: dict[Offering, float]
+    seconds: float
 
 
 def parse_prices(text: str) -> dict[Offering, float]:
@@ -72,7 +82,7 @@ def parse_queue(text: str) -> QueueReading | None:
     """How it gets on with the interruption queue; None for a controller that has none to read, or does not lead."""
     found = {
         sample.name: sample.value
-        for family in _families(text, ERRORS, ACTIVE)
+        for family in _families(text, *_QUEUE)
         for sample in family.samples
         if sample.labels["controller"] == _INTERRUPTION
     }
@@ -83,7 +93,7 @@ def parse_process(text: str) -> ProcessReading | None:
     """How the controller's process gets on; None where it does not say."""
     found: dict[str, float] = {}
     errors = 0.0
-    for family in _families(text, MEMORY, CPU, STARTED, REQUESTS, CLOUD_ERRORS):
+    for family in _families(text, *_PROCESS):
         for sample in family.samples:
             if sample.name == REQUESTS:
                 errors += sample.value * _failed(sample.labels["code"])
@@ -107,33 +117,24 @@ def cheapest(prices: Mapping[Offering, float]) -> dict[str, dict[str, float]]:
     return {kind: dict(sorted(of_type.items())) for kind, of_type in sorted(found.items())}
 
 
-def scrape_prices(url: str) -> dict[Offering, float]:
-    """Read the prices from a controller's metrics address.
+def scrape(url: str, *, prices: bool) -> Reading:
+    """Read how the controller gets on, and its prices if they are wanted.
 
     Raises:
         urllib3.exceptions.HTTPError: It does not answer.
     """
-    return parse_prices(_scrape(url))
-
-
-def scrape(url: str) -> Reading:
-    """Read how the controller gets on.
-
-    Raises:
-        urllib3.exceptions.HTTPError: It does not answer.
-    """
-    text = _scrape(url)
-    return Reading(parse_queue(text), parse_process(text))
+    # Prometheus' Go client filters by these since 1.24; an older one tells all, and what is not ours is left unread.
+    names = urlencode([("name[]", name) for name in (*_QUEUE, *_PROCESS, *((PRICE,) if prices else ()))])
+    asked = time.monotonic()
+    with urllib3.PoolManager(retries=False, timeout=10.0) as http:
+        text = http.request("GET", f"{url}{'&' if '?' in url else '?'}{names}").data.decode()
+    seconds = time.monotonic() - asked
+    return Reading(parse_queue(text), parse_process(text), parse_prices(text) if prices else {}, seconds)
 
 
 def _failed(code: str) -> bool:
     """Whether a request ended badly; without an answer, the code is `<error>`."""
     return not code.startswith(("1", "2", "3")) and code not in _HARMLESS_CODES
-
-
-def _scrape(url: str) -> str:
-    with urllib3.PoolManager(retries=False, timeout=10.0) as http:
-        return http.request("GET", url).data.decode()
 
 
 def _families(text: str, *names: str) -> Iterable[Metric]:

@@ -1,8 +1,8 @@
 """The recorder: watches the API server and writes what changes into a timeline.
 
-It judges nothing and changes nothing. One thread a kind; see `following`. Prices of what was launched are
-looked up at the moment of the launch: in the controller's metrics, or in the table where the controller publishes
-none. How it gets on with its interruption queue, and its process, is read from the metrics all the time.
+It judges nothing and changes nothing. One thread a kind; see `following`. What was launched is priced at that moment:
+by the controller's metrics, or by the table where the controller publishes none. How it gets on with its interruption
+queue, and its process, is read from the metrics all the time.
 """
 
 from __future__ import annotations
@@ -18,13 +18,17 @@ from kubernetes import client, config
 
 from ..market.prices import PUBLISHING, Offering, PriceSource, Table, offering_of
 from .following import WATCH_SECONDS, Follower, Resource
-from .metrics import cheapest, scrape, scrape_prices
+from .metrics import Reading, cheapest, scrape
 from .request import ask
 from .timeline import WORKLOAD_SELECTOR, Line, Writer, api_time
 
 _CONNECT_SECONDS = 10
-_PRICE_RETRY_SECONDS = 2.0
-_METRICS_SECONDS = 5.0  # the shortest step takes about ten
+# Between two looks at the metrics: the shortest step takes about ten, and some wait for a price.
+_METRICS_SECONDS = 5.0
+_PRICE_SECONDS = 2.0
+# The controller gathers all its series for every look, half a second of a busy machine when there are tens of
+# thousands: it is left alone so many times as long afterwards.
+_REST = 40
 
 
 def resources(node_class_kind: str, node_class_path: str) -> tuple[Resource, ...]:
@@ -65,15 +69,14 @@ class Recorder:
         self._metrics_url = metrics_url
         self._table = table
         publishes = table is None or table.facts.cloud in PUBLISHING
-        self._price_url = metrics_url if publishes else None
+        self._source: PriceSource = "controller" if metrics_url and publishes else "table"
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._unlisted = {resource.kind for resource in watched}
         self._unpriced: set[Offering] = set()
         self._priced: set[Offering] = set()
-        self._price_wanted = threading.Event()
+        self._prices: dict[Offering, float] = {}  # the controller's, when they were last asked for
         self._simulated = False
-        self._overview: dict[str, dict[str, float]] = {}
 
     def run(self, owner: int | None = None) -> str:
         """Record until `stop` is called or the process `owner` is gone; why it ended.
@@ -84,14 +87,12 @@ class Recorder:
         self._writer.write(
             "START",
             pid=os.getpid(),
-            prices=bool(self._price_url),
+            prices=self._source == "controller",
             kubernetes=client.VersionApi(self._api).get_code().git_version,
         )
         for resource in self._watched:
             follower = Follower(resource, self._fetch, self, self._stopping)
             threading.Thread(target=follower.run, daemon=True).start()
-        if self._price_url:
-            threading.Thread(target=self._look_up_prices, args=(self._price_url,), daemon=True).start()
         if self._metrics_url:
             threading.Thread(target=self._look_at_metrics, args=(self._metrics_url,), daemon=True).start()
         while not self._stopping.wait(1.0):
@@ -111,9 +112,7 @@ class Recorder:
         with self._lock:
             if offering and offering not in self._priced:
                 self._unpriced.add(offering)
-                self._price_wanted.set()
-            if self._table and not self._price_url and self._unpriced:
-                self._price_by_table(self._table)
+            self._price_launched()
 
     def listed(self, kind: str) -> None:
         """Write it when nothing is unknown any more."""
@@ -130,54 +129,55 @@ class Recorder:
     def _fetch(self, resource: Resource, query: dict[str, str]) -> AbstractContextManager[Iterator[bytes]]:
         return ask(self._api, resource, query, (_CONNECT_SECONDS, WATCH_SECONDS + _CONNECT_SECONDS))
 
-    def _price_by_table(self, table: Table) -> None:
+    def _price_launched(self) -> None:
+        """Write the prices that are known of what has none yet."""
         for offering in sorted(self._unpriced):
-            # Spot prices of the table are the rehearsal's; the first node that is seen tells whether this is one.
-            price = table.price(offering, simulated=self._simulated)
-            if price is not None:
-                self._price(offering, price, "table")
+            price = self._price(offering)
+            if price is None:
+                continue
+            self._writer.write(
+                "PRICE",
+                instanceType=offering.instance_type,
+                capacityType=offering.capacity_type,
+                zone=offering.zone,
+                pricePerHour=price,
+                source=self._source,
+            )
+            self._unpriced.discard(offering)
+            self._priced.add(offering)
 
-    def _price(self, offering: Offering, price: float, source: PriceSource) -> None:
-        self._writer.write(
-            "PRICE",
-            instanceType=offering.instance_type,
-            capacityType=offering.capacity_type,
-            zone=offering.zone,
-            pricePerHour=price,
-            source=source,
-        )
-        self._unpriced.discard(offering)
-        self._priced.add(offering)
-
-    def _look_up_prices(self, url: str) -> None:
-        while not self._stopping.is_set():
-            if self._overview:
-                self._price_wanted.wait()
-            try:
-                prices = scrape_prices(url)
-            except urllib3.exceptions.HTTPError:
-                prices = {}  # it restarts, perhaps; a port-forward may come back
-            if prices and (overview := cheapest(prices)) != self._overview:
-                self._overview = overview
-                self._writer.write("PRICES", cheapest=overview)
-            with self._lock:
-                for found in sorted(self._unpriced & prices.keys()):
-                    self._price(found, prices[found], "controller")
-                if not self._unpriced:
-                    self._price_wanted.clear()
-                    if self._overview:
-                        continue
-            self._stopping.wait(_PRICE_RETRY_SECONDS)
+    def _price(self, offering: Offering) -> float | None:
+        if self._source == "controller":
+            return self._prices.get(offering)
+        # Spot prices of the table are the rehearsal's; the first node that is seen tells whether this is one.
+        return self._table.price(offering, simulated=self._simulated) if self._table else None
 
     def _look_at_metrics(self, url: str) -> None:
         while not self._stopping.is_set():
-            with suppress(urllib3.exceptions.HTTPError):  # as with prices: it may come back
-                found = scrape(url)
-                if found.queue and not self._stopping.is_set():
-                    self._writer.write("QUEUE", errors=found.queue.errors, reading=found.queue.reading)
-                if found.process and not self._stopping.is_set():
-                    self._writer.write("CONTROLLER", **found.process._asdict())
-            self._stopping.wait(_METRICS_SECONDS)
+            rest = 0.0
+            with suppress(urllib3.exceptions.HTTPError):  # it restarts, perhaps; a port-forward may come back
+                found = scrape(url, prices=self._prices_wanted())
+                rest = _REST * found.seconds
+                self._note(found)
+            pause = _PRICE_SECONDS if self._prices_wanted() else _METRICS_SECONDS
+            self._stopping.wait(max(pause, rest))
+
+    def _prices_wanted(self) -> bool:
+        """Whether to ask the controller: once for all that it knows, and again when something new was launched."""
+        return self._source == "controller" and (not self._prices or bool(self._unpriced))
+
+    def _note(self, found: Reading) -> None:
+        if self._stopping.is_set():
+            return
+        if found.queue:
+            self._writer.write("QUEUE", errors=found.queue.errors, reading=found.queue.reading)
+        if found.process:
+            self._writer.write("CONTROLLER", **found.process._asdict())
+        if found.prices and found.prices != self._prices:
+            self._writer.write("PRICES", cheapest=cheapest(found.prices))
+            with self._lock:
+                self._prices = found.prices
+                self._price_launched()
 
 
 def _alive(pid: int) -> bool:
