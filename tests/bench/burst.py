@@ -8,6 +8,7 @@ long again a few minutes later: hence the many turns, and their order.
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -84,21 +85,27 @@ def deploy(stack: RehearsedStack, scenario: Scenario) -> None:
 
 @contextmanager
 def recorder(stack: RehearsedStack, timeline: Path) -> Iterator[None]:
-    """The module that records a scale test."""
+    """The module that records a scale test, in the background as the playbook has it."""
     arguments = {
         "timeline": str(timeline),
         "node_class": environment_of(stack.outputs()).node_class,
         "metrics_url": stack.variables["KARPSTACK_METRICS_URL"],
+        "owner": os.getpid(),
     }
     command = ["ansible", "localhost", "-M", str(_PLAYBOOKS / "plugins" / "modules"), "-m", "karpstack_recorder"]
-    with subprocess.Popen(
-        [*command, "-a", json.dumps(arguments)], cwd=ROOT, env=stack.variables, stdout=subprocess.DEVNULL
-    ):
-        wait_until_recorded(timeline, 60)
-        try:
-            yield
-        finally:
-            stop(timeline, 30)
+    background = ["--background", "3600", "--poll", "0", "-e", f"ansible_async_dir={timeline.parent / 'async'}"]
+    subprocess.run(
+        [*command, "-a", json.dumps(arguments), *background],
+        cwd=ROOT,
+        env=stack.variables,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    wait_until_recorded(timeline, 60)
+    try:
+        yield
+    finally:
+        stop(timeline, 30)
 
 
 def burst(stack: RehearsedStack, scenario: Scenario) -> float:

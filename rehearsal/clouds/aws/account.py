@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rehearsal.clouds.aws import catalogue, dispatch, images, instances, prices, roles
+from rehearsal.clouds.aws import catalogue, dispatch, images, instances, lookups, prices, roles
 from rehearsal.clouds.aws.cloud import AccountView, AwsCloud
 from rehearsal.clouds.aws.eks import Eks
 from rehearsal.clouds.aws.eks_moto import MotoEks
@@ -105,6 +105,7 @@ class Account:
         catalogue.patch(self._patches)
         prices.patch(self._patches, self.prices)
         instances.patch(self._patches, self.events.state_change)
+        lookups.patch(self._patches)
         dispatch.patch(self._patches, self.roles.refuse, self._turn)
         self.roles.patch(self._patches)
         self.fleet.patch(self._patches)
