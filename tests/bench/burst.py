@@ -51,9 +51,12 @@ def main() -> int:
             deploy(stack, scenario)
             for turn, recorded in enumerate((_FIRST, *_TURNS)):
                 with recorder(stack, folder / f"{turn}.jsonl") if recorded else nullcontext():
-                    seconds = burst(stack, scenario)
+                    seconds, nodes = burst(stack, scenario)
                 note = "" if turn else " (not counted)"
-                print(f"{'with' if recorded else 'without'} the recorder: {seconds:.1f} s{note}", flush=True)
+                print(
+                    f"{'with' if recorded else 'without'} the recorder: {seconds:.1f} s, {nodes} nodes{note}",
+                    flush=True,
+                )
                 if turn:
                     taken[recorded].append(seconds)
         finally:
@@ -108,8 +111,8 @@ def recorder(stack: RehearsedStack, timeline: Path) -> Iterator[None]:
         stop(timeline, 30)
 
 
-def burst(stack: RehearsedStack, scenario: Scenario) -> float:
-    """Seconds from the request until all pods are ready; the nodes are gone again afterwards."""
+def burst(stack: RehearsedStack, scenario: Scenario) -> tuple[float, int]:
+    """Seconds from the request until all pods are ready, and how many nodes they got; those are gone afterwards."""
     workload = scenario.workload
     pods = scenario.replicas_after(0)
     started = time.monotonic()
@@ -124,15 +127,15 @@ def burst(stack: RehearsedStack, scenario: Scenario) -> float:
         raise TimeoutError(f"{pods} pods were not ready after {_PATIENCE} s")
     seconds = time.monotonic() - started
     stack.scale(workload.deployment.name, workload.namespace, 0)
-    wait_until_gone(stack)
-    return seconds
+    return seconds, wait_until_gone(stack)
 
 
-def wait_until_gone(stack: RehearsedStack) -> None:
-    """Return when no NodeClaim is left."""
+def wait_until_gone(stack: RehearsedStack) -> int:
+    """Return when no NodeClaim is left: how many there were."""
     claims = client.CustomObjectsApi(stack.api())
     found: Any = claims.list_cluster_custom_object("karpenter.sh", "v1", "nodeclaims")
     names = {item["metadata"]["name"] for item in found["items"]}
+    count = len(names)
     stream = watch.Watch()
     for event in stream.stream(
         claims.list_cluster_custom_object,
@@ -143,9 +146,8 @@ def wait_until_gone(stack: RehearsedStack) -> None:
         name = event["object"]["metadata"]["name"]
         names.discard(name) if event["type"] == "DELETED" else names.add(name)
         if not names:
-            return
-    if names:
-        raise TimeoutError(f"{len(names)} NodeClaims were left after {_PATIENCE} s")
+            return count
+    raise TimeoutError(f"{len(names)} NodeClaims were left after {_PATIENCE} s")
 
 
 if __name__ == "__main__":

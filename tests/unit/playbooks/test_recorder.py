@@ -37,6 +37,7 @@ VERSION = dict.fromkeys(
     ),
     "v1.36.3",
 )
+PODS = "/api/v1/pods"
 FACTS = Path(__file__).resolve().parents[3] / "facts"
 PRICE = "karpenter_cloudprovider_instance_type_offering_price_estimate"
 PRICED = PRICE + '{{instance_type="m5.large",capacity_type="{}",zone="{}"}} {}\n'
@@ -58,7 +59,16 @@ class Handler(BaseHTTPRequestHandler):
         if path == "/metrics" and self.server.refusals:
             self.server.refusals -= 1
             return
-        body = self.server.tell(set(parse_qs(query).get("name[]", []))) if path == "/metrics" else json.dumps(VERSION)
+        self.server.paths.append(path)
+        if path == "/metrics":
+            body = self.server.tell(set(parse_qs(query).get("name[]", [])))
+        elif path == PODS:
+            body = json.dumps({"items": [], "metadata": {"resourceVersion": "1"}})
+            if "watch" in query:
+                time.sleep(0.1)
+                body = ""
+        else:
+            body = json.dumps(VERSION)
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
@@ -69,7 +79,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """Serves both, after it has refused to tell metrics a few times; notes which of them it was asked for."""
+    """Serves both, after it has refused to tell metrics a few times, and an empty list; notes what it was asked for."""
 
     refusals = 0
     without_prices = 0  # so many answers have none yet
@@ -77,6 +87,7 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
+        self.paths: list[str] = []
         self.asked: list[set[str]] = []
 
     def tell(self, names: set[str]) -> str:
@@ -119,7 +130,7 @@ class Recording:
         self._writer = Writer(path)
         self._reader = Reader(path)
         self._lines: list[Line] = []
-        self.recorder = recorder.Recorder(self._writer, (), kubeconfig, metrics_url, table)
+        self.recorder = recorder.Recorder(self._writer, (Resource("Pod", PODS),), kubeconfig, metrics_url, table)
 
     def __enter__(self) -> Self:
         self._running = threading.Thread(target=self.recorder.run)
@@ -127,6 +138,7 @@ class Recording:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.wait("SYNCED")  # after that nothing is written that is not asked for here
         self.recorder.stop()
         self._running.join()
         self._writer.__exit__(None, None, None)
@@ -207,6 +219,12 @@ def test_prices_are_asked_for_again_for_what_they_lacked(
         monkeypatch.setitem(globals(), "METRICS", METRICS + PRICED.format("spot", "a", 0.03))
         (price,) = recording.wait("PRICE")
     assert (price["capacityType"], price["pricePerHour"]) == ("spot", 0.03)
+
+
+def test_prices_are_read_before_anything_is_watched(tmp_path: Path, server: Server) -> None:
+    lines = record(tmp_path, server.url, f"{server.url}/metrics", until="SYNCED")
+    assert [line["type"] for line in lines] == ["START", "QUEUE", "CONTROLLER", "PRICES", "SYNCED"]
+    assert server.paths.index("/metrics") < server.paths.index(PODS)
 
 
 def test_a_controller_that_answers_slowly_is_left_alone_for_longer(
@@ -319,7 +337,7 @@ def test_a_thousand_pods_take_little_memory() -> None:
         def broke_off(self, kind: str, reason: str) -> None:
             pass
 
-    follower = Follower(Resource("Pod", "/api/v1/pods"), fetch, Listener(), stopping)
+    follower = Follower(Resource("Pod", PODS), fetch, Listener(), stopping)
     tracemalloc.start()
     try:
         follower.run()

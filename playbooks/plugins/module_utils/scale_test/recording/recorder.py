@@ -90,11 +90,13 @@ class Recorder:
             prices=self._source == "controller",
             kubernetes=client.VersionApi(self._api).get_code().git_version,
         )
+        if self._metrics_url:
+            # Reading all prices takes a second, and nothing goes by yet that would have to wait for its turn.
+            rest = self._look_at_metrics(self._metrics_url)
+            threading.Thread(target=self._follow_metrics, args=(self._metrics_url, rest), daemon=True).start()
         for resource in self._watched:
             follower = Follower(resource, self._fetch, self, self._stopping)
             threading.Thread(target=follower.run, daemon=True).start()
-        if self._metrics_url:
-            threading.Thread(target=self._look_at_metrics, args=(self._metrics_url,), daemon=True).start()
         while not self._stopping.wait(1.0):
             if owner and not _alive(owner):
                 return f"the playbook's process {owner} is gone"
@@ -152,15 +154,18 @@ class Recorder:
         # Spot prices of the table are the rehearsal's; the first node that is seen tells whether this is one.
         return self._table.price(offering, simulated=self._simulated) if self._table else None
 
-    def _look_at_metrics(self, url: str) -> None:
-        while not self._stopping.is_set():
-            rest = 0.0
-            with suppress(urllib3.exceptions.HTTPError):  # it restarts, perhaps; a port-forward may come back
-                found = scrape(url, prices=self._prices_wanted())
-                rest = _REST * found.seconds
-                self._note(found)
-            pause = _PRICE_SECONDS if self._prices_wanted() else _METRICS_SECONDS
-            self._stopping.wait(max(pause, rest))
+    def _follow_metrics(self, url: str, rest: float) -> None:
+        while not self._stopping.wait(rest):
+            rest = self._look_at_metrics(url)
+
+    def _look_at_metrics(self, url: str) -> float:
+        """Look once; the seconds until the next time."""
+        rest = 0.0
+        with suppress(urllib3.exceptions.HTTPError):  # it restarts, perhaps; a port-forward may come back
+            found = scrape(url, prices=self._prices_wanted())
+            rest = _REST * found.seconds
+            self._note(found)
+        return max(_PRICE_SECONDS if self._prices_wanted() else _METRICS_SECONDS, rest)
 
     def _prices_wanted(self) -> bool:
         """Whether to ask the controller: once for all that it knows, and again when something new was launched."""
