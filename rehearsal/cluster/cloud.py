@@ -55,6 +55,10 @@ class Cloud(Protocol):
         """Describe the instance behind a provider ID; None when it does not exist or is terminated."""
         ...
 
+    def has_machine(self, provider_id: str) -> bool:
+        """Whether `machine` would describe one: asked of every node, every other second, so it must cost nothing."""
+        ...
+
     def controller_environment(
         self,
         namespace: str,

@@ -194,6 +194,6 @@ class Registrar:
             provider_id = node["spec"].get("providerID", "")
             if not provider_id or "deletionTimestamp" in node["metadata"]:
                 continue
-            if self._cloud.machine(provider_id) is None:
+            if not self._cloud.has_machine(provider_id):
                 _LOG.info("the machine %s is gone: removing its node %s", provider_id, name)
                 self.remove([name])

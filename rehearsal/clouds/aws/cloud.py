@@ -81,8 +81,8 @@ class AwsCloud:
 
         The refusal names what a real node would fail on: profile, role, access entry or route.
         """
-        instance = self._account.instance(provider_id.rsplit("/", 1)[-1])
-        if instance is None or instance.state in ("terminated", "shutting-down"):
+        instance = self._instance(provider_id)
+        if instance is None:
             return None
         zone = str(instance.availability_zone)
         architecture = _ARCHITECTURES[instance.architecture]
@@ -104,6 +104,10 @@ class AwsCloud:
             internal_ip=str(instance.private_ip_address),
             **_resources(self._account.instance_type(instance)),
         )
+
+    def has_machine(self, provider_id: str) -> bool:
+        """Whether there is an instance behind the provider ID that has not ended."""
+        return self._instance(provider_id) is not None
 
     def controller_environment(
         self,
@@ -157,6 +161,10 @@ class AwsCloud:
         path.touch(mode=0o600)
         path.write_text(self.cluster.create_token(namespace, service_account, audience))
         return path
+
+    def _instance(self, provider_id: str) -> Any | None:
+        found = self._account.instance(provider_id.rsplit("/", 1)[-1])
+        return None if found is None or found.state in ("terminated", "shutting-down") else found
 
     def _kubelet_version(self, instance: Any) -> str:
         image: Image | None = self._account.images.get(instance.image_id)

@@ -124,10 +124,10 @@ class AzureCloud:
         """
         with self._context.store.lock:
             self._context.operations.settle()
-            if "/virtualmachinescalesets/" in provider_id.lower():
+            if _is_of_pool(provider_id):
                 return self._pool_machine(provider_id)
-            vm = self._context.get(provider_id.removeprefix(_PROVIDER))
-            if vm is None or vm.type != MACHINE_TYPE or vm.state in ("Deleting", "Failed"):
+            vm = self._vm(provider_id)
+            if vm is None:
                 return None
             size = self._context.size(str(at(vm.properties, "hardwareProfile.vmSize")))
             name = str(at(vm.properties, "osProfile.computerName", vm.id.name)).lower()
@@ -146,6 +146,13 @@ class AzureCloud:
             refusal=self._refusal(vm.id.name, script),
             internal_ip=address,
         )
+
+    def has_machine(self, provider_id: str) -> bool:
+        """Whether there is a VM or an instance behind the provider ID, and not on its way out."""
+        with self._context.store.lock:
+            self._context.operations.settle()
+            found = self._pool_machine(provider_id) if _is_of_pool(provider_id) else self._vm(provider_id)
+        return found is not None
 
     def agent_pool(self, name: str) -> list[Machine]:
         """The instances of an agent pool, for `Cluster.join`.
@@ -242,6 +249,11 @@ class AzureCloud:
             "NETWORK_DATAPLANE": str(profile.get("networkDataplane") or ""),
             "DNS_SERVICE_IP": str(profile["dnsServiceIP"]),
         }
+
+    def _vm(self, provider_id: str) -> Resource | None:
+        found = self._context.get(provider_id.removeprefix(_PROVIDER))
+        gone = found is None or found.type != MACHINE_TYPE or found.state in ("Deleting", "Failed")
+        return None if gone else found
 
     def _pool_machine(self, provider_id: str) -> Machine | None:
         """The instance of an agent pool behind a provider ID; None when its pool has shrunk or gone."""
@@ -344,6 +356,10 @@ class AzureCloud:
             return _UNKNOWN_BOOTSTRAP.format(name=name, id=identifier)
         why = _token_fault(found, identifier, secret)
         return _BAD_BOOTSTRAP.format(name=name, id=identifier, why=why) if why else ""
+
+
+def _is_of_pool(provider_id: str) -> bool:
+    return "/virtualmachinescalesets/" in provider_id.lower()
 
 
 def _token_fault(found: Mapping[str, Any], identifier: str, secret: str) -> str:

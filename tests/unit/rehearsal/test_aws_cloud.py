@@ -77,9 +77,11 @@ def test_a_machine_describes_itself_as_its_kubelet_would(stack: Stack, cloud: Aw
         "topology.kubernetes.io/region": "us-east-1",
         "topology.k8s.aws/zone-id": "use1-az1",
     }
+    assert cloud.has_machine(provider_id)
     stack.account.client("ec2").terminate_instances(InstanceIds=[instance])
-    assert cloud.machine(provider_id) is None
-    assert cloud.machine("aws:///us-east-1b/i-0123456789abcdef0") is None
+    for gone in (provider_id, "aws:///us-east-1b/i-0123456789abcdef0"):
+        assert cloud.machine(gone) is None
+        assert not cloud.has_machine(gone)
 
 
 def test_without_an_access_entry_nodes_stay_out(stack: Stack, cloud: AwsCloud) -> None:

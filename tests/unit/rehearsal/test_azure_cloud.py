@@ -146,10 +146,21 @@ def test_a_missing_bootstrap_token_is_named(running: Running) -> None:
     assert "0123456789abcdef" not in machine.refusal
 
 
+def test_the_cluster_is_not_asked_whether_there_is_a_machine(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is asked of each node all the time, and a hundred of them would keep the API server busy."""
+    provider_id = running.node()
+    monkeypatch.delattr(FakeCluster, "get")
+    with pytest.raises(AttributeError):
+        running.cloud.machine(provider_id)
+    assert running.cloud.has_machine(provider_id)
+
+
 def test_a_machine_that_is_gone_is_none(running: Running) -> None:
     provider_id = running.node()
+    assert running.cloud.has_machine(provider_id)
     running.world.arm.delete(provider_id.removeprefix("azure://"), COMPUTE)
     assert running.cloud.machine(provider_id) is None
+    assert not running.cloud.has_machine(provider_id)
 
 
 def test_agent_pools_are_machines_too(running: Running) -> None:
@@ -157,8 +168,10 @@ def test_agent_pools_are_machines_too(running: Running) -> None:
     assert [machine.labels["topology.kubernetes.io/zone"] for machine in machines] == ["westus2-1", "westus2-2"]
     assert machines[0].allocatable["cpu"] == "1900m"
     assert running.cloud.machine(machines[1].provider_id) == machines[1]
+    assert running.cloud.has_machine(machines[1].provider_id)
     running.world.arm.delete(CLUSTER, AKS)
     assert running.cloud.machine(machines[1].provider_id) is None
+    assert not running.cloud.has_machine(machines[1].provider_id)
 
 
 def test_the_webhook_adds_an_identity(running: Running, tmp_path: Path) -> None:

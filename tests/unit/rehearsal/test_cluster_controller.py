@@ -60,6 +60,9 @@ class TheCloud:
     def machine(self, provider_id: str) -> Machine | None:
         raise NotImplementedError
 
+    def has_machine(self, provider_id: str) -> bool:
+        raise NotImplementedError
+
     def controller_environment(self, *arguments: Any) -> dict[str, str]:
         if self.problem:
             problem, self.problem = self.problem, None

@@ -39,6 +39,9 @@ class TheCloud:
         self.asked.set()
         return self.machines.get(provider_id)
 
+    def has_machine(self, provider_id: str) -> bool:
+        return provider_id in self.machines
+
     def controller_environment(
         self,
         namespace: str,
