@@ -27,8 +27,9 @@ _CONNECT_SECONDS = 10
 _METRICS_SECONDS = 5.0
 _PRICE_SECONDS = 2.0
 # The controller gathers all its series for every look, half a second of a busy machine when there are tens of
-# thousands: it is left alone so many times as long afterwards.
+# thousands: it is left alone so many times as long afterwards. But a story of a minute must have some looks.
 _REST = 40
+_LONGEST_REST = 30.0
 
 
 def resources(node_class_kind: str, node_class_path: str) -> tuple[Resource, ...]:
@@ -163,7 +164,7 @@ class Recorder:
         rest = 0.0
         with suppress(urllib3.exceptions.HTTPError):  # it restarts, perhaps; a port-forward may come back
             found = scrape(url, prices=self._prices_wanted())
-            rest = _REST * found.seconds
+            rest = min(_REST * found.seconds, _LONGEST_REST)
             self._note(found)
         return max(_PRICE_SECONDS if self._prices_wanted() else _METRICS_SECONDS, rest)
 
