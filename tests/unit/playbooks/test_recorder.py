@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 from urllib.parse import parse_qs
 
 import pytest
@@ -111,26 +111,32 @@ def server() -> Iterator[Server]:
         running.shutdown()
 
 
-def kubeconfig_of(url: str) -> dict[str, Any]:
+def kubeconfig_of(folder: Path, url: str) -> Path:
     named = {
         "clusters": [{"name": "c", "cluster": {"server": url}}],
         "users": [{"name": "u", "user": {}}],
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
     }
-    return {"apiVersion": "v1", "kind": "Config", "current-context": "x", **named}
+    path = folder / "kubeconfig"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "x", **named}))
+    return path
 
 
 class Recording:
     """A recorder at work, and what it has written so far."""
 
-    def __init__(self, folder: Path, url: str, metrics_url: str, table: Table | None = None) -> None:
-        kubeconfig = folder / "kubeconfig"
-        kubeconfig.write_text(json.dumps(kubeconfig_of(url)))
+    def __init__(self, folder: Path, server: Server, table: Table | None = None) -> None:
         path = folder / "timeline.jsonl"
         self._writer = Writer(path)
         self._reader = Reader(path)
         self._lines: list[Line] = []
-        self.recorder = recorder.Recorder(self._writer, (Resource("Pod", PODS),), kubeconfig, metrics_url, table)
+        self.recorder = recorder.Recorder(
+            self._writer,
+            (Resource("Pod", PODS),),
+            kubeconfig_of(folder, server.url),
+            f"{server.url}/metrics",
+            table,
+        )
 
     def __enter__(self) -> Self:
         self._running = threading.Thread(target=self.recorder.run)
@@ -138,10 +144,10 @@ class Recording:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.wait("SYNCED")  # after that nothing is written that is not asked for here
-        self.recorder.stop()
-        self._running.join()
-        self._writer.__exit__(None, None, None)
+        with self._writer:
+            self.wait("SYNCED")  # after that nothing is written that is not asked for here
+            self.recorder.stop()
+            self._running.join()
 
     def lines(self, *types: str) -> list[Line]:
         self._lines += self._reader.new_lines()
@@ -159,9 +165,9 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def record(folder: Path, url: str, metrics_url: str, until: str, table: Table | None = None) -> list[Line]:
+def record(folder: Path, server: Server, until: str, table: Table | None = None) -> list[Line]:
     """What is recorded until a type of line comes."""
-    with Recording(folder, url, metrics_url, table) as recording:
+    with Recording(folder, server, table) as recording:
         recording.wait(until)
     return recording.lines()
 
@@ -174,19 +180,19 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_the_metrics_say_of_the_queue_is_written(tmp_path: Path, server: Server) -> None:
-    _, line, *_ = record(tmp_path, server.url, f"{server.url}/metrics", until="QUEUE")
+    _, line, *_ = record(tmp_path, server, until="QUEUE")
     assert (line["type"], line["errors"], line["reading"]) == ("QUEUE", 4, False)
 
 
 @pytest.mark.usefixtures("hurried")
 def test_metrics_that_do_not_answer_are_asked_again(tmp_path: Path, server: Server) -> None:
     server.refusals = 2
-    lines = record(tmp_path, server.url, f"{server.url}/metrics", until="QUEUE")
+    lines = record(tmp_path, server, until="QUEUE")
     assert "QUEUE" in {line["type"] for line in lines}
 
 
 def test_what_the_metrics_say_of_the_process_is_written(tmp_path: Path, server: Server) -> None:
-    lines = record(tmp_path, server.url, f"{server.url}/metrics", until="CONTROLLER")
+    lines = record(tmp_path, server, until="CONTROLLER")
     line = next(line for line in lines if line["type"] == "CONTROLLER")
     assert (line["memory_bytes"], line["cpu_seconds"], line["api_errors"], line["started"]) == (1000, 2.5, 0, 3)
 
@@ -195,7 +201,7 @@ def test_what_the_metrics_say_of_the_process_is_written(tmp_path: Path, server: 
 def test_the_controllers_prices_are_asked_for_once(tmp_path: Path, server: Server) -> None:
     """They are by far the most of its metrics; and nothing is asked for that nobody reads."""
     server.without_prices = 2
-    with Recording(tmp_path, server.url, f"{server.url}/metrics") as recording:
+    with Recording(tmp_path, server) as recording:
         (overview,) = recording.wait("PRICES")
         asked = len(server.asked)
         wait_until(lambda: len(server.asked) >= asked + 5)
@@ -212,7 +218,7 @@ def test_the_controllers_prices_are_asked_for_once(tmp_path: Path, server: Serve
 def test_prices_are_asked_for_again_for_what_they_lacked(
     tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Recording(tmp_path, server.url, f"{server.url}/metrics") as recording:
+    with Recording(tmp_path, server) as recording:
         recording.wait("PRICES")
         recording.recorder.changed("MODIFIED", "NodeClaim", bought("spot", "m5.large", "a"))
         assert recording.lines("PRICE") == []
@@ -222,7 +228,7 @@ def test_prices_are_asked_for_again_for_what_they_lacked(
 
 
 def test_prices_are_read_before_anything_is_watched(tmp_path: Path, server: Server) -> None:
-    lines = record(tmp_path, server.url, f"{server.url}/metrics", until="SYNCED")
+    lines = record(tmp_path, server, until="SYNCED")
     assert [line["type"] for line in lines] == ["START", "QUEUE", "CONTROLLER", "PRICES", "SYNCED"]
     assert server.paths.index("/metrics") < server.paths.index(PODS)
 
@@ -235,7 +241,7 @@ def test_a_controller_that_answers_slowly_is_left_alone_for_longer(
     monkeypatch.setattr(recorder, "_REST", times)
     monkeypatch.setattr(recorder, "_LONGEST_REST", longest)
     server.seconds = 0.1
-    with Recording(tmp_path, server.url, f"{server.url}/metrics") as recording:
+    with Recording(tmp_path, server) as recording:
         lines = recording.wait("CONTROLLER", 2)
     first, second = (parse_time(line["received"]) for line in lines[:2])
     assert least <= (second - first).total_seconds() < 30
@@ -256,9 +262,9 @@ class PricesByTable:
     def __init__(self, folder: Path, region: str = "westus2") -> None:
         self.path = folder / "timeline.jsonl"
         table = Table(Facts.load(FACTS, "azure"), region)
-        kubeconfig = folder / "kubeconfig"
-        kubeconfig.write_text(json.dumps(kubeconfig_of("http://127.0.0.1:1")))
-        self.recorder = recorder.Recorder(Writer(self.path), (), kubeconfig, "http://127.0.0.1:1/metrics", table)
+        nobody = "http://127.0.0.1:1"
+        kubeconfig = kubeconfig_of(folder, nobody)
+        self.recorder = recorder.Recorder(Writer(self.path), (), kubeconfig, f"{nobody}/metrics", table)
 
     def prices(self) -> list[tuple[str, float, str]]:
         return [
@@ -274,7 +280,7 @@ def test_only_prices_of_the_controller_are_waited_for(tmp_path: Path, server: Se
         folder = tmp_path / cloud
         folder.mkdir()
         table = Table(Facts.load(FACTS, cloud), region)
-        start = record(folder, server.url, f"{server.url}/metrics", until="START", table=table)[0]
+        start = record(folder, server, until="START", table=table)[0]
         assert start["prices"] is waited_for
 
 

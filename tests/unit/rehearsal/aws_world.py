@@ -153,6 +153,18 @@ class Stack:
         value: str = self.account.client("ssm").get_parameter(Name=name)["Parameter"]["Value"]
         return value
 
+    def run(self, **options: Any) -> str:
+        """Run an m5.large where `options` say, in the first subnet and the group of nodes if they are empty; its id."""
+        answer = self.account.client("ec2").run_instances(
+            ImageId=self.image(),
+            InstanceType="m5.large",
+            MinCount=1,
+            MaxCount=1,
+            **(options or {"SubnetId": self.subnets[0], "SecurityGroupIds": [self.group]}),
+        )
+        instance: str = answer["Instances"][0]["InstanceId"]
+        return instance
+
     def add_template(self, **data: Any) -> None:
         """The launch template `template`, shaped as Karpenter shapes its own."""
         self.account.client("ec2").create_launch_template(

@@ -5,9 +5,35 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, cast
 
+from rehearsal.cluster.cloud import Machine
 from rehearsal.cluster.objects import ApiError, Object, Objects
+
+
+class UnaskedCloud:
+    """A cloud that a cluster runs in, and that is not asked for anything; a test's own answers what it is about."""
+
+    controller_engine = "karpenter-aws"
+    node_class_group = "karpenter.k8s.aws"
+    controller_needs_pod_files = False
+
+    def machine(self, provider_id: str) -> Machine | None:
+        raise NotImplementedError
+
+    def has_machine(self, provider_id: str) -> bool:
+        raise NotImplementedError
+
+    def controller_environment(
+        self,
+        namespace: str,
+        service_account: str,
+        annotations: Mapping[str, str],
+        token_folder: Path,
+        labels: Mapping[str, str],
+    ) -> dict[str, str]:
+        raise NotImplementedError
 
 
 class World:

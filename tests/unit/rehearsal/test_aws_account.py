@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,6 @@ from rehearsal.clouds.aws.roles import SPOT_ROLE
 from rehearsal.clouds.aws.server import Server, credentials_path
 from rehearsal.timing import Timing
 from tests.unit.rehearsal.aws_world import Stack, account, client, trust
-
-
-@pytest.fixture
-def aws(tmp_path: Path) -> Iterator[Account]:
-    with account(tmp_path) as made:
-        yield made
 
 
 def test_patches_are_applied_once_and_undone() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from rehearsal.clouds.aws.account import Account
 from rehearsal.clouds.aws.cloud import AwsCloud
 from rehearsal.cluster.cloud import Cloud, ControllerIdentityError
-from tests.unit.rehearsal.aws_world import CLUSTER, Stack, account
+from tests.unit.rehearsal.aws_world import CLUSTER, Stack
 
 
 class Tokens:
@@ -22,10 +21,9 @@ class Tokens:
 
 
 @pytest.fixture
-def aws(tmp_path: Path) -> Iterator[Account]:
-    with account(tmp_path) as made:
-        made._view.endpoint = "http://127.0.0.1:1"
-        yield made
+def aws(aws: Account) -> Account:
+    aws._view.endpoint = "http://127.0.0.1:1"
+    return aws
 
 
 @pytest.fixture

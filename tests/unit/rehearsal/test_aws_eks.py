@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from rehearsal.clouds.aws.account import Account
-from tests.unit.rehearsal.aws_world import CLUSTER, Stack, account, trust
+from tests.unit.rehearsal.aws_world import CLUSTER, Stack, trust
 
 ADMIN_POLICY = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
-
-
-@pytest.fixture
-def aws(tmp_path: Path) -> Iterator[Account]:
-    with account(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

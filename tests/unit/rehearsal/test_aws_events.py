@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-
 from rehearsal.clouds.aws.account import Account
-from tests.unit.rehearsal.aws_world import Stack, account
+from tests.unit.rehearsal.aws_world import Stack
 
 INTERRUPTION = "EC2 Spot Instance Interruption Warning"
-
-
-@pytest.fixture
-def aws(tmp_path: Path) -> Iterator[Account]:
-    with account(tmp_path) as made:
-        yield made
 
 
 class Queue:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,15 +11,9 @@ from rehearsal.clouds.aws.account import Account
 from rehearsal.clouds.aws.fleet import Fleets, Pool, Shortage, is_scarce
 from rehearsal.clouds.aws.prices import PriceTable
 from rehearsal.clouds.aws.roles import Roles
-from tests.unit.rehearsal.aws_world import PRICES, REGION, Stack, account
+from tests.unit.rehearsal.aws_world import PRICES, REGION, Stack
 
 FOUR = ("m5.xlarge", "c5.large", "m5.large", "r5.large")
-
-
-@pytest.fixture
-def aws(tmp_path: Path) -> Iterator[Account]:
-    with account(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

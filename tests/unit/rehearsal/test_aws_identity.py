@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from rehearsal.clouds.aws.account import Account
 from rehearsal.clouds.aws.identity import CredentialError, PodIdentity, TokenReviewer
-from tests.unit.rehearsal.aws_world import CLUSTER, REGION, Stack, account, client, trust
+from tests.unit.rehearsal.aws_world import CLUSTER, REGION, Stack, client, trust
 
 SUBJECT = "system:serviceaccount:kube-system:karpenter"
 
@@ -26,12 +24,6 @@ class Reviewer:
 
     def review_token(self, token: str, audience: str) -> str | None:
         return self.tokens.get((token, audience))
-
-
-@pytest.fixture
-def aws(tmp_path: Path) -> Iterator[Account]:
-    with account(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

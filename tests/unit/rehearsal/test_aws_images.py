@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from rehearsal.clouds.aws.account import Account
 from rehearsal.clouds.aws.images import images
-from tests.unit.rehearsal.aws_world import account
 
 #: The paths that Karpenter builds, from pkg/providers/amifamily of karpenter-provider-aws 1.14.
 LATEST = [
@@ -24,12 +20,6 @@ LATEST = [
         for variant in ("", "-nvidia")
     ),
 ]
-
-
-@pytest.fixture
-def aws(tmp_path: Path) -> Iterator[Account]:
-    with account(tmp_path) as made:
-        yield made
 
 
 def test_ids_are_distinct_and_well_formed() -> None:

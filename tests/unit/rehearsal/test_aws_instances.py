@@ -2,38 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from rehearsal.clouds.aws.account import Account
-from tests.unit.rehearsal.aws_world import Stack, account
-
-
-@pytest.fixture
-def aws(tmp_path: Path) -> Iterator[Account]:
-    with account(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def stack(aws: Account) -> Stack:
-    return Stack(aws)
-
-
-def run(stack: Stack, **options: Any) -> str:
-    answer = stack.account.client("ec2").run_instances(
-        ImageId=stack.image(),
-        InstanceType="m5.large",
-        MinCount=1,
-        MaxCount=1,
-        **(options or {"SubnetId": stack.subnets[0], "SecurityGroupIds": [stack.group]}),
-    )
-    instance: str = answer["Instances"][0]["InstanceId"]
-    return instance
+from tests.unit.rehearsal.aws_world import Stack
 
 
 def interfaces(stack: Stack) -> list[str]:
@@ -49,7 +24,7 @@ def refused(call: Callable[..., Any], code: str, **request: Any) -> None:
 
 def test_interfaces_go_with_their_instance(stack: Stack) -> None:
     ec2 = stack.account.client("ec2")
-    instance = run(stack)
+    instance = stack.run()
     assert len(interfaces(stack)) == 1
     ec2.terminate_instances(InstanceIds=[instance])
     assert interfaces(stack) == []
@@ -60,14 +35,14 @@ def test_interfaces_go_with_their_instance(stack: Stack) -> None:
 def test_an_interface_of_ones_own_stays(stack: Stack) -> None:
     ec2 = stack.account.client("ec2")
     own = ec2.create_network_interface(SubnetId=stack.subnets[0])["NetworkInterface"]["NetworkInterfaceId"]
-    instance = run(stack, NetworkInterfaces=[{"DeviceIndex": 0, "NetworkInterfaceId": own}])
+    instance = stack.run(NetworkInterfaces=[{"DeviceIndex": 0, "NetworkInterfaceId": own}])
     ec2.terminate_instances(InstanceIds=[instance])
     assert interfaces(stack) == [own]
 
 
 def test_a_network_in_use_refuses_to_go(stack: Stack) -> None:
     ec2 = stack.account.client("ec2")
-    instance = run(stack)
+    instance = stack.run()
     refused(ec2.delete_subnet, "DependencyViolation", SubnetId=stack.subnets[0])
     refused(ec2.delete_security_group, "DependencyViolation", GroupId=stack.group)
     refused(ec2.delete_vpc, "DependencyViolation", VpcId=stack.vpc)

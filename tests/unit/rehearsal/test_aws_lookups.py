@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rehearsal.clouds.aws.account import ACCOUNT_ID, Account
-from tests.unit.rehearsal.aws_world import REGION, Stack, account
-
-
-@pytest.fixture
-def aws(tmp_path: Path) -> Iterator[Account]:
-    with account(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def stack(aws: Account) -> Stack:
-    return Stack(aws)
+from rehearsal.clouds.aws.account import ACCOUNT_ID
+from tests.unit.rehearsal.aws_world import REGION, Stack
 
 
 @pytest.fixture
@@ -32,15 +19,8 @@ def backend(stack: Stack) -> Any:
 
 
 def run(stack: Stack, name: str) -> str:
-    answer = stack.account.client("ec2").run_instances(
-        ImageId=stack.image(),
-        InstanceType="m5.large",
-        MinCount=1,
-        MaxCount=1,
-        SubnetId=stack.subnets[0],
-        TagSpecifications=[{"ResourceType": "instance", "Tags": [{"Key": "Name", "Value": name}]}],
-    )
-    return str(answer["Instances"][0]["InstanceId"])
+    tags = [{"ResourceType": "instance", "Tags": [{"Key": "Name", "Value": name}]}]
+    return stack.run(SubnetId=stack.subnets[0], TagSpecifications=tags)
 
 
 def test_a_resources_tags_are_what_moto_finds_among_all(stack: Stack, backend: Any) -> None:

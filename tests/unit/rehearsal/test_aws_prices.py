@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from rehearsal.clouds.aws.account import Account
 from rehearsal.clouds.aws.prices import PriceTable, get_products
-from tests.unit.rehearsal.aws_world import PRICES, REGION, account
-
-
-@pytest.fixture
-def aws(tmp_path: Path) -> Iterator[Account]:
-    with account(tmp_path) as made:
-        yield made
-
+from tests.unit.rehearsal.aws_world import PRICES, REGION
 
 TABLE = PriceTable({REGION: PRICES})
 

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from rehearsal.cluster import controller as module
-from rehearsal.cluster.cloud import Machine
 from rehearsal.cluster.controller import LABEL, Controller
 from rehearsal.cluster.objects import ApiError, Object
 from rehearsal.folder import StackFolder
-from tests.unit.rehearsal.cluster_world import World
+from tests.unit.rehearsal.cluster_world import UnaskedCloud, World
 
 PODS = f"/api/v1/pods?{LABEL}"
 
@@ -51,17 +50,8 @@ class Programs:
         return Path(name)
 
 
-class TheCloud:
-    controller_engine = "karpenter-aws"
-    node_class_group = "karpenter.k8s.aws"
-    controller_needs_pod_files = False
+class TheCloud(UnaskedCloud):
     problem: Exception | None = None
-
-    def machine(self, provider_id: str) -> Machine | None:
-        raise NotImplementedError
-
-    def has_machine(self, provider_id: str) -> bool:
-        raise NotImplementedError
 
     def controller_environment(self, *arguments: Any) -> dict[str, str]:
         if self.problem:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from rehearsal.cluster.cloud import Machine
 from rehearsal.cluster.registrar import Registrar
 from rehearsal.timing import Timing
-from tests.unit.rehearsal.cluster_world import World
+from tests.unit.rehearsal.cluster_world import UnaskedCloud, World
 
 CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?metadata.name=nodeclaims.karpenter.sh"
@@ -26,11 +25,7 @@ MACHINE = Machine("aws:///us-east-1a/i-1", "ip-1", {}, "v1.36.3", capacity={"cpu
 REFUSED = Machine("aws:///us-east-1a/i-1", "ip-1", {}, "v1.36.3", refusal="no access entry")
 
 
-class TheCloud:
-    controller_engine = "karpenter-aws"
-    node_class_group = "karpenter.k8s.aws"
-    controller_needs_pod_files = False
-
+class TheCloud(UnaskedCloud):
     def __init__(self) -> None:
         self.machines: dict[str, Machine] = {}
         self.asked = threading.Event()
@@ -41,16 +36,6 @@ class TheCloud:
 
     def has_machine(self, provider_id: str) -> bool:
         return provider_id in self.machines
-
-    def controller_environment(
-        self,
-        namespace: str,
-        service_account: str,
-        annotations: Mapping[str, str],
-        token_folder: Path,
-        labels: Mapping[str, str],
-    ) -> dict[str, str]:
-        raise NotImplementedError
 
 
 def claim(provider_id: str = MACHINE.provider_id) -> dict[str, Any]:

@@ -1,0 +1,30 @@
+"""The simulated AWS account for tests of its parts; who needs another overrides it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from rehearsal.clouds.aws.account import Account
+    from tests.unit.rehearsal.aws_world import Stack
+
+
+@pytest.fixture
+def aws(tmp_path: Path) -> Iterator[Account]:
+    """A prepared account."""
+    from tests.unit.rehearsal.aws_world import account  # moto and boto3, for those tests only that want them
+
+    with account(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def stack(aws: Account) -> Stack:
+    """A network, roles and a security group in it."""
+    from tests.unit.rehearsal.aws_world import Stack
+
+    return Stack(aws)
