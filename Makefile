@@ -7,15 +7,21 @@ PYTHON ?= python3
 # One cache folder, shared by all checkouts; nothing else is written outside this one.
 export KARPSTACK_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/karpstack
 export UV_CACHE_DIR    := $(KARPSTACK_CACHE)/uv
+# No hardlinks: whoever edits a file below .venv would edit the cache, and so the environment of every other checkout.
+export UV_LINK_MODE    := copy
 export PYTHONPATH      := $(CURDIR)
 # Some machines forbid Python to keep what it compiled; every command would then compile its imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 BIN  := .venv/bin
 READY := .venv/.ready-$(shell cksum < requirements.lock | cut -d' ' -f1)
+# An environment of somebody else's under this name is neither emptied nor removed; a link to one is not ours.
+OUR_VENV = { [ ! -L .venv ] && ls -d .venv/.made-by-karpstack .venv/.ready-* 2>/dev/null | grep -q .; }
+# Rehearsals wait more than they compute, so there are more workers than cores.
+WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 2))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment engines rehearsal soak review test lint format bench bench-burst bench-stories lock facts goldens clean clean-cache
+.PHONY: help setup environment engines rehearsal soak review test pytest lint format bench bench-burst bench-stories lock facts goldens clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -27,9 +33,13 @@ environment: $(READY)
 
 $(READY): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0] + "; name another with make PYTHON=...")'
+	@[ ! -e .venv ] || $(OUR_VENV) || { echo "error: .venv was not made by this project and would be removed; move it away" >&2; exit 1; }
 	@echo "Installing the Python environment into .venv"
-	@$(PYTHON) -m venv --clear .venv
-	@$(BIN)/python -m pip install --quiet --no-cache-dir --disable-pip-version-check $$(sed -n 's/^\(uv==[^ ]*\).*/\1/p' requirements.lock)
+	@rm -rf .venv && mkdir .venv && touch .venv/.made-by-karpstack
+	@$(PYTHON) -m venv .venv
+	@mkdir -p -m 700 "$$KARPSTACK_CACHE"
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > .venv/uv.lock
+	@$(BIN)/python -m pip install --quiet --no-cache-dir --no-deps --disable-pip-version-check --require-hashes -r .venv/uv.lock
 	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
 	@touch $@
 	@echo "Python environment ready"
@@ -46,9 +56,11 @@ soak: setup ## Like rehearsal, with every story: the long ones, and those that b
 review: setup ## Preview STACK, rehearsed, and write what is to be reviewed: build/review/<stack>/review.html, .md, .sarif
 	@$(BIN)/python -m rehearsal review $(STACK)
 
-test: setup lint ## Every test tier that needs no cloud
-	@$(BIN)/python -m pytest -q --numprocesses auto tests/unit tests/policies
-	@$(BIN)/python -m pytest -v --numprocesses 2 --dist loadfile tests/rehearsal
+test: setup ## Every test tier that needs no cloud, and lint beside them
+	@$(MAKE) --no-print-directory -j2 lint pytest
+
+pytest:
+	@$(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist loadgroup tests/rehearsal tests/unit tests/policies
 
 lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt, go vet
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
@@ -81,8 +93,11 @@ goldens: environment ## Write the golden files anew, and what is generated from 
 	@$(BIN)/python policies/reference.py
 
 clean: ## Remove what the project made in this checkout
-	@for stack in .rehearsal/*/; do [ -d "$$stack" ] && $(BIN)/python -m rehearsal down --force "$$(basename "$$stack")"; done; true
-	@rm -rf .venv .rehearsal build .ansible .pytest_cache .mypy_cache .ruff_cache
+	@for stack in .rehearsal/*/; do [ ! -d "$$stack" ] || $(BIN)/python -m rehearsal down --force "$$(basename "$$stack")" || true; done
+	@rm -rf build/rehearsal build/review .ansible .pytest_cache .mypy_cache .ruff_cache
+	@for folder in .rehearsal build; do [ ! -d $$folder ] || rmdir $$folder 2>/dev/null || \
+	  echo "$$folder is kept: there is something in it that this project did not make or could not stop"; done
+	@[ ! -e .venv ] || { $(OUR_VENV) && rm -rf .venv; } || echo ".venv is kept: this project did not make it"
 
-clean-cache: ## Remove the cache folder, engines included
-	@rm -rf "$(KARPSTACK_CACHE)"
+clean-cache: ## Remove from the cache folder what the project put there, engines included
+	@cd "$$KARPSTACK_CACHE" 2>/dev/null && rm -rf engines engines.lock go uv; rmdir "$$KARPSTACK_CACHE" 2>/dev/null; true

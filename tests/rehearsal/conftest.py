@@ -21,8 +21,16 @@ from kubernetes import client, config, watch
 from rehearsal.daemon import DaemonInfo, read
 from rehearsal.folder import StackFolder
 
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 LIMIT = 540.0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests of a file share a stack, so one worker runs them; a test with a stack of its own runs anywhere."""
+    for item in items:
+        if item.path.is_relative_to(HERE) and "fresh" not in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @dataclass
