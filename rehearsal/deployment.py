@@ -56,6 +56,7 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
     }
     if folder.metrics_address.is_file():
         found["KARPSTACK_METRICS_URL"] = folder.metrics_address.read_text()
+        found["KARPSTACK_METRICS_TOKEN"] = folder.metrics_token.read_text()
     return {key: value for key, value in found.items() if value}
 
 

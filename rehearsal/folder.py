@@ -53,6 +53,11 @@ class StackFolder:
         return self.controller / "metrics-address"
 
     @property
+    def metrics_token(self) -> Path:
+        """The secret that it asks for: a file beside the address."""
+        return self.controller / "metrics-token"
+
+    @property
     def pulumi(self) -> Path:
         """Folder with Pulumi's home, its file backend and the stack's own copy of the configuration."""
         return self.root / "pulumi"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.basic import AnsibleModule, env_fallback
 
 from ..module_utils.scale_test.market.facts import Facts, FactsError
 from ..module_utils.scale_test.market.prices import Table
@@ -37,6 +37,9 @@ options:
     description: Address of the controller's metrics, for prices, the interruption queue and its process.
     type: str
     default: ""
+  metrics_token:
+    description: Bearer token that they ask for; that of C(KARPSTACK_METRICS_TOKEN) if not given, and none if empty.
+    type: str
   facts:
     description:
       - Folder with what is known of instance types, for prices that the controller does not publish.
@@ -83,6 +86,11 @@ def main() -> None:
             "state": {"type": "str", "choices": ["started", "stopped"], "default": "started"},
             "kubeconfig": {"type": "path"},
             "metrics_url": {"type": "str", "default": ""},
+            "metrics_token": {
+                "type": "str",
+                "no_log": True,
+                "fallback": (env_fallback, ["KARPSTACK_METRICS_TOKEN"]),
+            },
             "facts": {"type": "path"},
             "cloud": {"type": "str"},
             "region": {"type": "str"},
@@ -126,6 +134,7 @@ def _record(module: AnsibleModule, writer: Writer, table: Table | None) -> str:
             Path(kubeconfig) if kubeconfig else None,
             module.params["metrics_url"] or None,
             table,
+            metrics_token=module.params["metrics_token"] or "",
         )
         signal.signal(signal.SIGTERM, lambda *_: recorder.stop())
         reason = recorder.run(module.params["owner"])
