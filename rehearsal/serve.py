@@ -139,7 +139,7 @@ class Daemon:
         self._publish(providers={package: server.start() for package, server in self._servers.items()})
         variables = self._cloud.start()
         self._cloud_started.set()
-        self._publish(ready=True, variables={**variables, control.VARIABLE: self._control.start()})
+        self._publish(ready=True, variables={**variables, **self._control.start()})
         self._cloud.warm_up()
 
     def stop(self) -> None:
