@@ -102,7 +102,8 @@ def _open(process: psutil.Process) -> Iterator[str]:
             if path := str(each.laddr):
                 yield f"unix:{path if path.startswith('@') else Path(process.cwd(), path)}"
         elif each.status == psutil.CONN_LISTEN or (each.type == socket.SOCK_DGRAM and not each.raddr):
-            yield f"{each.laddr[0]}:{each.laddr[1]}"
+            # A socket for both protocols shows an address of IPv4 so.
+            yield f"{each.laddr[0].removeprefix('::ffff:')}:{each.laddr[1]}"
 
 
 def _address(url: str) -> str:
