@@ -128,7 +128,7 @@ def _parser() -> argparse.ArgumentParser:
         "Print the exports with which pulumi, kubectl, helm and ansible-playbook work on the stack by hand: "
         'eval "$(python -m rehearsal env eks)"',
     )
-    add("status", _status, "Show the engines of the stack, their memory and where they log.")
+    add("status", _status, "Show the engines of the stack, their memory, where they log, and what listens to whom.")
     down = add("down", _down, "Destroy the stack with `pulumi destroy` and stop all engines.")
     down.add_argument("--force", action="store_true", help="stop the engines without destroying the stack first")
     return parser
@@ -267,6 +267,8 @@ def _env(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
+    from rehearsal import listeners  # a tenth of a second, for which the other commands do not wait
+
     folder = _folder(options)
     info = daemon.running(folder)
     if not info:
@@ -290,6 +292,7 @@ def _status(options: argparse.Namespace) -> int:
     table.add_section()
     table.add_row("all", "", f"{total / 2**20:.0f} MiB", "")
     Console().print(table)
+    Console().print(listeners.table(folder, info))
     _tell_crashes(folder)
     return 1 if info.crashes else 0
 

@@ -39,6 +39,7 @@ class DaemonInfo:
         region: The region of the simulated account.
         ready: Whether the simulated account has started.
         providers: Name of the Pulumi package -> port of its provider on loopback; empty until they listen.
+        account: URL of the simulated account; empty until it has started.
         variables: More variables for commands on the stack: endpoints of the simulated cloud, metrics.
         crashes: What is known of engines that ended by themselves.
     """
@@ -49,6 +50,7 @@ class DaemonInfo:
     region: str
     ready: bool = False
     providers: dict[str, int] = field(default_factory=dict)
+    account: str = ""
     variables: dict[str, str] = field(default_factory=dict)
     crashes: list[str] = field(default_factory=list)
 

@@ -55,6 +55,7 @@ class _Cloud:
         configuration: What the stand-in for the package serves.
         control: What the control endpoint does to the account.
         start: Puts the account on the wire, and gives more variables for commands on the stack.
+        address: The account's URL, once it is on the wire.
         warm_up: Loads what would make the first requests slow.
     """
 
@@ -64,6 +65,7 @@ class _Cloud:
     configuration: Configuration
     control: control.Cloud
     start: Callable[[], Mapping[str, str]]
+    address: Callable[[], str]
     warm_up: Callable[[], None] = lambda: None
 
 
@@ -82,7 +84,16 @@ def _aws(
         return account.administrator_environment
 
     configuration = aws.configuration(account, clusters)
-    return _Cloud(account, aws.PACKAGE, aws.VERSION, configuration, AwsControl(account), start, account.warm_up)
+    return _Cloud(
+        account,
+        aws.PACKAGE,
+        aws.VERSION,
+        configuration,
+        AwsControl(account),
+        start,
+        lambda: account.endpoint,
+        account.warm_up,
+    )
 
 
 def _azure(
@@ -105,7 +116,15 @@ def _azure(
         return {}
 
     configuration = azure.configuration(subscription, clusters, definitions)
-    return _Cloud(subscription, azure.PACKAGE, azure.VERSION, configuration, AzureControl(subscription), start)
+    return _Cloud(
+        subscription,
+        azure.PACKAGE,
+        azure.VERSION,
+        configuration,
+        AzureControl(subscription),
+        start,
+        lambda: subscription.proxy,
+    )
 
 
 _CLOUDS = {"aws": _aws, "azure": _azure}
@@ -139,7 +158,8 @@ class Daemon:
         self._publish(providers={package: server.start() for package, server in self._servers.items()})
         variables = self._cloud.start()
         self._cloud_started.set()
-        self._publish(ready=True, variables={**variables, control.VARIABLE: self._control.start()})
+        variables = {**variables, **self._control.start()}
+        self._publish(ready=True, account=self._cloud.address(), variables=variables)
         self._cloud.warm_up()
 
     def stop(self) -> None:
