@@ -5,19 +5,19 @@ What runs inside is `rehearsal.serve`. The two share one file, `daemon.json` in 
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
 
+from rehearsal import records
 from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
-from rehearsal.processes import crash_text, stop_recorded
+from rehearsal.processes import ProcessRecord, crash_text, stop_recorded
 from rehearsal.stack_file import StackFile
 
 _START_TIMEOUT = 60.0
@@ -53,29 +53,23 @@ class DaemonInfo:
     crashes: list[str] = field(default_factory=list)
 
     def write(self, folder: StackFolder) -> DaemonInfo:
-        """Publish it: readers see the old or the new file, never half of one."""
-        partial = folder.run_file.with_suffix(".partial")
-        partial.write_text(json.dumps(asdict(self), indent=2))
-        partial.chmod(0o600)
-        partial.rename(folder.run_file)
+        """Publish it."""
+        records.write(folder.run_file, self)
         return self
 
     @property
     def alive(self) -> bool:
         """Whether that very process still runs."""
-        try:
-            process = psutil.Process(self.pid)
-            return abs(process.create_time() - self.started) < 1.0 and process.status() != psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
-            return False
+        return self.process() is not None
+
+    def process(self) -> psutil.Process | None:
+        """That very process if it still runs."""
+        return ProcessRecord("daemon", self.pid, self.started).process()
 
 
 def read(folder: StackFolder) -> DaemonInfo | None:
     """What the stack's daemon said last, whether it lives or not."""
-    try:
-        return DaemonInfo(**json.loads(folder.run_file.read_text()))
-    except FileNotFoundError:
-        return None
+    return records.read(folder.run_file, DaemonInfo)
 
 
 def running(folder: StackFolder) -> DaemonInfo | None:
@@ -145,8 +139,8 @@ def start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> Sta
 def stop(folder: StackFolder) -> list[str]:
     """Stop the daemon and whatever it left behind; names of the engines that it had left."""
     info = read(folder)
-    if info and info.alive:
-        process = psutil.Process(info.pid)
+    process = info.process() if info else None
+    if process:
         process.terminate()
         try:
             process.wait(_STOP_TIMEOUT)

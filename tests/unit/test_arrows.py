@@ -55,9 +55,11 @@ ALLOWED: dict[str, set[str]] = {
         "rehearsal/engines",
         "rehearsal/folder",
         "rehearsal/processes",
+        "rehearsal/records",
         "rehearsal/timing",
     },
     "rehearsal/loopback": set(),
+    "rehearsal/records": set(),
     "rehearsal/control": {"rehearsal/loopback", "rehearsal/processes"},
     "rehearsal/clouds": {
         "rehearsal/clouds",
