@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from rehearsal.stack_file import StackFile
 
 _START_TIMEOUT = 60.0
 _STOP_TIMEOUT = 30.0
+_SERVE = ("-m", "rehearsal.serve")
 
 
 class DaemonError(Exception):
@@ -122,7 +124,7 @@ def start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> Sta
     log = folder.logs / "daemon.log"
     with log.open("ab") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "rehearsal.serve", folder.stack, folder.root, stack_file.path, engines.root],
+            [sys.executable, *_SERVE, folder.stack, folder.root, stack_file.path, engines.root],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -141,13 +143,35 @@ def stop(folder: StackFolder) -> list[str]:
     info = read(folder)
     process = info.process() if info else None
     if process:
+        _end(process)
+    left = []
+    for lost in find(folder):
+        _end(lost)
+        left.append("daemon")
+    left += stop_recorded(folder)
+    if info and folder.run_file.exists():
+        replace(info, ready=False).write(folder)  # keeps the crashes for people to read
+    else:
+        folder.run_file.unlink(missing_ok=True)  # it was damaged
+    return left
+
+
+def find(folder: StackFolder) -> list[psutil.Process]:
+    """The stack's daemons by their arguments, for when the state folder does not tell of them any more."""
+    wanted = [*_SERVE, folder.stack, str(folder.root)]
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):  # it has ended, or is somebody else's
+            if process.cmdline()[1 : 1 + len(wanted)] == wanted and process.uids().real == os.getuid():
+                found.append(process)
+    return found
+
+
+def _end(process: psutil.Process) -> None:
+    with suppress(psutil.NoSuchProcess):
         process.terminate()
         try:
             process.wait(_STOP_TIMEOUT)
         except psutil.TimeoutExpired:
             process.kill()
             process.wait(5)
-    left = stop_recorded(folder)
-    if info and folder.run_file.exists():
-        replace(info, ready=False).write(folder)  # keeps the crashes for people to read
-    return left

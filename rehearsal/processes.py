@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,8 @@ _LAST_LINES = 15
 _RECENT_LINES = 400
 _LAST_WORDS = ("panic: ", "fatal error: ")
 _STACKS = "goroutine "
+# Names the state folder of the stack for which a command was started.
+_MARK = "KARPSTACK_STARTED_FOR"
 
 
 class EngineCrashError(RuntimeError):
@@ -251,6 +254,34 @@ def stop_recorded(folder: StackFolder, grace: float = 5.0) -> list[str]:
                 process.wait(grace)
         path.unlink(missing_ok=True)
     return stopped
+
+
+def mark(folder: StackFolder) -> dict[str, str]:
+    """The variable that marks a command of a stack, and all that it starts."""
+    return {_MARK: str(folder.root)}
+
+
+def stop_marked(folder: StackFolder, grace: float = 5.0) -> list[str]:
+    """Stop what commands of the stack have left behind; the programs that were still running."""
+    found = [process for process in psutil.process_iter() if _is_marked(process, folder)]
+    names = []
+    for process in found:
+        with suppress(psutil.NoSuchProcess):
+            names.append(process.name())
+            process.terminate()
+    _, alive = psutil.wait_procs(found, grace)
+    for process in alive:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(alive, grace)
+    return names
+
+
+def _is_marked(process: psutil.Process, folder: StackFolder) -> bool:
+    try:
+        return process.pid != os.getpid() and process.environ().get(_MARK) == str(folder.root)
+    except (psutil.Error, OSError):  # it has ended, or is somebody else's
+        return False
 
 
 def wait_until(
