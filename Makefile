@@ -88,4 +88,4 @@ clean: ## Remove what the project made in this checkout
 	@[ ! -d .rehearsal ] || rmdir .rehearsal 2>/dev/null || { echo "Kept, as not made by the project or not taken down: $$(echo .rehearsal/*)"; exit 1; }
 
 clean-cache: ## Remove the cache folder, engines included
-	@rm -rf "$(KARPSTACK_CACHE)"
+	@[ ! -d "$(KARPSTACK_CACHE)/engines" ] || { cd "$(KARPSTACK_CACHE)" && rm -rf engines engines.lock go uv && { rmdir "$$PWD" 2>/dev/null || true; }; }

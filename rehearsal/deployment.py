@@ -11,8 +11,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
+from rehearsal import records
 from rehearsal.command import call
 from rehearsal.daemon import DaemonInfo
 from rehearsal.engines import EngineSet
@@ -26,6 +30,13 @@ PROJECT = Path(__file__).resolve().parent.parent
 # What a scale test makes carries this label (see playbooks/README.md).
 _SCALE_TEST = "app.kubernetes.io/part-of=karpstack-scale-test"
 _LEFTOVERS = "5m"  # as kubectl has it
+
+
+@dataclass(frozen=True)
+class _PulumiLock:
+    """What Pulumi writes into a lock of its file backend, as far as it is read here."""
+
+    pid: int
 
 
 class CommandError(Exception):
@@ -149,11 +160,27 @@ class Deployment:
                     f"{self._folder.stack}"
                 )
 
+    def _unlock(self) -> None:
+        """Remove locks of the stack's state whose Pulumi was killed; until then, every other one refuses to begin."""
+        for path in (self._folder.pulumi / "state" / ".pulumi" / "locks").rglob("*.json"):
+            lock = records.read(path, _PulumiLock)
+            if not lock or not _runs(lock.pid, path.stat().st_mtime):
+                path.unlink(missing_ok=True)
+
     def _run(self, *arguments: str, folder: Path = PROJECT) -> None:
+        self._unlock()
         command = [str(self._pulumi), *arguments, "--non-interactive", "--color", _colour()]
         code = call(command, self._environment, folder)
         if code:
             raise CommandError(f"`pulumi {' '.join(arguments)}` failed (exit code {code})")
+
+
+def _runs(pid: int, since: float) -> bool:
+    """Whether the process runs that had this id at a time (seconds since the epoch)."""
+    try:
+        return psutil.Process(pid).create_time() <= since + 1.0
+    except (psutil.Error, ValueError, OverflowError):
+        return False
 
 
 def _colour() -> str:

@@ -43,7 +43,10 @@ def claim(folder: StackFolder) -> None:
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     _check_parent(parent)
     folder.root.mkdir(exist_ok=True, mode=0o700)
-    if check(folder) and not folder.marker.exists():
+    check(folder)
+    if not folder.marker.exists():
+        if folder.run_file.exists():
+            _LOG.warning("%s was made by version 0.1; from now on it is this version's.", folder.root)
         folder.marker.touch(mode=0o600)
         folder.marker.write_text(_TEXT)
     folder.root.chmod(0o700)
@@ -105,10 +108,7 @@ def _is_marked(folder: StackFolder) -> bool:
 def _check_unmarked(folder: StackFolder) -> None:
     names = {path.name for path in folder.root.iterdir()}
     foreign = sorted(names - {path.name for path in (folder.marker, folder.lock, folder.holder)})
-    if not foreign:
-        return
-    if "daemon.json" in foreign and _BEFORE_MARKERS.issuperset(foreign):
-        _LOG.warning("%s was made by version 0.1 and is used from now on as this version's.", folder.root)
+    if not foreign or ("daemon.json" in foreign and _BEFORE_MARKERS.issuperset(foreign)):
         return
     shown = ", ".join(repr(name) for name in foreign[:5]) + (", ..." if len(foreign) > 5 else "")
     raise OwnershipError(

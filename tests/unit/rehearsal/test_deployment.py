@@ -1,7 +1,9 @@
-"""What goes before `pulumi destroy`: leftovers of a scale test that was killed."""
+"""What goes before `pulumi destroy`: what a scale test and another Pulumi left that were killed."""
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -69,3 +71,22 @@ def test_leftovers_that_stay_are_an_error_before_pulumi_waits_for_them(
     ):
         destroy(tmp_path)
     assert [command[0] for command in cluster.commands] == ["kubectl"]
+
+
+def test_a_lock_of_pulumis_goes_with_the_pulumi_that_was_killed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    Cluster(monkeypatch, "")
+    locks = StackFolder("eks", tmp_path).pulumi / "state" / ".pulumi" / "locks" / "organization" / "karpstack" / "eks"
+    locks.mkdir(parents=True)
+    contents = {
+        "dead": '{"pid": 4194305}',
+        "cut": '{"pid":',
+        "alive": json.dumps({"pid": os.getpid(), "username": "x"}),
+    }
+    for name, content in contents.items():
+        (locks / f"{name}.json").write_text(content)
+    (locks / "given-away.json").write_text(contents["alive"])
+    os.utime(locks / "given-away.json", (1, 1))  # long before this process began
+    destroy(tmp_path)
+    assert [path.name for path in locks.iterdir()] == ["alive.json"]
