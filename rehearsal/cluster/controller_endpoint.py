@@ -10,6 +10,7 @@ import secrets
 
 import urllib3
 
+from rehearsal import records
 from rehearsal.cluster.ports import ReservedPort
 from rehearsal.folder import StackFolder
 
@@ -35,9 +36,8 @@ class ControllerEndpoint:
 
     def publish(self) -> None:
         """Write the files that tell of it; their folder must be there."""
-        self._token_file.touch(mode=0o600)
-        self._token_file.write_text(self._token)
-        self._address.write_text(f"{self._url}/metrics")
+        records.write_text(self._token_file, self._token)
+        records.write_text(self._address, f"{self._url}/metrics")
 
     def withdraw(self) -> None:
         """Remove the files; nothing happens when there are none."""
