@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from rehearsal import daemon, user_environment
 from rehearsal.command import call
 from rehearsal.daemon import DaemonInfo
 from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
+from rehearsal.processes import ending, mark, stop_marked
 from rehearsal.stack_file import StackFile
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -43,7 +45,7 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
         "PULUMI_SKIP_UPDATE_CHECK": "1",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "1",
         "KARPSTACK_PYTHON": sys.executable,
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH", "")])),
+        "PYTHONPATH": str(PROJECT),
         "KUBECONFIG": str(folder.kubeconfig),
         "K8S_AUTH_KUBECONFIG": str(folder.kubeconfig),
         "ANSIBLE_HOME": str(folder.root / "ansible"),
@@ -52,6 +54,7 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
         "HELM_CACHE_HOME": str(folder.root / "helm" / "cache"),
         "HELM_CONFIG_HOME": str(folder.root / "helm" / "config"),
         "HELM_DATA_HOME": str(folder.root / "helm" / "data"),
+        **user_environment.WITHOUT_PROFILES,
         **info.variables,
     }
     if folder.metrics_address.is_file():
@@ -65,7 +68,12 @@ class Deployment:
     def __init__(self, folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> None:
         self._folder = folder
         self._pulumi = engines.program("pulumi")
-        self._environment = {**os.environ, **environment(folder, engines, info)}
+        self._environment = {
+            **user_environment.allowed(os.environ),
+            **user_environment.passed(os.environ),
+            **environment(folder, engines, info),
+            **mark(folder),
+        }
 
     def prepare(self, stack_file: StackFile) -> None:
         """Lay down the stack's configuration and make its state, unless it is there; needs no provider.
@@ -86,6 +94,7 @@ class Deployment:
 
         Raises:
             CommandError: Pulumi or a policy refused.
+            LostError: The rehearsal has ended meanwhile.
         """
         self._run("up", "--yes", "--skip-preview", "--suppress-outputs", "--policy-pack", str(PROJECT / "policies"))
 
@@ -94,14 +103,20 @@ class Deployment:
 
         Raises:
             CommandError: Something could not be deleted.
+            LostError: The rehearsal has ended meanwhile.
         """
         self._run("destroy", "--yes", "--skip-preview", "--suppress-outputs")
 
     def play(self, playbook: Path, variables: Mapping[str, str], *more: str) -> int:
-        """Run a playbook and return its exit code."""
+        """Run a playbook and return its exit code.
+
+        Raises:
+            CommandError: Ansible was killed.
+            LostError: The rehearsal has ended meanwhile.
+        """
         pairs = [argument for key, value in variables.items() for argument in ("-e", f"{key}={value}")]
         ansible = Path(sys.executable).parent / "ansible-playbook"
-        return call([str(ansible), str(playbook), *pairs, *more], self._environment, PROJECT)
+        return self._call([str(ansible), str(playbook), *pairs, *more])
 
     def review(self, stack_file: StackFile, output: Path, configuration: Path) -> int:
         """Preview the stack and write the review's documents; the exit code of `policies/review`.
@@ -110,16 +125,31 @@ class Deployment:
             stack_file: The stack's configuration, to which findings are pinned.
             output: Folder of the documents.
             configuration: Configuration of the policy pack.
+
+        Raises:
+            CommandError: It was killed.
+            LostError: The rehearsal has ended meanwhile.
         """
         command = [sys.executable, str(PROJECT / "policies" / "review"), "--stack", self._folder.stack]
         command += ["--config-file", str(stack_file.path), "--output", str(output)]
-        return call([*command, "--policy-pack-config", str(configuration)], self._environment, PROJECT)
+        return self._call([*command, "--policy-pack-config", str(configuration)])
 
     def _run(self, *arguments: str, folder: Path = PROJECT) -> None:
         command = [str(self._pulumi), *arguments, "--non-interactive", "--color", _colour()]
-        code = call(command, self._environment, folder)
+        code = self._call(command, folder)
         if code:
             raise CommandError(f"`pulumi {' '.join(arguments)}` failed (exit code {code})")
+
+    def _call(self, command: Sequence[str], folder: Path = PROJECT) -> int:
+        """Run a command for as long as the daemon serves it; nothing that it started outlives it."""
+        stop_marked(self._folder)  # what an earlier command has left, which was killed, would be in the way
+        try:
+            code = call(command, self._environment, folder, lambda: daemon.check(self._folder))
+        finally:
+            stop_marked(self._folder)
+        if code < 0:
+            raise CommandError(f"{Path(command[0]).name} {ending(code)} before it was done")
+        return code
 
 
 def _colour() -> str:

@@ -58,6 +58,10 @@ ALLOWED: dict[str, set[str]] = {
         "rehearsal/timing",
     },
     "rehearsal/loopback": set(),
+    "rehearsal/user_environment": set(),
+    "rehearsal/limits": set(),
+    "rehearsal/processes": {"rehearsal/folder"},
+    "rehearsal/command": {"rehearsal/processes"},
     "rehearsal/control": {"rehearsal/loopback", "rehearsal/processes"},
     "rehearsal/clouds": {
         "rehearsal/clouds",
