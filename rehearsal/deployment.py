@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rehearsal import daemon, user_environment
+from rehearsal import daemon, leftovers, user_environment
 from rehearsal.command import call
 from rehearsal.daemon import DaemonInfo
 from rehearsal.engines import EngineSet
@@ -98,6 +98,15 @@ class Deployment:
         """
         self._run("up", "--yes", "--skip-preview", "--suppress-outputs", "--policy-pack", str(PROJECT / "policies"))
 
+    def remove_leftovers(self) -> list[str]:
+        """Remove what an interrupted scale test has left on the cluster, of which Pulumi knows nothing; what it was.
+
+        Raises:
+            LostError: The rehearsal has ended meanwhile.
+        """
+        stop_marked(self._folder)  # an orphan of that scale test would make more
+        return leftovers.remove(self._folder.kubeconfig, self._check)
+
     def destroy(self) -> None:
         """Destroy everything that the stack created.
 
@@ -144,12 +153,15 @@ class Deployment:
         """Run a command for as long as the daemon serves it; nothing that it started outlives it."""
         stop_marked(self._folder)  # what an earlier command has left, which was killed, would be in the way
         try:
-            code = call(command, self._environment, folder, lambda: daemon.check(self._folder))
+            code = call(command, self._environment, folder, self._check)
         finally:
             stop_marked(self._folder)
         if code < 0:
             raise CommandError(f"{Path(command[0]).name} {ending(code)} before it was done")
         return code
+
+    def _check(self) -> None:
+        daemon.check(self._folder)
 
 
 def _colour() -> str:
