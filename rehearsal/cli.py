@@ -323,10 +323,7 @@ def _down(options: argparse.Namespace) -> int:
 def _take_down(folder: StackFolder) -> None:
     try:
         with _watched(folder):
-            deployment = Deployment(folder, EngineSet.current(), daemon.require(folder))
-            if left := deployment.remove_leftovers():
-                console.print(f"Removed what an interrupted scale test has left: {', '.join(left)}", soft_wrap=True)
-            deployment.destroy()
+            Deployment(folder, EngineSet.current(), daemon.require(folder)).destroy()
     finally:
         daemon.stop(folder)
 

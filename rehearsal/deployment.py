@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rehearsal import daemon, leftovers, user_environment
+from rehearsal import daemon, user_environment
 from rehearsal.command import call
 from rehearsal.daemon import DaemonInfo
 from rehearsal.engines import EngineSet
@@ -97,15 +97,6 @@ class Deployment:
             LostError: The rehearsal has ended meanwhile.
         """
         self._run("up", "--yes", "--skip-preview", "--suppress-outputs", "--policy-pack", str(PROJECT / "policies"))
-
-    def remove_leftovers(self) -> list[str]:
-        """Remove what an interrupted scale test has left on the cluster, of which Pulumi knows nothing; what it was.
-
-        Raises:
-            LostError: The rehearsal has ended meanwhile.
-        """
-        stop_marked(self._folder)  # an orphan of that scale test would make more
-        return leftovers.remove(self._folder.kubeconfig, self._check)
 
     def destroy(self) -> None:
         """Destroy everything that the stack created.

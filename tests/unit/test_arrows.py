@@ -60,7 +60,6 @@ ALLOWED: dict[str, set[str]] = {
     "rehearsal/loopback": set(),
     "rehearsal/user_environment": set(),
     "rehearsal/limits": set(),
-    "rehearsal/leftovers": set(),
     "rehearsal/processes": {"rehearsal/folder"},
     "rehearsal/command": {"rehearsal/processes"},
     "rehearsal/control": {"rehearsal/loopback", "rehearsal/processes"},
