@@ -84,8 +84,11 @@ goldens: environment ## Write the golden files anew, and what is generated from 
 	@$(BIN)/python policies/reference.py
 
 clean: ## Remove what the project made in this checkout
-	@for stack in .rehearsal/*/; do [ -d "$$stack" ] && $(BIN)/python -m rehearsal down --force "$$(basename "$$stack")"; done; true
-	@rm -rf .venv .rehearsal build .ansible .pytest_cache .mypy_cache .ruff_cache
+	@for stack in .rehearsal/*/; do [ -d "$$stack" ] || continue; \
+		$(BIN)/python -m rehearsal down --force "$$(basename "$$stack")" && [ -f "$$stack/karpstack-rehearsal" ] && rm -rf "$$stack"; \
+	done; true
+	@rm -rf .venv build .ansible .pytest_cache .mypy_cache .ruff_cache
+	@[ ! -d .rehearsal ] || rmdir .rehearsal 2>/dev/null || { echo "Kept, as not made by the project or not taken down: $$(echo .rehearsal/*)"; exit 1; }
 
 clean-cache: ## Remove the cache folder, engines included
-	@rm -rf "$(KARPSTACK_CACHE)"
+	@[ ! -d "$(KARPSTACK_CACHE)/engines" ] || { cd "$(KARPSTACK_CACHE)" && rm -rf engines engines.lock go uv && { rmdir "$$PWD" 2>/dev/null || true; }; }

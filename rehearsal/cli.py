@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import shutil
 import signal
 import sys
 import time
@@ -18,16 +17,17 @@ from pathlib import Path
 
 import psutil
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from rehearsal import daemon, limits, user_environment
+from rehearsal import daemon, limits, lock, ownership, user_environment
 from rehearsal.deployment import PROJECT, CommandError, Deployment, environment
 from rehearsal.engines import EngineSet
 from rehearsal.engines.builder import BuildError, ensure
-from rehearsal.folder import StackFolder
+from rehearsal.folder import StackFolder, stack_name
+from rehearsal.processes import stop_marked
 from rehearsal.stack_file import StackFile, StackFileError
-
-console = Console(stderr=True, highlight=False)
+from rehearsal.terminal import console, tell
 
 # The stories that are run unless others are asked for: the published walk-throughs, a minute or two.
 _WALK_THROUGH = "walk-through"
@@ -51,13 +51,15 @@ def main(arguments: list[str] | None = None) -> int:
         StackFileError,
         limits.LimitError,
         daemon.DaemonError,
+        lock.BusyError,
+        ownership.OwnershipError,
         TimeoutError,
         ValueError,
     ) as error:
-        console.print(f"[bold red]error:[/] {error}", soft_wrap=True)
+        tell(str(error), heading="error:")
         return 1
     except KeyboardInterrupt:
-        console.print("Interrupted.")
+        tell("Interrupted.")
         return 130
 
 
@@ -71,14 +73,14 @@ def _parser() -> argparse.ArgumentParser:
 
     def add(name: str, command: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
         found = commands.add_parser(name, help=text, description=text)
-        found.add_argument("stack", help="name of the stack: eks, for Pulumi.eks.yaml")
+        found.add_argument("stack", type=_stack_name, help="name of the stack: eks, for Pulumi.eks.yaml")
         found.add_argument(
             "--state",
             type=Path,
             default=PROJECT / ".rehearsal",
             help="folder for the state of all stacks (default: .rehearsal in the checkout)",
         )
-        found.set_defaults(command=command)
+        found.set_defaults(command=command, name=name)
         return found
 
     up = add("up", _up, "Bring the stack up: engines, control plane, `pulumi up` with the policy pack.")
@@ -125,12 +127,38 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("status", _status, "Show the engines of the stack, their memory and where they log.")
     down = add("down", _down, "Destroy the stack with `pulumi destroy` and stop all engines.")
-    down.add_argument("--force", action="store_true", help="stop the engines without destroying the stack first")
+    down.add_argument(
+        "--force",
+        action="store_true",
+        help="stop the engines without destroying the stack first, and whoever is working on it",
+    )
     return parser
 
 
+def _stack_name(text: str) -> str:
+    try:
+        return stack_name(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def _folder(options: argparse.Namespace) -> StackFolder:
-    return StackFolder(options.stack, (options.state / options.stack).resolve())
+    """The stack's folder, which is ours if it is there."""
+    folder = StackFolder(options.stack, options.state.resolve() / options.stack)
+    ownership.check(folder)
+    return folder
+
+
+@contextmanager
+def _alone(options: argparse.Namespace, patience: float = 0.5) -> Iterator[StackFolder]:
+    """The stack's folder, made if it is not there, with nobody else at work on the stack."""
+    folder = _folder(options)
+    ownership.claim(folder)
+    with lock.held(folder, f"python -m rehearsal {options.name} {folder.stack}", patience):
+        # Whoever held the lock before is gone: what it had started, and could not end any more, goes too.
+        if left := stop_marked(folder):
+            tell(f"Stopped what an earlier command had left: {', '.join(sorted(set(left)))}.")
+        yield folder
 
 
 def _stack_file(options: argparse.Namespace) -> StackFile:
@@ -139,8 +167,8 @@ def _stack_file(options: argparse.Namespace) -> StackFile:
 
 def _up(options: argparse.Namespace) -> int:
     stack_file = _stack_file(options)
-    folder = _folder(options)
-    _bring_up(folder, stack_file, keep=options.keep, stay=True)
+    with _alone(options) as folder:
+        _bring_up(folder, stack_file, keep=options.keep, stay=True)
     console.print(
         f'[bold green]{folder.stack} is up.[/] By hand: [bold]eval "$(python -m rehearsal env {folder.stack})"[/]; '
         f"scale tests: [bold]python -m rehearsal run {folder.stack}[/]",
@@ -161,7 +189,7 @@ def _bring_up(folder: StackFolder, stack_file: StackFile, *, keep: bool, stay: b
     engines = ensure()
     running = daemon.running(folder)
     if running:
-        console.print(f"The rehearsal of {folder.stack} is running (pid {running.pid}); updating it.")
+        tell(f"The rehearsal of {folder.stack} is running (pid {running.pid}); updating it.")
         deployment = Deployment(folder, engines, running)
         with _watched(folder):
             deployment.prepare(stack_file)
@@ -176,7 +204,7 @@ def _bring_up(folder: StackFolder, stack_file: StackFile, *, keep: bool, stay: b
         deployment.up()
         if stay and not keep:
             starting.stay()
-    console.print(f"pulumi up finished after {time.monotonic() - started:.1f} s in all.")
+    tell(f"pulumi up finished after {time.monotonic() - started:.1f} s in all.")
 
 
 def _start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> tuple[daemon.StartingDaemon, Deployment]:
@@ -195,7 +223,7 @@ def _watched(folder: StackFolder, *, stop_on_failure: bool = False) -> Iterator[
     except BaseException as error:
         _tell_crashes(folder)
         if stop_on_failure or isinstance(error, daemon.LostError):
-            console.print(f"Stopping; logs stay in {folder.logs}.", soft_wrap=True)
+            tell(f"Stopping; logs stay in {folder.logs}.")
             daemon.stop(folder)
         raise
     _tell_crashes(folder)
@@ -204,19 +232,22 @@ def _watched(folder: StackFolder, *, stop_on_failure: bool = False) -> Iterator[
 def _tell_crashes(folder: StackFolder) -> None:
     info = daemon.read(folder)
     for text in info.crashes if info else ():
-        console.print(f"[bold red]engine crash:[/] {text}", soft_wrap=True, markup=True)
+        tell(text, heading="engine crash:")
 
 
 def _forget(folder: StackFolder) -> None:
     """Remove what an earlier rehearsal left: its account is gone, so its state describes nothing."""
     daemon.stop(folder)
-    if folder.root.exists():
-        shutil.rmtree(folder.root)
+    ownership.clear(folder)
 
 
 def _run(options: argparse.Namespace) -> int:
     stack_file = _stack_file(options)
-    folder = _folder(options)
+    with _alone(options) as folder:
+        return _run_alone(options, folder, stack_file)
+
+
+def _run_alone(options: argparse.Namespace, folder: StackFolder, stack_file: StackFile) -> int:
     report = (options.report or PROJECT / "build" / "rehearsal" / folder.stack).resolve()
     ours = daemon.running(folder) is None
     if ours:
@@ -225,7 +256,7 @@ def _run(options: argparse.Namespace) -> int:
         code = _play(folder, {**_choice(options), "report_dir": str(report)})
     if ours and not options.keep:
         _take_down(folder)
-    console.print(f"Report: {report / 'report.html'}", soft_wrap=True)
+    tell(f"Report: {report / 'report.html'}")
     return code
 
 
@@ -242,9 +273,13 @@ def _choice(options: argparse.Namespace) -> dict[str, str]:
 
 
 def _review(options: argparse.Namespace) -> int:
-    """Start the daemon unless it runs, and review; what this call started, it stops."""
     stack_file = _stack_file(options)
-    folder = _folder(options)
+    with _alone(options) as folder:
+        return _review_alone(options, folder, stack_file)
+
+
+def _review_alone(options: argparse.Namespace, folder: StackFolder, stack_file: StackFile) -> int:
+    """Start the daemon unless it runs, and review; what this call started, it stops."""
     output = (options.output or PROJECT / "build" / "review" / folder.stack).resolve()
     engines = ensure()
     running = daemon.running(folder)
@@ -272,7 +307,8 @@ def _env(options: argparse.Namespace) -> int:
     folder = _folder(options)
     info = daemon.require(folder)
     print(f"unset {' '.join(user_environment.real_account(os.environ))}")
-    for key, value in sorted(environment(folder, EngineSet.current(), info).items()):
+    variables = environment(folder, EngineSet.current(), info) | {lock.VARIABLE: str(folder.lock)}
+    for key, value in sorted(variables.items()):
         print(f"export {key}={shlex.quote(value)}")
     return 0
 
@@ -280,13 +316,20 @@ def _env(options: argparse.Namespace) -> int:
 def _status(options: argparse.Namespace) -> int:
     folder = _folder(options)
     info = daemon.running(folder)
+    if holder := lock.holder(folder):
+        tell(f"{folder.stack}: {lock.described(holder)} is working on it")
     if not info:
         print(
             f"{folder.stack}: down" + (f" (logs of the last rehearsal: {folder.logs})" if folder.logs.is_dir() else "")
         )
         _tell_crashes(folder)
+        if not holder and (lost := daemon.find(folder)):
+            tell(
+                f"{folder.stack}: its state is lost, but its daemon runs (pid {', '.join(str(one.pid) for one in lost)}"
+                f"); end it with: python -m rehearsal down {folder.stack}"
+            )
         return 3
-    table = Table(title=f"{folder.stack}: up, {info.cloud} {info.region}", title_justify="left")
+    table = Table(title=escape(f"{folder.stack}: up, {info.cloud} {info.region}"), title_justify="left")
     for column in ("engine", "pid", "memory", "log"):
         table.add_column(column, justify="right" if column in ("pid", "memory") else "left", overflow="fold")
     total = 0
@@ -298,7 +341,8 @@ def _status(options: argparse.Namespace) -> int:
         except psutil.NoSuchProcess:
             continue
         total += memory
-        table.add_row(name, str(process.pid), f"{memory / 2**20:.0f} MiB", str(folder.logs / f"{name}.log"))
+        log = escape(str(folder.logs / f"{name}.log"))
+        table.add_row(escape(name), str(process.pid), f"{memory / 2**20:.0f} MiB", log)
     table.add_section()
     table.add_row("all", "", f"{total / 2**20:.0f} MiB", "")
     Console().print(table)
@@ -308,15 +352,26 @@ def _status(options: argparse.Namespace) -> int:
 
 def _down(options: argparse.Namespace) -> int:
     folder = _folder(options)
-    if not daemon.running(folder):
-        left = daemon.stop(folder)
-        print(f"{folder.stack}: nothing is running" + (f"; stopped what was left: {', '.join(left)}" if left else ""))
-        return 0
-    if options.force:
-        daemon.stop(folder)
-    else:
-        _take_down(folder)
+    if not folder.root.exists():
+        return _nothing_to_take_down(folder)
+    patience = 0.5
+    if options.force and (ended := lock.end_holder(folder)):
+        tell(f"Ended {lock.described(ended)}, which was working on {folder.stack}.")
+        patience = 5.0  # a recorder notices the end of its playbook within a second
+    with _alone(options, patience):
+        if not daemon.running(folder):
+            return _nothing_to_take_down(folder)
+        if options.force:
+            daemon.stop(folder)
+        else:
+            _take_down(folder)
     print(f"{folder.stack}: down")
+    return 0
+
+
+def _nothing_to_take_down(folder: StackFolder) -> int:
+    left = daemon.stop(folder)
+    print(f"{folder.stack}: nothing is running" + (f"; stopped what was left: {', '.join(left)}" if left else ""))
     return 0
 
 

@@ -5,25 +5,25 @@ What runs inside is `rehearsal.serve`. The two share one file, `daemon.json` in 
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
 
-from rehearsal import user_environment
+from rehearsal import records, user_environment
 from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
-from rehearsal.processes import crash_text, last_lines, stop_marked, stop_recorded
+from rehearsal.processes import ProcessRecord, crash_text, last_lines, stop_recorded
 from rehearsal.stack_file import StackFile
 
 _START_TIMEOUT = 60.0
 _STOP_TIMEOUT = 30.0
+_SERVE = ("-m", "rehearsal.serve")
 
 
 #: What a command says to the daemon that it started, so that the daemon stays when the command ends.
@@ -65,29 +65,23 @@ class DaemonInfo:
     lost: str = ""
 
     def write(self, folder: StackFolder) -> DaemonInfo:
-        """Publish it: readers see the old or the new file, never half of one."""
-        partial = folder.run_file.with_suffix(".partial")
-        partial.write_text(json.dumps(asdict(self), indent=2))
-        partial.chmod(0o600)
-        partial.rename(folder.run_file)
+        """Publish it."""
+        records.write(folder.run_file, self)
         return self
 
     @property
     def alive(self) -> bool:
         """Whether that very process still runs."""
-        try:
-            process = psutil.Process(self.pid)
-            return abs(process.create_time() - self.started) < 1.0 and process.status() != psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
-            return False
+        return self.process() is not None
+
+    def process(self) -> psutil.Process | None:
+        """That very process if it still runs."""
+        return ProcessRecord("daemon", self.pid, self.started).process()
 
 
 def read(folder: StackFolder) -> DaemonInfo | None:
     """What the stack's daemon said last, whether it lives or not."""
-    try:
-        return DaemonInfo(**json.loads(folder.run_file.read_text()))
-    except FileNotFoundError:
-        return None
+    return records.read(folder.run_file, DaemonInfo)
 
 
 def running(folder: StackFolder) -> DaemonInfo | None:
@@ -167,7 +161,7 @@ def start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> Sta
     reader, writer = os.pipe()
     with log.open("ab") as output, os.fdopen(reader) as pipe:
         process = subprocess.Popen(
-            [sys.executable, "-m", "rehearsal.serve", folder.stack, folder.root, stack_file.path, engines.root],
+            [sys.executable, *_SERVE, folder.stack, folder.root, stack_file.path, engines.root],
             stdin=pipe,
             stdout=output,
             stderr=output,
@@ -186,19 +180,40 @@ def start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> Sta
 
 
 def stop(folder: StackFolder) -> list[str]:
-    """Stop the daemon and whatever it and commands have left behind; names of what was left."""
-    left = stop_marked(folder)
+    """Stop the daemon and whatever it left behind; names of the engines that it had left."""
     info = read(folder)
-    if info and info.alive:
-        process = psutil.Process(info.pid)
+    process = info.process() if info else None
+    if process:
+        _end(process)
+    left = []
+    for lost in find(folder):
+        _end(lost)
+        left.append("daemon")
+    left += stop_recorded(folder)
+    info = read(folder)  # its last words
+    if info:
+        replace(info, ready=False).write(folder)  # keeps the crashes for people to read
+    else:
+        folder.run_file.unlink(missing_ok=True)  # it was damaged
+    return left
+
+
+def find(folder: StackFolder) -> list[psutil.Process]:
+    """The stack's daemons by their arguments, for when the state folder does not tell of them any more."""
+    wanted = [*_SERVE, folder.stack, str(folder.root)]
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):  # it has ended, or is somebody else's
+            if process.cmdline()[1 : 1 + len(wanted)] == wanted and process.uids().real == os.getuid():
+                found.append(process)
+    return found
+
+
+def _end(process: psutil.Process) -> None:
+    with suppress(psutil.NoSuchProcess):
         process.terminate()
         try:
             process.wait(_STOP_TIMEOUT)
         except psutil.TimeoutExpired:
             process.kill()
             process.wait(5)
-    left += stop_recorded(folder)
-    info = read(folder)
-    if info:
-        replace(info, ready=False).write(folder)  # keeps the crashes for people to read
-    return left

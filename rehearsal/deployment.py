@@ -8,19 +8,35 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from rehearsal import daemon, user_environment
+import psutil
+
+from rehearsal import daemon, records, user_environment
 from rehearsal.command import call
 from rehearsal.daemon import DaemonInfo
 from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
 from rehearsal.processes import ending, mark, stop_marked
 from rehearsal.stack_file import StackFile
+from rehearsal.terminal import tell
 
 PROJECT = Path(__file__).resolve().parent.parent
+
+# What a scale test makes carries this label (see playbooks/README.md).
+_SCALE_TEST = "app.kubernetes.io/part-of=karpstack-scale-test"
+_LEFTOVERS = "5m"  # as kubectl has it
+
+
+@dataclass(frozen=True)
+class _PulumiLock:
+    """What Pulumi writes into a lock of its file backend, as far as it is read here."""
+
+    pid: int
 
 
 class CommandError(Exception):
@@ -68,6 +84,7 @@ class Deployment:
     def __init__(self, folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> None:
         self._folder = folder
         self._pulumi = engines.program("pulumi")
+        self._kubectl = engines.program("kubectl")
         self._environment = {
             **user_environment.allowed(os.environ),
             **user_environment.passed(os.environ),
@@ -99,12 +116,13 @@ class Deployment:
         self._run("up", "--yes", "--skip-preview", "--suppress-outputs", "--policy-pack", str(PROJECT / "policies"))
 
     def destroy(self) -> None:
-        """Destroy everything that the stack created.
+        """Destroy everything that the stack created, after what an interrupted scale test left.
 
         Raises:
             CommandError: Something could not be deleted.
             LostError: The rehearsal has ended meanwhile.
         """
+        self._remove_leftovers()
         self._run("destroy", "--yes", "--skip-preview", "--suppress-outputs")
 
     def play(self, playbook: Path, variables: Mapping[str, str], *more: str) -> int:
@@ -134,7 +152,40 @@ class Deployment:
         command += ["--config-file", str(stack_file.path), "--output", str(output)]
         return self._call([*command, "--policy-pack-config", str(configuration)])
 
+    def _remove_leftovers(self) -> None:
+        """Remove what a scale test made that was killed: the nodes of its NodePools would keep the stack's node class.
+
+        As the story's own clean-up does it: the namespaces first and without waiting, then the NodePools with their
+        NodeClaims.
+        """
+        kubectl = [str(self._kubectl), "--kubeconfig", str(self._folder.kubeconfig)]
+        query = ["get", "namespaces,nodepools.karpenter.sh", "--selector", _SCALE_TEST, "--output", "name"]
+        answer = subprocess.run(
+            [*kubectl, "--request-timeout=10s", *query], env=self._environment, capture_output=True, text=True
+        )
+        found = answer.stdout.split()  # none where there is no cluster, or no Karpenter
+        if not found:
+            return
+        tell(f"Removing what an interrupted scale test left: {', '.join(found)}.")
+        namespaces = [name for name in found if name.startswith("namespace/")]
+        pools = [name for name in found if name not in namespaces]
+        for names, how in (namespaces, "--wait=false"), (pools, "--cascade=foreground"):
+            if names and self._call([*kubectl, "delete", *names, how, f"--timeout={_LEFTOVERS}"]):
+                raise CommandError(
+                    f"{', '.join(names)} could not be removed in {_LEFTOVERS}, so `pulumi destroy` would wait in vain "
+                    f"for the nodes; remove it by hand, or give up the stack: python -m rehearsal down --force "
+                    f"{self._folder.stack}"
+                )
+
+    def _unlock(self) -> None:
+        """Remove locks of the stack's state whose Pulumi was killed; until then, every other one refuses to begin."""
+        for path in (self._folder.pulumi / "state" / ".pulumi" / "locks").rglob("*.json"):
+            lock = records.read(path, _PulumiLock)
+            if not lock or not _runs(lock.pid, path.stat().st_mtime):
+                path.unlink(missing_ok=True)
+
     def _run(self, *arguments: str, folder: Path = PROJECT) -> None:
+        self._unlock()
         command = [str(self._pulumi), *arguments, "--non-interactive", "--color", _colour()]
         code = self._call(command, folder)
         if code:
@@ -142,7 +193,6 @@ class Deployment:
 
     def _call(self, command: Sequence[str], folder: Path = PROJECT) -> int:
         """Run a command for as long as the daemon serves it; nothing that it started outlives it."""
-        stop_marked(self._folder)  # what an earlier command has left, which was killed, would be in the way
         try:
             code = call(command, self._environment, folder, self._check)
         finally:
@@ -153,6 +203,14 @@ class Deployment:
 
     def _check(self) -> None:
         daemon.check(self._folder)
+
+
+def _runs(pid: int, since: float) -> bool:
+    """Whether the process runs that had this id at a time (seconds since the epoch)."""
+    try:
+        return psutil.Process(pid).create_time() <= since + 1.0
+    except (psutil.Error, ValueError, OverflowError):
+        return False
 
 
 def _colour() -> str:

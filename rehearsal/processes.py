@@ -9,7 +9,6 @@ stopped by recorded pid or by that mark, never by name.
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import shutil
 import signal
@@ -25,6 +24,7 @@ from pathlib import Path
 
 import psutil
 
+from rehearsal import records
 from rehearsal.folder import StackFolder
 
 _LAST_LINES = 15
@@ -42,10 +42,25 @@ class EngineCrashError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class _Record:
+class ProcessRecord:
+    """A process that a later command may have to stop.
+
+    Attributes:
+        name: What it is, for messages; one record a name.
+        pid: Its process id.
+        started: Time of its start, in seconds since the epoch: a pid alone can be given away again.
+    """
+
     name: str
     pid: int
     started: float
+
+    @classmethod
+    def write(cls, folder: StackFolder, name: str, pid: int) -> Path:
+        """Record a running process; the file, which is to be removed when the process has been waited for."""
+        path = folder.processes / f"{name}.json"
+        records.write(path, cls(name, pid, psutil.Process(pid).create_time()))
+        return path
 
     def process(self) -> psutil.Process | None:
         """The process if it still runs; a pid that was given to another program since is not it."""
@@ -53,7 +68,7 @@ class _Record:
             process = psutil.Process(self.pid)
             same = abs(process.create_time() - self.started) < 1.0
             return process if same and process.status() != psutil.STATUS_ZOMBIE else None
-        except psutil.NoSuchProcess:
+        except (psutil.Error, ValueError, OverflowError):  # the latter two for what no process can be called
             return None
 
 
@@ -186,7 +201,6 @@ class Engines:
             if name in self._engines and self._engines[name].running:
                 raise ValueError(f"the engine {name} is running already (pid {self._engines[name].pid})")
             log = self._folder.logs / f"{name}.log"
-            record = self._folder.processes / f"{name}.json"
             with log.open("ab") as output:
                 # A session of its own: a Ctrl-C in the terminal reaches the daemon alone, which stops in order.
                 popen = self._starter.submit(
@@ -199,9 +213,7 @@ class Engines:
                     cwd=launch.cwd,
                     start_new_session=True,
                 ).result()
-            record.write_text(
-                json.dumps({"name": name, "pid": popen.pid, "started": psutil.Process(popen.pid).create_time()})
-            )
+            record = ProcessRecord.write(self._folder, name, popen.pid)
             engine = Engine(name, launch, popen, log, record)
             self._engines[name] = engine
         threading.Thread(target=self._watch, args=(engine, popen), name=f"watch-{name}", daemon=True).start()
@@ -291,9 +303,12 @@ def stop_recorded(folder: StackFolder, grace: float = 5.0) -> list[str]:
     """
     if not folder.processes.is_dir():
         return []
-    found: list[tuple[_Record, Path]] = []
+    found = []
     for path in folder.processes.glob("*.json"):
-        found.append((_Record(**json.loads(path.read_text())), path))
+        if record := records.read(path, ProcessRecord):
+            found.append((record, path))
+        else:
+            path.unlink(missing_ok=True)
     stopped = []
     for record, path in sorted(found, key=lambda item: item[0].started, reverse=True):
         process = record.process()

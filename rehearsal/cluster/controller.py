@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 
 import urllib3
 
+from rehearsal import records
 from rehearsal.cluster import pod_files
 from rehearsal.cluster.certificates import write_kubeconfig
 from rehearsal.cluster.cilium import READY_ANNOTATION
@@ -303,7 +304,7 @@ class Controller:
         metrics, health = free_ports(2)
         # The same for every process, so that who reads its metrics finds its successor's.
         self._metrics_port = metrics = self._metrics_port or metrics
-        self._metrics_address.write_text(f"http://127.0.0.1:{metrics}/metrics")
+        records.write_text(self._metrics_address, f"http://127.0.0.1:{metrics}/metrics")
         variables = {
             **{key: os.environ[key] for key in ("PATH", "TMPDIR") if key in os.environ},
             "HOME": str(self._folder),

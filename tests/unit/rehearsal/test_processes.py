@@ -18,6 +18,7 @@ from rehearsal.folder import StackFolder
 from rehearsal.processes import (
     EngineCrashError,
     Engines,
+    ProcessRecord,
     crash_text,
     mark,
     stop_marked,
@@ -206,6 +207,23 @@ def test_what_a_killed_daemon_left_is_stopped_by_its_record(folder: StackFolder)
     assert stop_recorded(folder) == ["etcd"]
     assert not psutil.pid_exists(engine.pid) or psutil.Process(engine.pid).status() == psutil.STATUS_ZOMBIE
     assert stop_recorded(folder) == []
+
+
+def test_what_is_recorded_otherwise_is_stopped_too(folder: StackFolder) -> None:
+    with subprocess.Popen(SLEEP, stdout=subprocess.DEVNULL) as process:
+        record = ProcessRecord.write(folder, "pulumi", process.pid)
+        assert stop_recorded(folder) == ["pulumi"]
+        assert not psutil.pid_exists(process.pid)
+    assert not record.exists()
+
+
+@pytest.mark.parametrize("content", ["", '{"name": "etcd", "pi', "[]", '{"name": "etcd", "pid": "1", "started": 0}'])
+def test_a_broken_record_hinders_nobody_and_is_removed(folder: StackFolder, content: str) -> None:
+    (folder.processes / "kwok.json").write_text(content)
+    engine = Engines(folder).start("etcd", SLEEP)
+    assert stop_recorded(folder) == ["etcd"]
+    assert not psutil.pid_exists(engine.pid) or psutil.Process(engine.pid).status() == psutil.STATUS_ZOMBIE
+    assert list(folder.processes.iterdir()) == []
 
 
 def test_a_pid_that_was_given_away_is_left_alone(folder: StackFolder) -> None:
