@@ -109,10 +109,12 @@ class Engine:
         return self._popen.poll() is None
 
     def check(self) -> None:
-        """Raise `EngineCrashError` when the engine has ended by itself."""
+        """Raise `EngineCrashError` when the engine has ended, also when it was stopped: nobody can wait for it then."""
         code = self._popen.poll()
-        if code is not None and not self._stopping:
-            raise EngineCrashError(crash_text(self.name, code, self.log))
+        if code is not None:
+            raise EngineCrashError(
+                f"{self.name} was stopped" if self._stopping else crash_text(self.name, code, self.log)
+            )
 
     def stop(self, grace: float = 5.0) -> None:
         """SIGTERM, then SIGKILL after `grace` seconds; safe to call twice."""

@@ -154,7 +154,7 @@ def test_a_restart_is_not_a_crash_and_starts_the_same_again(folder: StackFolder,
     wait_until(lambda: log.read_text().count("ready") == 1, "the engine", 10)
     second = engines.restart("kube-apiserver")
     try:
-        wait_until(lambda: log.read_text().count("ready") == 2, "the engine", 10, engines=[first, second])
+        wait_until(lambda: log.read_text().count("ready") == 2, "the engine", 10, engines=[second])
         assert (first.running, second.running) == (False, True)
         assert engines.get("kube-apiserver") is second
         assert set(log.read_text().splitlines()) == {f"ready value {tmp_path}"}
@@ -240,6 +240,14 @@ def test_a_pid_that_was_given_away_is_left_alone(folder: StackFolder) -> None:
 def test_waiting_ends_with_the_crash_of_the_engine(folder: StackFolder) -> None:
     engine = Engines(folder).start("etcd", [sys.executable, "-c", "raise SystemExit('no port')"])
     with pytest.raises(EngineCrashError, match="no port"):
+        wait_until(lambda: False, "etcd's port", 30, engines=[engine])
+
+
+def test_waiting_ends_also_when_the_engine_is_stopped(folder: StackFolder) -> None:
+    engines = Engines(folder)
+    engine = engines.start("etcd", SLEEP)
+    threading.Timer(0.2, engines.stop_all).start()
+    with pytest.raises(EngineCrashError, match="etcd was stopped"):
         wait_until(lambda: False, "etcd's port", 30, engines=[engine])
 
 
