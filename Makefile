@@ -15,7 +15,7 @@ BIN  := .venv/bin
 READY := .venv/.ready-$(shell cksum < requirements.lock | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment engines rehearsal soak review test lint format bench bench-burst bench-stories lock facts goldens clean clean-cache
+.PHONY: help setup environment engines rehearsal soak review test lint format bench bench-burst bench-kills bench-stories lock facts goldens clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -66,6 +66,9 @@ bench: setup ## Print the figures that README.md quotes, measured in one run
 
 bench-burst: setup ## Print what the recorder costs a burst of 1,000 pods, with it and without in turns
 	@$(BIN)/python -m tests.bench.burst
+
+bench-kills: setup ## Kill each process of a run at each moment, and print what was noticed and what was left
+	@$(BIN)/python -m tests.bench.kills
 
 bench-stories: soak ## Like soak; then print how much of it was waiting that cannot be shortened
 	@$(BIN)/python -m tests.bench.stories build/rehearsal/$(STACK)

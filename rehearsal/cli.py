@@ -20,17 +20,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rehearsal import daemon, lock, ownership
+from rehearsal import daemon, limits, lock, ownership, user_environment
 from rehearsal.deployment import PROJECT, CommandError, Deployment, environment
 from rehearsal.engines import EngineSet
 from rehearsal.engines.builder import BuildError, ensure
 from rehearsal.folder import StackFolder, stack_name
-from rehearsal.processes import EngineCrashError, stop_marked
+from rehearsal.processes import stop_marked
 from rehearsal.stack_file import StackFile, StackFileError
 from rehearsal.terminal import console, tell
-
-# Variables that would lead a command to a real account; `env` takes them away.
-_REAL_ACCOUNT = ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
 
 # The stories that are run unless others are asked for: the published walk-throughs, a minute or two.
 _WALK_THROUGH = "walk-through"
@@ -45,16 +42,14 @@ def main(arguments: list[str] | None = None) -> int:
     # Whoever ends this command otherwise (a CI job, a terminal that is closed) gets the clean-up of a Ctrl-C.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
-    for name in _REAL_ACCOUNT:
-        os.environ.pop(name, None)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         return command(options)
     except (
         BuildError,
         CommandError,
-        EngineCrashError,
         StackFileError,
+        limits.LimitError,
         daemon.DaemonError,
         lock.BusyError,
         ownership.OwnershipError,
@@ -173,7 +168,7 @@ def _stack_file(options: argparse.Namespace) -> StackFile:
 def _up(options: argparse.Namespace) -> int:
     stack_file = _stack_file(options)
     with _alone(options) as folder:
-        _bring_up(folder, stack_file, keep=options.keep)
+        _bring_up(folder, stack_file, keep=options.keep, stay=True)
     console.print(
         f'[bold green]{folder.stack} is up.[/] By hand: [bold]eval "$(python -m rehearsal env {folder.stack})"[/]; '
         f"scale tests: [bold]python -m rehearsal run {folder.stack}[/]",
@@ -182,34 +177,56 @@ def _up(options: argparse.Namespace) -> int:
     return 0
 
 
-def _bring_up(folder: StackFolder, stack_file: StackFile, *, keep: bool) -> None:
-    """Start the daemon unless it runs, then `pulumi up`. What this call started, it stops when it fails."""
+def _bring_up(folder: StackFolder, stack_file: StackFile, *, keep: bool, stay: bool) -> None:
+    """Start the daemon unless it runs, then `pulumi up`. What this call started, it stops when it fails.
+
+    Args:
+        folder: Folder of the stack.
+        stack_file: Its configuration.
+        keep: Whether the daemon is to stay also after a failure.
+        stay: Whether it is to stay when this command has ended.
+    """
     engines = ensure()
     running = daemon.running(folder)
     if running:
         tell(f"The rehearsal of {folder.stack} is running (pid {running.pid}); updating it.")
         deployment = Deployment(folder, engines, running)
-        deployment.prepare(stack_file)
-        deployment.up()
+        with _watched(folder):
+            deployment.prepare(stack_file)
+            deployment.up()
         return
     _forget(folder)
     started = time.monotonic()
-    try:
-        _start(folder, stack_file, engines).up()
-    except BaseException:
-        _tell_crashes(folder)
-        if not keep:
-            tell(f"Stopping; logs stay in {folder.logs}.")
-            daemon.stop(folder)
-        raise
+    with _watched(folder, stop_on_failure=not keep):
+        starting, deployment = _start(folder, stack_file, engines)
+        if keep:
+            starting.stay()
+        deployment.up()
+        if stay and not keep:
+            starting.stay()
     tell(f"pulumi up finished after {time.monotonic() - started:.1f} s in all.")
 
 
-def _start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> Deployment:
-    """Start the daemon; what can be deployed on it."""
+def _start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> tuple[daemon.StartingDaemon, Deployment]:
+    """Start the daemon; it, and what can be deployed on it."""
+    limits.check(folder.root)
     starting = daemon.start(folder.create(), stack_file, engines)
     Deployment(folder, engines, starting.info).prepare(stack_file)  # while the daemon gets ready
-    return Deployment(folder, engines, starting.listening())
+    return starting, Deployment(folder, engines, starting.listening())
+
+
+@contextmanager
+def _watched(folder: StackFolder, *, stop_on_failure: bool = False) -> Iterator[None]:
+    """Tell of the engines' crashes however the block ends; take down what is left when the rehearsal is lost."""
+    try:
+        yield
+    except BaseException as error:
+        _tell_crashes(folder)
+        if stop_on_failure or isinstance(error, daemon.LostError):
+            tell(f"Stopping; logs stay in {folder.logs}.")
+            daemon.stop(folder)
+        raise
+    _tell_crashes(folder)
 
 
 def _tell_crashes(folder: StackFolder) -> None:
@@ -234,17 +251,11 @@ def _run_alone(options: argparse.Namespace, folder: StackFolder, stack_file: Sta
     report = (options.report or PROJECT / "build" / "rehearsal" / folder.stack).resolve()
     ours = daemon.running(folder) is None
     if ours:
-        _bring_up(folder, stack_file, keep=options.keep)
-    try:
+        _bring_up(folder, stack_file, keep=options.keep, stay=options.keep)
+    with _watched(folder, stop_on_failure=ours and not options.keep):
         code = _play(folder, {**_choice(options), "report_dir": str(report)})
-    except KeyboardInterrupt:
-        if ours and not options.keep:
-            tell("Interrupted: stopping the engines.")
-            daemon.stop(folder)
-        raise
     if ours and not options.keep:
         _take_down(folder)
-    _tell_crashes(folder)
     tell(f"Report: {report / 'report.html'}")
     return code
 
@@ -273,15 +284,15 @@ def _review_alone(options: argparse.Namespace, folder: StackFolder, stack_file: 
     engines = ensure()
     running = daemon.running(folder)
     try:
-        if running:
-            deployment = Deployment(folder, engines, running)
-            deployment.prepare(stack_file)
-        else:
-            _forget(folder)
-            deployment = _start(folder, stack_file, engines)
-        return deployment.review(stack_file, output, options.policy_pack_config.resolve())
+        with _watched(folder):
+            if running:
+                deployment = Deployment(folder, engines, running)
+                deployment.prepare(stack_file)
+            else:
+                _forget(folder)
+                _, deployment = _start(folder, stack_file, engines)
+            return deployment.review(stack_file, output, options.policy_pack_config.resolve())
     finally:
-        _tell_crashes(folder)
         if not running:
             daemon.stop(folder)
 
@@ -295,7 +306,7 @@ def _play(folder: StackFolder, variables: dict[str, str]) -> int:
 def _env(options: argparse.Namespace) -> int:
     folder = _folder(options)
     info = daemon.require(folder)
-    print(f"unset {' '.join(_REAL_ACCOUNT)}")
+    print(f"unset {' '.join(user_environment.real_account(os.environ))}")
     variables = environment(folder, EngineSet.current(), info) | {lock.VARIABLE: str(folder.lock)}
     for key, value in sorted(variables.items()):
         print(f"export {key}={shlex.quote(value)}")
@@ -313,6 +324,7 @@ def _status(options: argparse.Namespace) -> int:
         print(
             f"{folder.stack}: down" + (f" (logs of the last rehearsal: {folder.logs})" if folder.logs.is_dir() else "")
         )
+        _tell_crashes(folder)
         if not holder and (lost := daemon.find(folder)):
             tell(
                 f"{folder.stack}: its state is lost, but its daemon runs (pid {', '.join(str(one.pid) for one in lost)}"
@@ -368,7 +380,8 @@ def _nothing_to_take_down(folder: StackFolder) -> int:
 
 def _take_down(folder: StackFolder) -> None:
     try:
-        Deployment(folder, EngineSet.current(), daemon.require(folder)).destroy()
+        with _watched(folder):
+            Deployment(folder, EngineSet.current(), daemon.require(folder)).destroy()
     finally:
         daemon.stop(folder)
 

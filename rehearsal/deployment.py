@@ -10,18 +10,18 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
-from rehearsal import records
+from rehearsal import daemon, records, user_environment
 from rehearsal.command import call
 from rehearsal.daemon import DaemonInfo
 from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
-from rehearsal.processes import mark
+from rehearsal.processes import ending, mark, stop_marked
 from rehearsal.stack_file import StackFile
 from rehearsal.terminal import tell
 
@@ -61,7 +61,7 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
         "PULUMI_SKIP_UPDATE_CHECK": "1",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "1",
         "KARPSTACK_PYTHON": sys.executable,
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH", "")])),
+        "PYTHONPATH": str(PROJECT),
         "KUBECONFIG": str(folder.kubeconfig),
         "K8S_AUTH_KUBECONFIG": str(folder.kubeconfig),
         "ANSIBLE_HOME": str(folder.root / "ansible"),
@@ -70,6 +70,7 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
         "HELM_CACHE_HOME": str(folder.root / "helm" / "cache"),
         "HELM_CONFIG_HOME": str(folder.root / "helm" / "config"),
         "HELM_DATA_HOME": str(folder.root / "helm" / "data"),
+        **user_environment.WITHOUT_PROFILES,
         **info.variables,
     }
     if folder.metrics_address.is_file():
@@ -85,7 +86,12 @@ class Deployment:
         self._folder = folder
         self._pulumi = engines.program("pulumi")
         self._kubectl = engines.program("kubectl")
-        self._environment = {**os.environ, **environment(folder, engines, info), **mark(folder)}
+        self._environment = {
+            **user_environment.allowed(os.environ),
+            **user_environment.passed(os.environ),
+            **environment(folder, engines, info),
+            **mark(folder),
+        }
 
     def prepare(self, stack_file: StackFile) -> None:
         """Lay down the stack's configuration and make its state, unless it is there; needs no provider.
@@ -106,6 +112,7 @@ class Deployment:
 
         Raises:
             CommandError: Pulumi or a policy refused.
+            LostError: The rehearsal has ended meanwhile.
         """
         self._run("up", "--yes", "--skip-preview", "--suppress-outputs", "--policy-pack", str(PROJECT / "policies"))
 
@@ -114,15 +121,21 @@ class Deployment:
 
         Raises:
             CommandError: Something could not be deleted.
+            LostError: The rehearsal has ended meanwhile.
         """
         self._remove_leftovers()
         self._run("destroy", "--yes", "--skip-preview", "--suppress-outputs")
 
     def play(self, playbook: Path, variables: Mapping[str, str], *more: str) -> int:
-        """Run a playbook and return its exit code."""
+        """Run a playbook and return its exit code.
+
+        Raises:
+            CommandError: Ansible was killed.
+            LostError: The rehearsal has ended meanwhile.
+        """
         pairs = [argument for key, value in variables.items() for argument in ("-e", f"{key}={value}")]
         ansible = Path(sys.executable).parent / "ansible-playbook"
-        return call([str(ansible), str(playbook), *pairs, *more], self._environment, PROJECT)
+        return self._call([str(ansible), str(playbook), *pairs, *more])
 
     def review(self, stack_file: StackFile, output: Path, configuration: Path) -> int:
         """Preview the stack and write the review's documents; the exit code of `policies/review`.
@@ -131,10 +144,14 @@ class Deployment:
             stack_file: The stack's configuration, to which findings are pinned.
             output: Folder of the documents.
             configuration: Configuration of the policy pack.
+
+        Raises:
+            CommandError: It was killed.
+            LostError: The rehearsal has ended meanwhile.
         """
         command = [sys.executable, str(PROJECT / "policies" / "review"), "--stack", self._folder.stack]
         command += ["--config-file", str(stack_file.path), "--output", str(output)]
-        return call([*command, "--policy-pack-config", str(configuration)], self._environment, PROJECT)
+        return self._call([*command, "--policy-pack-config", str(configuration)])
 
     def _remove_leftovers(self) -> None:
         """Remove what a scale test made that was killed: the nodes of its NodePools would keep the stack's node class.
@@ -154,7 +171,7 @@ class Deployment:
         namespaces = [name for name in found if name.startswith("namespace/")]
         pools = [name for name in found if name not in namespaces]
         for names, how in (namespaces, "--wait=false"), (pools, "--cascade=foreground"):
-            if names and call([*kubectl, "delete", *names, how, f"--timeout={_LEFTOVERS}"], self._environment, PROJECT):
+            if names and self._call([*kubectl, "delete", *names, how, f"--timeout={_LEFTOVERS}"]):
                 raise CommandError(
                     f"{', '.join(names)} could not be removed in {_LEFTOVERS}, so `pulumi destroy` would wait in vain "
                     f"for the nodes; remove it by hand, or give up the stack: python -m rehearsal down --force "
@@ -171,9 +188,22 @@ class Deployment:
     def _run(self, *arguments: str, folder: Path = PROJECT) -> None:
         self._unlock()
         command = [str(self._pulumi), *arguments, "--non-interactive", "--color", _colour()]
-        code = call(command, self._environment, folder)
+        code = self._call(command, folder)
         if code:
             raise CommandError(f"`pulumi {' '.join(arguments)}` failed (exit code {code})")
+
+    def _call(self, command: Sequence[str], folder: Path = PROJECT) -> int:
+        """Run a command for as long as the daemon serves it; nothing that it started outlives it."""
+        try:
+            code = call(command, self._environment, folder, self._check)
+        finally:
+            stop_marked(self._folder)
+        if code < 0:
+            raise CommandError(f"{Path(command[0]).name} {ending(code)} before it was done")
+        return code
+
+    def _check(self) -> None:
+        daemon.check(self._folder)
 
 
 def _runs(pid: int, since: float) -> bool:

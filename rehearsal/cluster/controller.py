@@ -3,7 +3,8 @@
 The process is what the containers of those pods would be: it starts when one of them has a node, with the
 environment and the arguments of its live manifest and its service account's own token. It ends with that pod, killed
 where the pod is deleted without grace, and starts anew for another; it is restarted when the pod template changes, and
-started again with a kubelet's patience when it ended by itself. The pods turn Ready when the process says that it is,
+started again with a kubelet's patience when it ended by itself; when that fails time and again, it is lost, and with
+it the rehearsal. The pods turn Ready when the process says that it is,
 so helm, `kubectl rollout status` and `kubectl scale` mean here what they mean in a cloud. Several replicas share one
 process: only the leader would work anyway.
 
@@ -48,6 +49,8 @@ _SECONDS_BETWEEN_LOOKS = 0.5
 # A kubelet waits before it starts a container again, twice as long each time.
 _FIRST_BACK_OFF = 10.0
 _LONGEST_BACK_OFF = 300.0
+# How often it is tried to start a crashed process again for the same pod. Longer than that nobody waits.
+_TRIES_AFTER_CRASH = 3
 _HASH = "pod-template-hash"
 _LEASE = "karpenter-leader-election"
 _LOG = logging.getLogger(__name__)
@@ -115,6 +118,8 @@ class Controller:
         self._failed: set[str] = set()
         self._back_off = _FIRST_BACK_OFF
         self._tries = 0
+        #: How often the process has ended or not started since it crashed, for one pod; 0 while it runs.
+        self._failures = 0
         # A stop may come while a start is under way: the one waits for the other.
         self._lock = threading.Lock()
         self._stopped = False
@@ -143,7 +148,9 @@ class Controller:
             Why it does not run, or empty.
         """
         self._end()
-        problem, _ = self._start(lambda: _Container(namespace, token, variables))
+        problem, engine = self._start(lambda: _Container(namespace, token, variables))
+        if engine is not None:
+            engine.vital = True  # it is not started again
         self.hosted = not problem
         return problem
 
@@ -203,12 +210,16 @@ class Controller:
             if template != self._template:
                 self._back_off = _FIRST_BACK_OFF
             self.problem = self._begin(newest)
+            anew = self._pod == newest["metadata"]["uid"]
             self._template, self._pod = template, newest["metadata"]["uid"]
             if self.problem:
                 self._back_away()
                 warn(self._objects, newest, "kubelet", "BackOff", self.problem)
             else:
                 self._tries += 1
+            self._failures = self._failures + 1 if self.problem and self._failures and anew else 0
+            if self._failures > _TRIES_AFTER_CRASH:
+                self._engines.lose(self._cloud.controller_engine)
         if self._engine is not None:
             self._tell_ready([pod for pod in placed if _template(pod) == template])
 
@@ -240,7 +251,7 @@ class Controller:
                 shutil.rmtree(self._folder, ignore_errors=True)
                 self._folder.mkdir(parents=True, mode=0o700)
                 variables, command = self._prepare(container())
-                engine = self._engines.start(self._cloud.controller_engine, command, environment=variables)
+                engine = self._engines.start(self._cloud.controller_engine, command, environment=variables, vital=False)
                 self._engine = engine
             wait_until(
                 lambda: self._stopped or self._endpoint.ready(), "the Karpenter controller", _TIMEOUT, engines=[engine]
@@ -350,6 +361,7 @@ class Controller:
             engine.check()
         except EngineCrashError as error:
             self.problem = str(error)
+            self._failures = 1
             self._back_away()
             self._endpoint.withdraw()
             for uid in self._ready & self._pods.keys():

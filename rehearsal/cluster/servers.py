@@ -99,13 +99,11 @@ def start(
     api_server = starter.api_server(port, certificates, service_cidr, issuer)
     wait_until(lambda: _listens(port), "kube-apiserver", _TIMEOUT, engines=[etcd, api_server], interval=0.01)
     # They wait for the API server by themselves, and load while it gets ready.
-    rest = [
-        starter.controller_manager(certificates, kubeconfig),
-        starter.scheduler(kubeconfig),
-        starter.kwok(kubeconfig),
-    ]
+    rest = [starter.scheduler(kubeconfig), starter.kwok(kubeconfig)]
     objects = servers.objects()
     wait_until(objects.healthy, "kube-apiserver", _TIMEOUT, engines=[etcd, api_server, *rest], interval=0.02)
+    # It waits too, but gives up after ten seconds, which is too soon where the machine has other work.
+    starter.controller_manager(certificates, kubeconfig)
     return servers
 
 

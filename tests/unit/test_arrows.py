@@ -60,8 +60,12 @@ ALLOWED: dict[str, set[str]] = {
     },
     "rehearsal/peers": set(),
     "rehearsal/records": set(),
+    "rehearsal/user_environment": set(),
+    "rehearsal/limits": set(),
     "rehearsal/guard": {"rehearsal/peers"},
     "rehearsal/loopback": {"rehearsal/guard"},
+    "rehearsal/processes": {"rehearsal/folder", "rehearsal/records"},
+    "rehearsal/command": {"rehearsal/processes"},
     "rehearsal/control": {"rehearsal/guard", "rehearsal/loopback", "rehearsal/processes"},
     "rehearsal/clouds": {
         "rehearsal/clouds",

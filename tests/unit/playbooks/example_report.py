@@ -235,6 +235,7 @@ def _story(example: Example, name: str, begin: datetime, chance: random.Random) 
         ]
         if interrupted
         else [],
+        "controller_restarts": 1 if interrupted else 0,
     }
 
 

@@ -263,11 +263,18 @@ def test_a_story_that_did_not_run_has_a_place_and_no_chart(report: dict[str, Any
         "consolidation": None,
         "interruptions": [],
         "faults": [],
+        "controller_restarts": None,
     }
     report["controller"] = None
     html = page.render(report | {"passed": False})
     assert not [title for title, _, _ in drawings(html) if title.startswith("eks-burst") or "controller" in title]
     assert 'id="eks-burst"' in html
+
+
+def test_a_crash_of_the_controller_is_told_and_one_on_purpose_is_not(report: dict[str, Any]) -> None:
+    assert "ended unasked" not in Page(page.render(report)).text
+    report["stories"][0]["controller_restarts"] += 2
+    assert "Karpenter ended unasked in eks-burst and was started again 2 times." in Page(page.render(report)).text
 
 
 def test_nodes_that_never_came_and_unknown_prices_are_told(report: dict[str, Any]) -> None:

@@ -69,6 +69,7 @@ class Started:
             "_tell_crashes": lambda folder: None,
         }.items():
             monkeypatch.setattr(cli, name, value)
+        monkeypatch.setattr("rehearsal.limits.check", lambda folder: None)
         monkeypatch.setattr("rehearsal.daemon.start", lambda *_: self)
         monkeypatch.setattr("rehearsal.daemon.stop", lambda folder: self.calls.append("stop"))
 

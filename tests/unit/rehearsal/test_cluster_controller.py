@@ -35,7 +35,8 @@ class Processes:
         self._running: Process | None = None
         self._pids = iter(range(1, 100))
 
-    def start(self, name: str, command: Sequence[str], *, environment: Mapping[str, str]) -> Process:
+    def start(self, name: str, command: Sequence[str], *, environment: Mapping[str, str], vital: bool) -> Process:
+        assert not vital  # a kubelet would start it again
         self._running = Process(next(self._pids))
         self.told.put(("start", (environment["METRICS_PORT"], environment["KARPSTACK_METRICS_TOKEN"])))
         return self._running

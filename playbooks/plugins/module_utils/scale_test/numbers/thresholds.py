@@ -57,6 +57,7 @@ class Limits(_Model):
         peak_usd_per_hour: The most that they may cost at any moment.
         nodes: The most nodes that may be there at any moment.
         packing: The least that nodes may be filled on average.
+        controller_restarts: The most often that the controller's process may have been started anew.
     """
 
     phases: dict[str, Percentiles] = {}
@@ -67,6 +68,7 @@ class Limits(_Model):
     peak_usd_per_hour: float | None = Field(None, gt=0)
     nodes: int | None = Field(None, ge=0)
     packing: Packing = Packing()
+    controller_restarts: int | None = Field(None, ge=0)
 
     @field_validator("phases")
     @classmethod
@@ -174,6 +176,9 @@ def _judge(limits: Limits, story: Mapping[str, Any]) -> Iterator[Assertion]:
     )
     peak = max((row[1] for row in story["series"]["nodes"]), default=0)
     yield from _given("nodes", peak, limits.nodes, " nodes", "series.nodes")
+    yield from _given(
+        "controller_restarts", story["controller_restarts"], limits.controller_restarts, " restarts", "controller"
+    )
     for resource, least in limits.packing.model_dump(exclude_none=True).items():
         seen = story["packing"][resource]
         if seen is not None:

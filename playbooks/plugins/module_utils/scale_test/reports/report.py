@@ -18,7 +18,7 @@ from ..judging.replay import NodeClaim, Replay
 from ..judging.steps import StepRun
 from ..market.facts import Facts
 from ..numbers import cost, disruptions, packing, series
-from ..numbers.controller import controller
+from ..numbers.controller import controller, restarts
 from ..numbers.durations import durations, reached
 from ..numbers.story import Story
 from ..numbers.thresholds import Thresholds
@@ -239,6 +239,7 @@ class _Story:
             "consolidation": disruptions.consolidation(story, self._runs),
             "interruptions": disruptions.interruptions(story),
             "faults": disruptions.faults(story),
+            "controller_restarts": restarts(story),
         }
 
 
@@ -263,6 +264,7 @@ _NOTHING: dict[str, Any] = {
     "consolidation": None,
     "interruptions": [],
     "faults": [],
+    "controller_restarts": None,
 }
 
 

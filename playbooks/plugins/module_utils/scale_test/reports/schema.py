@@ -242,6 +242,7 @@ class StoryOfRun(_Model):
     consolidation: Consolidation | None
     interruptions: list[Interruption]
     faults: list[Fault]
+    controller_restarts: int | None = None
 
 
 class Report(_Model):
