@@ -6,6 +6,7 @@ environment that `environment` returns.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -98,10 +99,10 @@ class Deployment:
         self._run("destroy", "--yes", "--skip-preview", "--suppress-outputs")
 
     def play(self, playbook: Path, variables: Mapping[str, str], *more: str) -> int:
-        """Run a playbook and return its exit code."""
-        pairs = [argument for key, value in variables.items() for argument in ("-e", f"{key}={value}")]
+        """Run a playbook and return its exit code; Ansible takes the variables' values as they are, as no templates."""
+        given = json.dumps({key: {"__ansible_unsafe": value} for key, value in variables.items()})
         ansible = Path(sys.executable).parent / "ansible-playbook"
-        return call([str(ansible), str(playbook), *pairs, *more], self._environment, PROJECT)
+        return call([str(ansible), str(playbook), "-e", given, *more], self._environment, PROJECT)
 
     def review(self, stack_file: StackFile, output: Path, configuration: Path) -> int:
         """Preview the stack and write the review's documents; the exit code of `policies/review`.

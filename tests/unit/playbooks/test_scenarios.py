@@ -91,7 +91,11 @@ def test_what_is_parsed_can_be_parsed_again() -> None:
         ("steps.0.expect.events", {"Nominated": []}, ["steps.0.expect.events.Nominated: []", "at least 1 item"]),
         ("steps.0.expect.taintsGon", ["a"], ["unknown key", "did you mean taintsGone?"]),
         ("workload.namespace", "Small_1", ["workload.namespace: 'Small_1'", "Kubernetes would refuse", "63"]),
-        ("steps.0.expect.nodes", {"min": 3, "max": 2}, ["steps.0.expect.nodes: {'max': 2, 'min': 3}", "no number is", "swap"]),
+        (
+            "steps.0.expect.nodes",
+            {"min": 3, "max": 2},
+            ["steps.0.expect.nodes: {'max': 2, 'min': 3}", "no number is", "swap"],
+        ),
         ("steps.0.expect.nodes", {"mn": 3}, ["steps.0.expect.nodes.mn: 3", "did you mean min?"]),
         (
             "steps.0.expect.hold",
