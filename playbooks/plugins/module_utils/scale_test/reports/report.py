@@ -25,8 +25,8 @@ from ..numbers.thresholds import Thresholds
 from ..recording.timeline import Line, parse_time
 from ..scenarios.environments import known
 from ..scenarios.scenario import Scenario
-
-SCHEMA = 2
+from ..text.shown import visible
+from .schema import SCHEMA
 
 
 def make(
@@ -355,4 +355,4 @@ def failures(report: Mapping[str, Any]) -> list[str]:
 def message(assertion: Mapping[str, Any]) -> str:
     """What people read of an assertion of the report."""
     said = {field.name: assertion[field.name] for field in fields(Assertion)}
-    return Assertion(**said).message
+    return visible(Assertion(**said).message)

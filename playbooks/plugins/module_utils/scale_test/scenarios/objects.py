@@ -20,7 +20,8 @@ def objects(scenario: Scenario) -> list[dict[str, Any]]:
     """
     namespace = scenario.workload.namespace
     # By these labels a scale test knows what is its own.
-    labels = dict([WORKLOAD_SELECTOR.split("="), (SCENARIO_LABEL, scenario.name)])
+    part_of, scale_test = WORKLOAD_SELECTOR.split("=")
+    labels = {part_of: scale_test, SCENARIO_LABEL: scenario.name}
     deployment = scenario.workload.deployment
     container = {"name": "pause", "image": deployment.image, "resources": {"requests": dict(deployment.requests)}}
     pod: dict[str, Any] = {
