@@ -33,6 +33,7 @@ from .formats import (
     Sentence,
     merge_patch,
 )
+from .node_pool import NodePoolSpec
 
 __all__ = ["Expectation", "Replacement", "Scenario", "ScenarioError", "Step", "instead", "load", "parse"]
 
@@ -67,6 +68,16 @@ def node_class_name(spec: Mapping[str, Any]) -> str:
     for key in ("template", "spec", "nodeClassRef", "name"):
         found = found.get(key) if isinstance(found, Mapping) else None
     return found if isinstance(found, str) else ""
+
+
+def _wrong_spec(pool: str, spec: Mapping[str, Any]) -> Iterator[_Wrong]:
+    """What the scale test could not read of a NodePool's `spec`."""
+    try:
+        NodePoolSpec.model_validate(spec)
+    except ValidationError as error:
+        for found in error.errors(include_url=False):
+            key = shown.key(["nodePools", pool, *found["loc"]])
+            yield _Wrong(key, shown.value(found["input"]), found["msg"].removeprefix("Value error, "))
 
 
 class TopologySpread(Model):
@@ -271,7 +282,9 @@ class Scenario(Model):
                 why = f"{', '.join(both)} would be the scenario's own under nodePools; name it in one of both"
                 seen.add(_Wrong(f"{where}existingNodePools", shown.value(existing), why))
             for name, spec in pools.items():
-                if not node_class_name(spec):
+                if node_class_name(spec):
+                    seen.update(_wrong_spec(name, spec))
+                else:
                     where = f"environments.{kind}." if self.environments else ""
                     why = (
                         "template.spec.nodeClassRef.name is missing, so no node could be launched; "

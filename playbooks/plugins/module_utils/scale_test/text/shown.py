@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
-_VALUE, _KEY, _LINE = 160, 60, 600  # characters at most
+_VALUE, _KEY, _LINE = 160, 60, 500  # characters at most
 LINES = 20  # of a message, at most
 
 _SHORT = reprlib.Repr()
