@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from hypothesis import strategies
 from hypothesis.strategies import DrawFn, SearchStrategy
+
+T = TypeVar("T")
 
 # What nobody would write, and what somebody may have written on purpose. Each is given as a copy.
 STRANGE: list[Any] = [
@@ -23,6 +26,7 @@ STRANGE: list[Any] = [
     "\ud800",
     "[/red] [bold]",
     "<script>alert(1)</script>",
+    "2026-11-21T13:55:37",
     "x\n---\nkind: ClusterRoleBinding",
     "{{ lookup('pipe', 'touch mutated') }}",
     "../../etc",
@@ -61,6 +65,14 @@ def mutations(seed: Any, most: int = 3) -> SearchStrategy[Any]:
         return root["document"]
 
     return mutated()
+
+
+def attempt(call: Callable[[], T], refusal: type[Exception]) -> tuple[T | None, str]:
+    """What a call gives, and nothing; or nothing, and what it says when it refuses. Any other error passes."""
+    try:
+        return call(), ""
+    except refusal as error:
+        return None, str(error)
 
 
 def _mutate(root: dict[str, Any], draw: DrawFn) -> None:

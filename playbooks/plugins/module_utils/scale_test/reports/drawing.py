@@ -138,7 +138,7 @@ class Drawing:
         self._figure.patch.set_visible(False)
         with mpl.rc_context({"svg.hashsalt": salt}):
             self._figure.savefig(output, format="svg", metadata=dict.fromkeys(_METADATA), dpi=72)
-        return Markup(_for_html(output.getvalue(), title, description, salt, self._size))  # noqa: S704
+        return Markup(_for_html(visible(output.getvalue()), title, description, salt, self._size))  # noqa: S704
 
 
 def time_axis(axes: Axes, end: float, since: str) -> None:

@@ -20,7 +20,7 @@ def junit(report: Mapping[str, Any]) -> JUnitXml:
         for assertion in story["assertions"]:
             case = TestCase(visible(assertion["name"]), classname=visible(f"scale_test.{story['name']}"))
             if not assertion["passed"]:
-                case.result = [Failure(message(assertion), type_="expectation")]
+                case.result = [Failure(visible(message(assertion)), type_="expectation")]
             suite.add_testcase(case)
         document.add_testsuite(suite)
         suite.time = story["seconds"]

@@ -354,7 +354,7 @@ def _after(time: datetime, run: StepRun) -> float:
 def failures(report: Mapping[str, Any]) -> list[str]:
     """One message for each assertion that failed."""
     return [
-        f"{story['name']}: {message(assertion)}"
+        visible(f"{story['name']}: {message(assertion)}")
         for story in report["stories"]
         for assertion in story["assertions"]
         if not assertion["passed"]
@@ -364,4 +364,4 @@ def failures(report: Mapping[str, Any]) -> list[str]:
 def message(assertion: Mapping[str, Any]) -> str:
     """What people read of an assertion of the report."""
     said = {field.name: assertion[field.name] for field in fields(Assertion)}
-    return visible(Assertion(**said).message)
+    return Assertion(**said).message
