@@ -6,6 +6,7 @@ environment that `environment` returns.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -127,15 +128,15 @@ class Deployment:
         self._run("destroy", "--yes", "--skip-preview", "--suppress-outputs")
 
     def play(self, playbook: Path, variables: Mapping[str, str], *more: str) -> int:
-        """Run a playbook and return its exit code.
+        """Run a playbook and return its exit code; Ansible takes the variables' values as they are, as no templates.
 
         Raises:
             CommandError: Ansible was killed.
             LostError: The rehearsal has ended meanwhile.
         """
-        pairs = [argument for key, value in variables.items() for argument in ("-e", f"{key}={value}")]
+        given = json.dumps({key: {"__ansible_unsafe": value} for key, value in variables.items()})
         ansible = Path(sys.executable).parent / "ansible-playbook"
-        return self._call([str(ansible), str(playbook), *pairs, *more])
+        return self._call([str(ansible), str(playbook), "-e", given, *more])
 
     def review(self, stack_file: StackFile, output: Path, configuration: Path) -> int:
         """Preview the stack and write the review's documents; the exit code of `policies/review`.

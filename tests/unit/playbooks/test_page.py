@@ -18,6 +18,7 @@ from playbooks.plugins.module_utils.scale_test.reports import charts, page, unit
 from playbooks.plugins.module_utils.scale_test.reports.drawing import quantiles, thin
 from playbooks.plugins.module_utils.scale_test.reports.report import make
 from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario
+from playbooks.plugins.module_utils.scale_test.text.shown import visible
 from tests.html_page import Page as HtmlPage
 from tests.unit.playbooks.example_report import Example
 from tests.unit.playbooks.example_report import timeline as made_up
@@ -91,6 +92,9 @@ def test_the_page_needs_nothing_but_itself(html: str) -> None:
     assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
+STEERING = "\x00\x1b[31m\u202e\x9b\u2066\r"
+
+
 def test_everything_is_escaped(report: dict[str, Any]) -> None:
     """Whatever a report says is text: in tables, in drawings, in names and in lines of the timeline."""
 
@@ -100,10 +104,12 @@ def test_everything_is_escaped(report: dict[str, Any]) -> None:
         if isinstance(value, list):
             return [poisoned(inner, key) for inner in value]
         fixed = {"started", "ended", "created", "launched", "registered", "initialized", "gone", "phase", "at"}
-        return value + SCRIPT + "\x00" if isinstance(value, str) and key not in fixed else value
+        return value + SCRIPT + STEERING if isinstance(value, str) and key not in fixed else value
 
     report["gaps"] = [{"kind": "Pod", "at": "now", "reason": "too old"}]
-    html = page.render(poisoned(report), dict.fromkeys(range(1, 200), f"not JSON {SCRIPT}"))
+    html = page.render(poisoned(report), dict.fromkeys(range(1, 200), f"not JSON {SCRIPT}{STEERING}"))
+    assert visible(html) == html
+    assert html.count(r"\x1b[31m\u202e") > 50
     assert SCRIPT not in html
     assert "<script" not in html
     assert html.count("&lt;script&gt;") > 50

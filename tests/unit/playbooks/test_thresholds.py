@@ -69,7 +69,7 @@ def test_the_recorded_stories_keep_within_the_shipped_thresholds(failures: Any) 
             {"default": {"cost_ratio": 0.5}},
             "default.cost_ratio: input should be greater than or equal to 1; no threshold",
         ),
-        ([1], "[1] limits nothing; write a mapping of scenario names"),
+        ([1], "[1] limits nothing; write limits under names of scenarios"),
     ],
 )
 def test_a_wrong_threshold_fails_with_the_fix(data: object, message: str) -> None:

@@ -11,11 +11,12 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
 from ..judging.assertions import Assertion
+from ..text import shown
+from ..text.yaml_file import YamlError, read
 from .durations import NAMES
 
 DEFAULT = "default"
@@ -98,22 +99,22 @@ class Thresholds:
         """
         if not isinstance(data, dict):
             raise ThresholdsError(
-                f"{source}: {data!r} limits nothing; write a mapping of scenario names, or `default`, to limits"
+                f"{source}: {shown.value(data)} limits nothing; write limits under names of scenarios, or `default`"
             )
         limits: dict[str, Limits] = {}
         problems: list[str] = []
         for name, found in data.items():
             if name != DEFAULT and name not in scenarios:
                 problems.append(
-                    f"{source}: {name}: no such scenario, so it would limit nothing; "
+                    f"{source}: {shown.key([name])}: no such scenario, so it would limit nothing; "
                     f"{_instead(str(name), (DEFAULT, *scenarios))}"
                 )
             try:
                 limits[str(name)] = Limits.model_validate(found or {})
             except ValidationError as error:
-                problems += [f"{source}: {_explain(str(name), details)}" for details in error.errors()]
+                problems += [f"{source}: {_explain(str(name), details)}" for details in error.errors()[: shown.LINES]]
         if problems:
-            raise ThresholdsError("\n".join(problems))
+            raise ThresholdsError(shown.message(problems))
         return cls(limits)
 
     @classmethod
@@ -124,8 +125,8 @@ class Thresholds:
             ThresholdsError: It cannot be read or is wrong.
         """
         try:
-            data = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (OSError, yaml.YAMLError) as error:
+            data = read(path)
+        except YamlError as error:
             raise ThresholdsError(f"{path}: {error}: no threshold could be judged; mend it, or name another") from error
         return cls.parse(data or {}, path.name, scenarios)
 
@@ -207,11 +208,11 @@ def _instead(name: str, known: Collection[str]) -> str:
 
 def _explain(name: str, details: ErrorDetails) -> str:
     """One of pydantic's errors as key, value, consequence and fix."""
-    key = ".".join(str(part) for part in (name, *details["loc"]))
+    key = shown.key((name, *details["loc"]))
     if details["type"] == "extra_forbidden":
         model = _model_at(details["loc"][:-1])
         return (
-            f"{key}: {details['input']!r}: unknown key, so it would limit nothing; "
+            f"{key}: {shown.value(details['input'])}: unknown key, so it would limit nothing; "
             f"{_instead(str(details['loc'][-1]), tuple(model.model_fields))}"
         )
     message = details["msg"].removeprefix("Value error, ")
