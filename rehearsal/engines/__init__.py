@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 #: A Pulumi on PATH is used when it is at least this one; the same version is built otherwise.
 PULUMI_VERSION = "3.246.0"
 # Raised whenever the builder makes something else of the same pins.
-_RECIPE = 2
+_RECIPE = 3
 #: The clouds that there are a controller, its charts and a price table for.
 CLOUDS = ("aws", "azure")
 
@@ -86,7 +86,10 @@ def recipe_key() -> str:
 
 
 def pulumi_on_path() -> Path | None:
-    """The user's Pulumi, when it is not older than ours and its Python language host is beside it."""
+    """The user's Pulumi, when it is not older than ours and its Python language host is beside it.
+
+    What PATH names is run as it is: it is the user's own choice, and no part of what the cache's manifest covers.
+    """
     found = shutil.which("pulumi")
     if not found or not shutil.which("pulumi-language-python", path=str(Path(found).resolve().parent)):
         return None

@@ -2,7 +2,8 @@
 
 Everything goes to the cache folder (`rehearsal.engines.cache_folder`), Go's own caches included. A set is built in
 a folder of its own and renamed when it is whole: an interrupted build leaves nothing that looks like a set, and
-the next one goes on from what Go's build cache holds. A lock lets one build run at a time.
+the next one goes on from what Go's build cache holds. A lock lets one build run at a time. A set is compared with its
+manifest (`rehearsal.engines.manifest`) whenever it is asked for.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rehearsal.engines import CLOUDS, HERE, PULUMI_VERSION, EngineSet, cache_folder, pulumi_on_path
+from rehearsal.engines import CLOUDS, HERE, PULUMI_VERSION, EngineSet, cache_folder, manifest, pulumi_on_path
 
 _GO_WANTED = (1, 26)
 _GO_HINT = "Install Go 1.26 or newer (https://go.dev/dl/) and see that `go` is on PATH; then run the command again."
@@ -32,6 +33,7 @@ _CONTROLLERS = {
     "karpenter-aws": "github.com/aws/karpenter-provider-aws",
     "karpenter-azure": "github.com/Azure/karpenter-provider-azure",
 }
+_FAULTS_SHOWN = 5
 
 
 class BuildError(Exception):
@@ -97,17 +99,27 @@ def builds(kubernetes_version: str, *, pulumi: bool) -> list[Build]:
 
 
 def ensure() -> EngineSet:
-    """Return the current engine set, building it first when it is missing.
+    """Return the current engine set, building it first when it is missing, and anew when it is damaged.
 
     Raises:
-        BuildError: Go is missing or too old, or a build failed.
+        BuildError: Others may write the cache folder, Go is missing or too old, or a build failed.
     """
     engines = EngineSet.current()
-    if _usable(engines):
+    if exposed := manifest.exposure(cache_folder(), engines.root):
+        raise BuildError(f"The engines cannot be trusted: {exposed}.")
+    if not _faults(engines):
         return engines
     go = _Go.find()
+    for folder in (cache_folder(), engines.root.parent):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _lock(cache_folder() / "engines.lock"):
-        if not _usable(engines):  # another command may have built it while this one waited
+        faults = _faults(engines)  # none where another command built it while this one waited
+        if faults and engines.complete:
+            print("The engines are not as they were built, so they are built anew:")
+            print(*(f"  {fault}" for fault in faults[:_FAULTS_SHOWN]), sep="\n")
+            if len(faults) > _FAULTS_SHOWN:
+                print(f"  and {len(faults) - _FAULTS_SHOWN} more")
+        if faults:
             _build(engines, go)
     return engines
 
@@ -126,9 +138,12 @@ def lint() -> None:
         go.run("kubernetes", "vet", flag, "karpstack/engines/kubernetes/...")
 
 
-def _usable(engines: EngineSet) -> bool:
-    # A set built while a suitable Pulumi was on PATH lacks one; it is made whole when that has gone.
-    return engines.complete and engines.program("pulumi").exists()
+def _faults(engines: EngineSet) -> list[str]:
+    if not engines.complete:
+        return [f"{engines.root} is not there"]
+    if not engines.program("pulumi").exists():
+        return [f"{engines.root} was built without Pulumi, because there was one on PATH, and that has gone"]
+    return manifest.faults(engines.root)
 
 
 def _build(engines: EngineSet, go: _Go) -> None:
@@ -150,6 +165,7 @@ def _build(engines: EngineSet, go: _Go) -> None:
         dump.unlink()
     _copy_charts(partial / "charts", go)
     _install_language_host(partial / "bin")
+    manifest.write(partial)
     shutil.rmtree(engines.root, ignore_errors=True)
     partial.rename(engines.root)
     print(f"Engines built in {time.monotonic() - started:.0f} s.")
@@ -337,7 +353,6 @@ def _collect(process: subprocess.Popen[str], lines: list[str]) -> None:
 
 @contextmanager
 def _lock(path: Path) -> Iterator[None]:
-    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
