@@ -21,7 +21,7 @@ OUR_VENV = { [ ! -L .venv ] && ls -d .venv/.made-by-karpstack .venv/.ready-* 2>/
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 2))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment engines rehearsal soak review test pytest lint format bench bench-burst bench-stories lock facts goldens clean clean-cache
+.PHONY: help setup environment engines rehearsal soak review test pytest lint format bench bench-burst bench-kills bench-stories lock facts goldens clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -79,6 +79,9 @@ bench: setup ## Print the figures that README.md quotes, measured in one run
 bench-burst: setup ## Print what the recorder costs a burst of 1,000 pods, with it and without in turns
 	@$(BIN)/python -m tests.bench.burst
 
+bench-kills: setup ## Kill each process of a run at each moment, and print what was noticed and what was left
+	@$(BIN)/python -m tests.bench.kills
+
 bench-stories: soak ## Like soak; then print how much of it was waiting that cannot be shortened
 	@$(BIN)/python -m tests.bench.stories build/rehearsal/$(STACK)
 
@@ -93,11 +96,13 @@ goldens: environment ## Write the golden files anew, and what is generated from 
 	@$(BIN)/python policies/reference.py
 
 clean: ## Remove what the project made in this checkout
-	@for stack in .rehearsal/*/; do [ ! -d "$$stack" ] || $(BIN)/python -m rehearsal down --force "$$(basename "$$stack")" || true; done
+	@for stack in .rehearsal/*/; do [ -d "$$stack" ] || continue; \
+		$(BIN)/python -m rehearsal down --force "$$(basename "$$stack")" && [ -f "$$stack/karpstack-rehearsal" ] && rm -rf "$$stack"; \
+	done; true
 	@rm -rf build/rehearsal build/review .ansible .pytest_cache .mypy_cache .ruff_cache
-	@for folder in .rehearsal build; do [ ! -d $$folder ] || rmdir $$folder 2>/dev/null || \
-	  echo "$$folder is kept: there is something in it that this project did not make or could not stop"; done
-	@[ ! -e .venv ] || { $(OUR_VENV) && rm -rf .venv; } || echo ".venv is kept: this project did not make it"
+	@[ ! -d build ] || rmdir build 2>/dev/null || echo "Kept, as not made by the project: $$(echo build/*)"
+	@[ ! -d .rehearsal ] || rmdir .rehearsal 2>/dev/null || { echo "Kept, as not made by the project or not taken down: $$(echo .rehearsal/*)"; exit 1; }
+	@[ ! -e .venv ] || { $(OUR_VENV) && rm -rf .venv; } || echo "Kept, as not made by the project: .venv"
 
 clean-cache: ## Remove from the cache folder what the project put there, engines included
-	@cd "$$KARPSTACK_CACHE" 2>/dev/null && rm -rf engines engines.lock go uv; rmdir "$$KARPSTACK_CACHE" 2>/dev/null; true
+	@[ ! -d "$$KARPSTACK_CACHE" ] || { cd "$$KARPSTACK_CACHE" && rm -rf engines engines.lock go uv && { rmdir "$$PWD" 2>/dev/null || true; }; }

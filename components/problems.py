@@ -1,14 +1,15 @@
 """What is wrong with a configuration, in words: key, value, consequence, fix.
 
-Also the way from pydantic's errors to these. Rules themselves are in `settings`.
+Also the way from pydantic's errors to these. Rules themselves are in `settings`. What is shown has come from a file
+that anybody may have written: it is cut where it gets too long to read, and has no characters that a terminal obeys.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Final, NamedTuple, NoReturn, get_args
 
@@ -18,6 +19,19 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 NAMESPACE: Final = "karpstack"
 _REFUSED: Final = "karpstack"
+_SECRET: Final = "(secret)"  # noqa: S105  it is none
+_NOT_SET: Final = "(not set)"
+#: Shorter texts inside a secret value are no secrets, and are parts of other words.
+_SHORTEST_SECRET: Final = 4
+_LONGEST_VALUE: Final = 120
+_LONGEST_SENTENCE: Final = 1_000
+_MOST_PROBLEMS: Final = 100
+#: What to write where something of another shape was found, by pydantic's name of the error.
+_SHAPES: Final[Mapping[str, str]] = {
+    "dict_type": "an object: keys with values",
+    "list_type": "a list",
+    "string_type": "a text; one that looks like a number or a truth value needs quotes",
+}
 
 
 @dataclass(frozen=True)
@@ -37,7 +51,20 @@ class Problem:
     fix: str
 
     def __str__(self) -> str:
-        return f"{self.key} = {self.value}\n    {self.consequence}\n    fix: {self.fix}"
+        key, value, consequence, fix = map(readable, (self.key, self.value, self.consequence, self.fix))
+        return f"{key} = {value}\n    {consequence}\n    fix: {fix}"
+
+    def without(self, secrets: Mapping[str, object]) -> Problem:
+        """The same with nothing in it of values that are secret, which are given by their full keys."""
+        own = any(re.match(rf"{re.escape(key)}([.\[]|$)", self.key) for key in secrets)
+        texts = sorted({text for value in secrets.values() for text in _texts(value)}, key=len, reverse=True)
+        said = re.compile("|".join(map(re.escape, texts)) or "(?!)")
+        return replace(
+            self,
+            value=_SECRET if own and self.value != _NOT_SET else self.value,
+            consequence=said.sub(_SECRET, self.consequence),
+            fix=said.sub(_SECRET, self.fix),
+        )
 
 
 class Reason(NamedTuple):
@@ -53,9 +80,11 @@ class SettingsError(pulumi.RunError):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         count = f"{len(self.problems)} error" + ("s" if len(self.problems) != 1 else "")
-        super().__init__(
-            "\n\n".join([f"the stack's configuration has {count}; nothing was created", *map(str, self.problems)])
-        )
+        parts = [f"the stack's configuration has {count}; nothing was created"]
+        parts += map(str, self.problems[:_MOST_PROBLEMS])
+        if len(self.problems) > _MOST_PROBLEMS:
+            parts.append(f"and {len(self.problems) - _MOST_PROBLEMS} more")
+        super().__init__("\n\n".join(parts))
 
 
 def refuse(consequence: str, fix: str) -> NoReturn:
@@ -75,25 +104,29 @@ def key_of(*location: int | str) -> str:
 
 def shown(value: object) -> str:
     """A value as JSON, cut where it gets too long to read."""
-    text = json.dumps(value, default=str)
-    return text if len(text) <= 120 else f"{text[:117]}..."
+    return _cut(json.dumps(value, default=str), _LONGEST_VALUE)
 
 
-def from_pydantic(details: ErrorDetails, schema: type[BaseModel], hidden: Set[str]) -> Problem:
+def readable(text: str) -> str:
+    """A text in which each character is seen: those that a terminal obeys are escaped. Cut where it gets too long."""
+    cut = _cut(text, _LONGEST_SENTENCE)
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in cut)
+
+
+def from_pydantic(details: ErrorDetails, schema: type[BaseModel]) -> Problem:
     """A pydantic error in this module's terms.
 
     Args:
         details: One of `ValidationError.errors()`.
         schema: The model that was validated; its fields' descriptions say what a key is.
-        hidden: First parts of keys whose values are secret.
     """
     location = [step for step in details["loc"] if step != "[key]"]
-    owner, description = _described(location, schema)
-    value = "(secret)" if location[0] in hidden else shown(details["input"])
+    owner, description, beyond = _described(location, schema)
+    value = shown(details["input"])
     context = details.get("ctx", {})
     match details["type"]:
         case "missing":
-            value = "(not set)"
+            value = _NOT_SET
             consequence, fix = "is required and has no safe default", f"set it: {description}"
         case "extra_forbidden" if reason := getattr(owner, "REFUSED", {}).get(str(location[-1]).lower()):
             consequence, fix = reason
@@ -101,26 +134,32 @@ def from_pydantic(details: ErrorDetails, schema: type[BaseModel], hidden: Set[st
             known = sorted(field.alias or name for name, field in owner.model_fields.items())
             # In lower case: podCIDR is nearer to podCidr than their letters are.
             lower = {key.lower(): key for key in known}
-            close = [lower[key] for key in get_close_matches(str(location[-1]).lower(), lower, n=1)]
+            # A longer one is near to nothing, and comparing takes its length squared.
+            close = [lower[key] for key in get_close_matches(str(location[-1])[:100].lower(), lower, n=1)]
             consequence = "is not a setting, so it would change nothing and nobody would notice"
             fix = (f"did you mean {close[0]}? " if close else "remove it; ") + f"known here: {', '.join(known)}"
         case _ if details["type"] == _REFUSED:
             consequence, fix = context["consequence"], context["fix"]
         case _:
             consequence = f"cannot be used: {details['msg'][:1].lower()}{details['msg'][1:]}"
-            fix = f"give {description}" if description else "see the stack files beside Pulumi.yaml for examples"
+            examples = "see the stack files beside Pulumi.yaml for examples"
+            fix = f"give {description}" if description else examples
+            if beyond > 1 and details["type"] in _SHAPES:
+                fix = f"write {_SHAPES[details['type']]}; {examples}"
     return Problem(key_of(*_without_union_branches(location)), value, consequence, fix)
 
 
-def _described(location: list[int | str], schema: type[BaseModel]) -> tuple[type[BaseModel], str]:
-    """The section that holds a key, and what is said of the key there."""
+def _described(location: list[int | str], schema: type[BaseModel]) -> tuple[type[BaseModel], str, int]:
+    """The section that holds a key, what is said of the key there, and how many steps further the location goes."""
     owner = schema
     description = ""
-    for step in location:
+    described = 0
+    for depth, step in enumerate(location, 1):
         field = next((field for field in owner.model_fields.values() if field.alias == step), None)
         if field is None:
             break
-        description = field.description or description
+        if field.description:
+            description, described = field.description, depth
         section = next(
             (
                 branch
@@ -132,7 +171,7 @@ def _described(location: list[int | str], schema: type[BaseModel]) -> tuple[type
         if section is None:
             break
         owner = section
-    return owner, description
+    return owner, description, len(location) - described
 
 
 def _without_union_branches(location: list[int | str]) -> list[int | str]:
@@ -142,3 +181,18 @@ def _without_union_branches(location: list[int | str]) -> list[int | str]:
         for step in location
         if not re.fullmatch(r"int|str|bool|float|list\[.*\]", str(step)) or isinstance(step, int)
     ]
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text in a value that is long enough to be looked for."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list):
+        for entry in value:
+            yield from _texts(entry)
+    elif len(text := str(value)) >= _SHORTEST_SECRET:
+        yield text

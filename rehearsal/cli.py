@@ -8,29 +8,26 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from rehearsal import daemon
+from rehearsal import daemon, limits, lock, ownership, user_environment
 from rehearsal.deployment import PROJECT, CommandError, Deployment, environment
 from rehearsal.engines import EngineSet
 from rehearsal.engines.builder import BuildError, ensure
-from rehearsal.folder import StackFolder
-from rehearsal.processes import EngineCrashError
+from rehearsal.folder import StackFolder, stack_name
+from rehearsal.processes import stop_marked
 from rehearsal.stack_file import StackFile, StackFileError
-
-console = Console(stderr=True, highlight=False)
-
-# Variables that would lead a command to a real account; `env` takes them away.
-_REAL_ACCOUNT = ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
+from rehearsal.terminal import console, tell
 
 # The stories that are run unless others are asked for: the published walk-throughs, a minute or two.
 _WALK_THROUGH = "walk-through"
@@ -45,24 +42,24 @@ def main(arguments: list[str] | None = None) -> int:
     # Whoever ends this command otherwise (a CI job, a terminal that is closed) gets the clean-up of a Ctrl-C.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
-    for name in _REAL_ACCOUNT:
-        os.environ.pop(name, None)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         return command(options)
     except (
         BuildError,
         CommandError,
-        EngineCrashError,
         StackFileError,
+        limits.LimitError,
         daemon.DaemonError,
+        lock.BusyError,
+        ownership.OwnershipError,
         TimeoutError,
         ValueError,
     ) as error:
-        console.print(f"[bold red]error:[/] {error}", soft_wrap=True)
+        tell(str(error), heading="error:")
         return 1
     except KeyboardInterrupt:
-        console.print("Interrupted.")
+        tell("Interrupted.")
         return 130
 
 
@@ -76,14 +73,14 @@ def _parser() -> argparse.ArgumentParser:
 
     def add(name: str, command: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
         found = commands.add_parser(name, help=text, description=text)
-        found.add_argument("stack", help="name of the stack: eks, for Pulumi.eks.yaml")
+        found.add_argument("stack", type=_stack_name, help="name of the stack: eks, for Pulumi.eks.yaml")
         found.add_argument(
             "--state",
             type=Path,
             default=PROJECT / ".rehearsal",
             help="folder for the state of all stacks (default: .rehearsal in the checkout)",
         )
-        found.set_defaults(command=command)
+        found.set_defaults(command=command, name=name)
         return found
 
     up = add("up", _up, "Bring the stack up: engines, control plane, `pulumi up` with the policy pack.")
@@ -128,14 +125,40 @@ def _parser() -> argparse.ArgumentParser:
         "Print the exports with which pulumi, kubectl, helm and ansible-playbook work on the stack by hand: "
         'eval "$(python -m rehearsal env eks)"',
     )
-    add("status", _status, "Show the engines of the stack, their memory and where they log.")
+    add("status", _status, "Show the engines of the stack, their memory, where they log, and what listens to whom.")
     down = add("down", _down, "Destroy the stack with `pulumi destroy` and stop all engines.")
-    down.add_argument("--force", action="store_true", help="stop the engines without destroying the stack first")
+    down.add_argument(
+        "--force",
+        action="store_true",
+        help="stop the engines without destroying the stack first, and whoever is working on it",
+    )
     return parser
 
 
+def _stack_name(text: str) -> str:
+    try:
+        return stack_name(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def _folder(options: argparse.Namespace) -> StackFolder:
-    return StackFolder(options.stack, (options.state / options.stack).resolve())
+    """The stack's folder, which is ours if it is there."""
+    folder = StackFolder(options.stack, options.state.resolve() / options.stack)
+    ownership.check(folder)
+    return folder
+
+
+@contextmanager
+def _alone(options: argparse.Namespace, patience: float = 0.5) -> Iterator[StackFolder]:
+    """The stack's folder, made if it is not there, with nobody else at work on the stack."""
+    folder = _folder(options)
+    ownership.claim(folder)
+    with lock.held(folder, f"python -m rehearsal {options.name} {folder.stack}", patience):
+        # Whoever held the lock before is gone: what it had started, and could not end any more, goes too.
+        if left := stop_marked(folder):
+            tell(f"Stopped what an earlier command had left: {', '.join(sorted(set(left)))}.")
+        yield folder
 
 
 def _stack_file(options: argparse.Namespace) -> StackFile:
@@ -144,8 +167,8 @@ def _stack_file(options: argparse.Namespace) -> StackFile:
 
 def _up(options: argparse.Namespace) -> int:
     stack_file = _stack_file(options)
-    folder = _folder(options)
-    _bring_up(folder, stack_file, keep=options.keep)
+    with _alone(options) as folder:
+        _bring_up(folder, stack_file, keep=options.keep, stay=True)
     console.print(
         f'[bold green]{folder.stack} is up.[/] By hand: [bold]eval "$(python -m rehearsal env {folder.stack})"[/]; '
         f"scale tests: [bold]python -m rehearsal run {folder.stack}[/]",
@@ -154,67 +177,86 @@ def _up(options: argparse.Namespace) -> int:
     return 0
 
 
-def _bring_up(folder: StackFolder, stack_file: StackFile, *, keep: bool) -> None:
-    """Start the daemon unless it runs, then `pulumi up`. What this call started, it stops when it fails."""
+def _bring_up(folder: StackFolder, stack_file: StackFile, *, keep: bool, stay: bool) -> None:
+    """Start the daemon unless it runs, then `pulumi up`. What this call started, it stops when it fails.
+
+    Args:
+        folder: Folder of the stack.
+        stack_file: Its configuration.
+        keep: Whether the daemon is to stay also after a failure.
+        stay: Whether it is to stay when this command has ended.
+    """
     engines = ensure()
     running = daemon.running(folder)
     if running:
-        console.print(f"The rehearsal of {folder.stack} is running (pid {running.pid}); updating it.")
+        tell(f"The rehearsal of {folder.stack} is running (pid {running.pid}); updating it.")
         deployment = Deployment(folder, engines, running)
-        deployment.prepare(stack_file)
-        deployment.up()
+        with _watched(folder):
+            deployment.prepare(stack_file)
+            deployment.up()
         return
     _forget(folder)
     started = time.monotonic()
-    try:
-        _start(folder, stack_file, engines).up()
-    except BaseException:
-        _tell_crashes(folder)
-        if not keep:
-            console.print(f"Stopping; logs stay in {folder.logs}.", soft_wrap=True)
-            daemon.stop(folder)
-        raise
-    console.print(f"pulumi up finished after {time.monotonic() - started:.1f} s in all.")
+    with _watched(folder, stop_on_failure=not keep):
+        starting, deployment = _start(folder, stack_file, engines)
+        if keep:
+            starting.stay()
+        deployment.up()
+        if stay and not keep:
+            starting.stay()
+    tell(f"pulumi up finished after {time.monotonic() - started:.1f} s in all.")
 
 
-def _start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> Deployment:
-    """Start the daemon; what can be deployed on it."""
+def _start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> tuple[daemon.StartingDaemon, Deployment]:
+    """Start the daemon; it, and what can be deployed on it."""
+    limits.check(folder.root)
     starting = daemon.start(folder.create(), stack_file, engines)
     Deployment(folder, engines, starting.info).prepare(stack_file)  # while the daemon gets ready
-    return Deployment(folder, engines, starting.listening())
+    return starting, Deployment(folder, engines, starting.listening())
+
+
+@contextmanager
+def _watched(folder: StackFolder, *, stop_on_failure: bool = False) -> Iterator[None]:
+    """Tell of the engines' crashes however the block ends; take down what is left when the rehearsal is lost."""
+    try:
+        yield
+    except BaseException as error:
+        _tell_crashes(folder)
+        if stop_on_failure or isinstance(error, daemon.LostError):
+            tell(f"Stopping; logs stay in {folder.logs}.")
+            daemon.stop(folder)
+        raise
+    _tell_crashes(folder)
 
 
 def _tell_crashes(folder: StackFolder) -> None:
     info = daemon.read(folder)
     for text in info.crashes if info else ():
-        console.print(f"[bold red]engine crash:[/] {text}", soft_wrap=True, markup=True)
+        tell(text, heading="engine crash:")
 
 
 def _forget(folder: StackFolder) -> None:
     """Remove what an earlier rehearsal left: its account is gone, so its state describes nothing."""
     daemon.stop(folder)
-    if folder.root.exists():
-        shutil.rmtree(folder.root)
+    ownership.clear(folder)
 
 
 def _run(options: argparse.Namespace) -> int:
     stack_file = _stack_file(options)
-    folder = _folder(options)
+    with _alone(options) as folder:
+        return _run_alone(options, folder, stack_file)
+
+
+def _run_alone(options: argparse.Namespace, folder: StackFolder, stack_file: StackFile) -> int:
     report = (options.report or PROJECT / "build" / "rehearsal" / folder.stack).resolve()
     ours = daemon.running(folder) is None
     if ours:
-        _bring_up(folder, stack_file, keep=options.keep)
-    try:
+        _bring_up(folder, stack_file, keep=options.keep, stay=options.keep)
+    with _watched(folder, stop_on_failure=ours and not options.keep):
         code = _play(folder, {**_choice(options), "report_dir": str(report)})
-    except KeyboardInterrupt:
-        if ours and not options.keep:
-            console.print("Interrupted: stopping the engines.")
-            daemon.stop(folder)
-        raise
     if ours and not options.keep:
         _take_down(folder)
-    _tell_crashes(folder)
-    console.print(f"Report: {report / 'report.html'}", soft_wrap=True)
+    tell(f"Report: {report / 'report.html'}")
     return code
 
 
@@ -231,22 +273,26 @@ def _choice(options: argparse.Namespace) -> dict[str, str]:
 
 
 def _review(options: argparse.Namespace) -> int:
-    """Start the daemon unless it runs, and review; what this call started, it stops."""
     stack_file = _stack_file(options)
-    folder = _folder(options)
+    with _alone(options) as folder:
+        return _review_alone(options, folder, stack_file)
+
+
+def _review_alone(options: argparse.Namespace, folder: StackFolder, stack_file: StackFile) -> int:
+    """Start the daemon unless it runs, and review; what this call started, it stops."""
     output = (options.output or PROJECT / "build" / "review" / folder.stack).resolve()
     engines = ensure()
     running = daemon.running(folder)
     try:
-        if running:
-            deployment = Deployment(folder, engines, running)
-            deployment.prepare(stack_file)
-        else:
-            _forget(folder)
-            deployment = _start(folder, stack_file, engines)
-        return deployment.review(stack_file, output, options.policy_pack_config.resolve())
+        with _watched(folder):
+            if running:
+                deployment = Deployment(folder, engines, running)
+                deployment.prepare(stack_file)
+            else:
+                _forget(folder)
+                _, deployment = _start(folder, stack_file, engines)
+            return deployment.review(stack_file, output, options.policy_pack_config.resolve())
     finally:
-        _tell_crashes(folder)
         if not running:
             daemon.stop(folder)
 
@@ -260,21 +306,32 @@ def _play(folder: StackFolder, variables: dict[str, str]) -> int:
 def _env(options: argparse.Namespace) -> int:
     folder = _folder(options)
     info = daemon.require(folder)
-    print(f"unset {' '.join(_REAL_ACCOUNT)}")
-    for key, value in sorted(environment(folder, EngineSet.current(), info).items()):
+    print(f"unset {' '.join(user_environment.real_account(os.environ))}")
+    variables = environment(folder, EngineSet.current(), info) | {lock.VARIABLE: str(folder.lock)}
+    for key, value in sorted(variables.items()):
         print(f"export {key}={shlex.quote(value)}")
     return 0
 
 
 def _status(options: argparse.Namespace) -> int:
+    from rehearsal import listeners  # a tenth of a second, for which the other commands do not wait
+
     folder = _folder(options)
     info = daemon.running(folder)
+    if holder := lock.holder(folder):
+        tell(f"{folder.stack}: {lock.described(holder)} is working on it")
     if not info:
         print(
             f"{folder.stack}: down" + (f" (logs of the last rehearsal: {folder.logs})" if folder.logs.is_dir() else "")
         )
+        _tell_crashes(folder)
+        if not holder and (lost := daemon.find(folder)):
+            tell(
+                f"{folder.stack}: its state is lost, but its daemon runs (pid {', '.join(str(one.pid) for one in lost)}"
+                f"); end it with: python -m rehearsal down {folder.stack}"
+            )
         return 3
-    table = Table(title=f"{folder.stack}: up, {info.cloud} {info.region}", title_justify="left")
+    table = Table(title=escape(f"{folder.stack}: up, {info.cloud} {info.region}"), title_justify="left")
     for column in ("engine", "pid", "memory", "log"):
         table.add_column(column, justify="right" if column in ("pid", "memory") else "left", overflow="fold")
     total = 0
@@ -286,31 +343,45 @@ def _status(options: argparse.Namespace) -> int:
         except psutil.NoSuchProcess:
             continue
         total += memory
-        table.add_row(name, str(process.pid), f"{memory / 2**20:.0f} MiB", str(folder.logs / f"{name}.log"))
+        log = escape(str(folder.logs / f"{name}.log"))
+        table.add_row(escape(name), str(process.pid), f"{memory / 2**20:.0f} MiB", log)
     table.add_section()
     table.add_row("all", "", f"{total / 2**20:.0f} MiB", "")
     Console().print(table)
+    Console().print(listeners.table(folder, info))
     _tell_crashes(folder)
     return 1 if info.crashes else 0
 
 
 def _down(options: argparse.Namespace) -> int:
     folder = _folder(options)
-    if not daemon.running(folder):
-        left = daemon.stop(folder)
-        print(f"{folder.stack}: nothing is running" + (f"; stopped what was left: {', '.join(left)}" if left else ""))
-        return 0
-    if options.force:
-        daemon.stop(folder)
-    else:
-        _take_down(folder)
+    if not folder.root.exists():
+        return _nothing_to_take_down(folder)
+    patience = 0.5
+    if options.force and (ended := lock.end_holder(folder)):
+        tell(f"Ended {lock.described(ended)}, which was working on {folder.stack}.")
+        patience = 5.0  # a recorder notices the end of its playbook within a second
+    with _alone(options, patience):
+        if not daemon.running(folder):
+            return _nothing_to_take_down(folder)
+        if options.force:
+            daemon.stop(folder)
+        else:
+            _take_down(folder)
     print(f"{folder.stack}: down")
+    return 0
+
+
+def _nothing_to_take_down(folder: StackFolder) -> int:
+    left = daemon.stop(folder)
+    print(f"{folder.stack}: nothing is running" + (f"; stopped what was left: {', '.join(left)}" if left else ""))
     return 0
 
 
 def _take_down(folder: StackFolder) -> None:
     try:
-        Deployment(folder, EngineSet.current(), daemon.require(folder)).destroy()
+        with _watched(folder):
+            Deployment(folder, EngineSet.current(), daemon.require(folder)).destroy()
     finally:
         daemon.stop(folder)
 

@@ -1,30 +1,38 @@
 """The rehearsal's control endpoint: what a cloud's people, weather and load do, on request.
 
 JSON over HTTP, on loopback, for scale tests that break things on purpose; commands on the stack find it in
-`KARPSTACK_REHEARSAL_URL`. `Control` checks requests and keeps the list of faults; what a fault is in a cloud's API is
-its adapter's matter (`Cloud`).
+`KARPSTACK_REHEARSAL_URL`, and the token that it wants to see in `KARPSTACK_REHEARSAL_TOKEN`. `Control` checks requests
+and keeps the list of faults; what a fault is in a cloud's API is its adapter's matter (`Cloud`).
 """
 
 from __future__ import annotations
 
 import difflib
+import hmac
 import json
 import logging
+import secrets
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any, Final, Protocol
 
+from rehearsal.guard import LOOPBACK, GuardedHandler, OwnUserServer
 from rehearsal.loopback import Loopback
 from rehearsal.processes import EngineCrashError
 
-#: Variable with the endpoint's URL.
-VARIABLE: Final = "KARPSTACK_REHEARSAL_URL"
+#: Variables with the endpoint's URL, and with the bearer token that it wants to see.
+URL_VARIABLE: Final = "KARPSTACK_REHEARSAL_URL"
+TOKEN_VARIABLE: Final = "KARPSTACK_REHEARSAL_TOKEN"  # noqa: S105 - the name of a variable
 CAPACITY_TYPES: Final = ("spot", "on-demand")
 INTERRUPTIONS: Final = ("interruption", "rebalance")
 
 _FEW = 3
+_JSON = "application/json"
+_MOST_CALLS = 10_000
+_LARGEST_BODY = 65_536
+_LONGEST_VALUE = 200
 _log = logging.getLogger(__name__)
 
 Body = Mapping[str, Any]
@@ -186,8 +194,11 @@ class Control:
     def _throttle(self, body: Body) -> Sequence[Hits]:
         _only(body, "kind", "calls")
         calls = body.get("calls")
+        fix = f"give a whole number from 1 to {_MOST_CALLS}"
         if not isinstance(calls, int) or isinstance(calls, bool) or calls < 1:
-            raise _refusal(body, "calls", "no call would be throttled", "give a whole number of at least 1")
+            raise _refusal(body, "calls", "no call would be throttled", fix)
+        if calls > _MOST_CALLS:
+            raise _refusal(body, "calls", "no launch would succeed before the stack is down", fix)
         return [self._cloud.throttle(calls)]
 
     def _interrupt(self, body: Body) -> Body:
@@ -215,17 +226,22 @@ class Control:
 
 
 class ControlServer:
-    """The endpoint's port, on the loopback interface."""
+    """The endpoint's port, on the loopback interface.
+
+    Attributes:
+        token: What requests must show as `Authorization: Bearer`; another one for each server.
+    """
 
     def __init__(self, control: Control) -> None:
+        self.token = secrets.token_urlsafe(32)
         self._control = control
         self._loopback: Loopback | None = None
 
-    def start(self) -> str:
-        """Listen on a free port; its URL."""
-        self._loopback = Loopback(_Server(self._control), "control")
+    def start(self) -> Mapping[str, str]:
+        """Listen on a free port; the variables with which commands on the stack find the endpoint."""
+        self._loopback = Loopback(_Server(self._control, self.token), "control")
         self._loopback.start()
-        return self._loopback.url
+        return {URL_VARIABLE: self._loopback.url, TOKEN_VARIABLE: self.token}
 
     def stop(self) -> None:
         """Close the port, and forget what is still to happen; safe to call twice."""
@@ -235,30 +251,45 @@ class ControlServer:
         self._control.stop()
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(OwnUserServer, ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: Control, token: str) -> None:
         self.control = control
-        super().__init__(("127.0.0.1", 0), _Handler)
+        self.token = token
+        super().__init__((LOOPBACK, 0), _Handler)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(GuardedHandler):
     server: _Server
+    largest_body = _LARGEST_BODY
 
     def _answer(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if not self._is_authorized():
+            self.refuse(
+                401, f"the request shows no token, so nothing was done; send Authorization: Bearer ${TOKEN_VARIABLE}"
+            )
+            return
+        if self.content_length and self.headers.get_content_type() != _JSON:
+            kind = str(self.headers.get("Content-Type"))[:_LONGEST_VALUE]
+            self.refuse(415, f"Content-Type = {json.dumps(kind)}: nothing was done; send {_JSON}")
+            return
+        body = self.rfile.read(self.content_length)
         status, answer = self.server.control.answer(self.command, self.path, body)
         _log.info("%s %s %s: %d", self.command, self.path, body.decode(errors="replace"), status)
         data = json.dumps(answer).encode()
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", _JSON)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
 
     do_GET = do_POST = do_DELETE = do_PUT = do_PATCH = _answer  # noqa: N815 - the names that http.server looks for
+
+    def _is_authorized(self) -> bool:
+        scheme, _, token = self.headers.get("Authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and hmac.compare_digest(token.encode(), self.server.token.encode())
 
     def log_message(self, template: str, *args: Any) -> None:
         """`_answer` logs."""
@@ -266,7 +297,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 def refusal(key: str, value: object, consequence: str, fix: str, status: int = 400) -> ControlError:
     """The refusal of a value."""
-    return ControlError(f"{key} = {json.dumps(value)}: {consequence}; {fix}", status)
+    return ControlError(f"{key} = {_shown(value)}: {consequence}; {fix}", status)
+
+
+def _shown(value: object) -> str:
+    """A value as JSON, its beginning where it is long."""
+    text = json.dumps(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 
 def _refusal(body: Body, key: str, consequence: str, fix: str) -> ControlError:
@@ -280,10 +317,10 @@ def _refusal(body: Body, key: str, consequence: str, fix: str) -> ControlError:
 def _parsed(body: bytes) -> Body:
     try:
         found = json.loads(body or b"{}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ControlError(f"the body is not JSON ({error}), so nothing was done; send an object") from error
     if not isinstance(found, dict):
-        raise ControlError(f"the body is {json.dumps(found)}, so nothing was done; send an object")
+        raise ControlError(f"the body is {_shown(found)}, so nothing was done; send an object")
     return found
 
 

@@ -5,27 +5,37 @@ What runs inside is `rehearsal.serve`. The two share one file, `daemon.json` in 
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
 
+from rehearsal import records, user_environment
 from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
-from rehearsal.processes import crash_text, stop_recorded
+from rehearsal.processes import ProcessRecord, crash_text, last_lines, stop_recorded
 from rehearsal.stack_file import StackFile
 
 _START_TIMEOUT = 60.0
 _STOP_TIMEOUT = 30.0
+_SERVE = ("-m", "rehearsal.serve")
+
+
+#: What a command says to the daemon that it started, so that the daemon stays when the command ends.
+STAY = b"stay"
 
 
 class DaemonError(Exception):
     """The daemon is not there or did not start; the text says what to do."""
+
+
+class LostError(DaemonError):
+    """The rehearsal has ended in the middle of a command: the daemon is gone, or an engine without which none works."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +49,10 @@ class DaemonInfo:
         region: The region of the simulated account.
         ready: Whether the simulated account has started.
         providers: Name of the Pulumi package -> port of its provider on loopback; empty until they listen.
+        account: URL of the simulated account; empty until it has started.
         variables: More variables for commands on the stack: endpoints of the simulated cloud, metrics.
         crashes: What is known of engines that ended by themselves.
+        lost: The engine without which nothing goes on, and for the loss of which the daemon ends; empty if all is well.
     """
 
     pid: int
@@ -49,33 +61,29 @@ class DaemonInfo:
     region: str
     ready: bool = False
     providers: dict[str, int] = field(default_factory=dict)
+    account: str = ""
     variables: dict[str, str] = field(default_factory=dict)
     crashes: list[str] = field(default_factory=list)
+    lost: str = ""
 
     def write(self, folder: StackFolder) -> DaemonInfo:
-        """Publish it: readers see the old or the new file, never half of one."""
-        partial = folder.run_file.with_suffix(".partial")
-        partial.write_text(json.dumps(asdict(self), indent=2))
-        partial.chmod(0o600)
-        partial.rename(folder.run_file)
+        """Publish it."""
+        records.write(folder.run_file, self)
         return self
 
     @property
     def alive(self) -> bool:
         """Whether that very process still runs."""
-        try:
-            process = psutil.Process(self.pid)
-            return abs(process.create_time() - self.started) < 1.0 and process.status() != psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
-            return False
+        return self.process() is not None
+
+    def process(self) -> psutil.Process | None:
+        """That very process if it still runs."""
+        return ProcessRecord("daemon", self.pid, self.started).process()
 
 
 def read(folder: StackFolder) -> DaemonInfo | None:
     """What the stack's daemon said last, whether it lives or not."""
-    try:
-        return DaemonInfo(**json.loads(folder.run_file.read_text()))
-    except FileNotFoundError:
-        return None
+    return records.read(folder.run_file, DaemonInfo)
 
 
 def running(folder: StackFolder) -> DaemonInfo | None:
@@ -96,14 +104,39 @@ def require(folder: StackFolder) -> DaemonInfo:
     return info
 
 
+def check(folder: StackFolder) -> None:
+    """See that a command that needs the daemon can go on.
+
+    Raises:
+        LostError: It cannot; the text says who is gone. Crashes of engines are told by `DaemonInfo.crashes`.
+    """
+    info = read(folder)
+    if info and info.lost:
+        raise LostError(f"{info.lost} is gone, and without it nothing goes on, so the rehearsal has ended")
+    if not info or not info.alive:
+        log = folder.logs / "daemon.log"
+        text = (
+            "the rehearsal's daemon is gone, so the rehearsal has ended (stopped by another command or killed, perhaps "
+            f"by the kernel for lack of memory); the last lines of {log}:"
+        )
+        raise LostError("\n".join([text, *(f"  {line}" for line in last_lines(log))]))
+
+
 @dataclass(frozen=True)
 class StartingDaemon:
-    """A daemon that was started and may not listen yet."""
+    """A daemon that was started and may not listen yet. It ends with this process unless it is told to stay."""
 
     folder: StackFolder
     process: subprocess.Popen[bytes]
     log: Path
     info: DaemonInfo
+    pipe: int
+
+    def stay(self) -> None:
+        """Let the daemon go on when this process has ended."""
+        with suppress(BrokenPipeError):  # it has ended, and is missed elsewhere
+            os.write(self.pipe, STAY)
+        os.close(self.pipe)
 
     def listening(self) -> DaemonInfo:
         """Wait until its providers listen.
@@ -126,34 +159,63 @@ class StartingDaemon:
 def start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> StartingDaemon:
     """Start the daemon; whoever needs its providers waits for them with `StartingDaemon.listening`."""
     log = folder.logs / "daemon.log"
-    with log.open("ab") as output:
+    # However this process ends, the kernel closes the pipe.
+    reader, writer = os.pipe()
+    with log.open("ab") as output, os.fdopen(reader) as pipe:
         process = subprocess.Popen(
-            [sys.executable, "-m", "rehearsal.serve", folder.stack, folder.root, stack_file.path, engines.root],
-            stdin=subprocess.DEVNULL,
+            [sys.executable, *_SERVE, folder.stack, folder.root, stack_file.path, engines.root],
+            stdin=pipe,
             stdout=output,
             stderr=output,
             start_new_session=True,
             cwd=Path(__file__).resolve().parent.parent,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env={
+                **user_environment.allowed(os.environ),
+                **user_environment.WITHOUT_PROFILES,
+                "PYTHONUNBUFFERED": "1",
+            },
         )
     # Written at once, so that a Ctrl-C from here on finds the process to stop.
     started = psutil.Process(process.pid).create_time()
     info = DaemonInfo(process.pid, started, stack_file.cloud, stack_file.region).write(folder)
-    return StartingDaemon(folder, process, log, info)
+    return StartingDaemon(folder, process, log, info, writer)
 
 
 def stop(folder: StackFolder) -> list[str]:
     """Stop the daemon and whatever it left behind; names of the engines that it had left."""
     info = read(folder)
-    if info and info.alive:
-        process = psutil.Process(info.pid)
+    process = info.process() if info else None
+    if process:
+        _end(process)
+    left = []
+    for lost in find(folder):
+        _end(lost)
+        left.append("daemon")
+    left += stop_recorded(folder)
+    info = read(folder)  # its last words
+    if info:
+        replace(info, ready=False).write(folder)  # keeps the crashes for people to read
+    else:
+        folder.run_file.unlink(missing_ok=True)  # it was damaged
+    return left
+
+
+def find(folder: StackFolder) -> list[psutil.Process]:
+    """The stack's daemons by their arguments, for when the state folder does not tell of them any more."""
+    wanted = [*_SERVE, folder.stack, str(folder.root)]
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):  # it has ended, or is somebody else's
+            if process.cmdline()[1 : 1 + len(wanted)] == wanted and process.uids().real == os.getuid():
+                found.append(process)
+    return found
+
+
+def _end(process: psutil.Process) -> None:
+    with suppress(psutil.NoSuchProcess):
         process.terminate()
         try:
             process.wait(_STOP_TIMEOUT)
         except psutil.TimeoutExpired:
             process.kill()
             process.wait(5)
-    left = stop_recorded(folder)
-    if info and folder.run_file.exists():
-        replace(info, ready=False).write(folder)  # keeps the crashes for people to read
-    return left

@@ -6,8 +6,27 @@ Names paths only; it starts nothing and reads nothing. Everything that a rehears
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
+
+_STACK = re.compile(r"(?!-)[A-Za-z0-9_.-]{1,100}")
+
+
+def stack_name(text: str) -> str:
+    """The text, if a stack can be called so: Pulumi's rule, and no name that means another folder or an option.
+
+    Raises:
+        ValueError: It cannot; the text says why and what to do.
+    """
+    if not _STACK.fullmatch(text) or text in (".", ".."):
+        shown = repr(text if len(text) <= 100 else f"{text[:100]}...")
+        raise ValueError(
+            f"stack = {shown}: Pulumi refuses such a name, and as a path it would lead out of the folder of all "
+            "stacks; name the stack with 1 to 100 letters, digits, '_', '-' or '.', no '-' in front: eks, for "
+            "Pulumi.eks.yaml"
+        )
+    return text
 
 
 @dataclass(frozen=True)
@@ -21,6 +40,21 @@ class StackFolder:
 
     stack: str
     root: Path
+
+    @property
+    def marker(self) -> Path:
+        """File that says that the folder is ours (see `rehearsal.ownership`)."""
+        return self.root / "karpstack-rehearsal"
+
+    @property
+    def lock(self) -> Path:
+        """File that whoever works on the stack has locked (see `rehearsal.lock`); it is never removed."""
+        return self.root / "lock"
+
+    @property
+    def holder(self) -> Path:
+        """Record of the process that has it locked; means nothing while it is not locked."""
+        return self.root / "lock-holder.json"
 
     @property
     def logs(self) -> Path:
@@ -53,6 +87,11 @@ class StackFolder:
         return self.controller / "metrics-address"
 
     @property
+    def metrics_token(self) -> Path:
+        """The secret that it asks for: a file beside the address."""
+        return self.controller / "metrics-token"
+
+    @property
     def pulumi(self) -> Path:
         """Folder with Pulumi's home, its file backend and the stack's own copy of the configuration."""
         return self.root / "pulumi"
@@ -68,7 +107,7 @@ class StackFolder:
         return self.root / "daemon.json"
 
     def create(self) -> StackFolder:
-        """Make the folders, readable by their owner alone: they hold keys and tokens."""
+        """Make the folders, readable by their owner alone: they hold keys and tokens. See `rehearsal.ownership`."""
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         for folder in (self.logs, self.processes, self.control_plane, self.pulumi):
             folder.mkdir(exist_ok=True, mode=0o700)

@@ -27,6 +27,7 @@ from pulumi.automation._server import LanguageServer
 from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 
 from rehearsal.engines import PULUMI_VERSION
+from rehearsal.guard import OwnUserCalls
 
 _Chunk = tuple[str, bytes | None]
 
@@ -104,9 +105,11 @@ def _pump(name: str, stream: IO[bytes], chunks: queue.Queue[_Chunk]) -> None:
 
 def main() -> None:
     """Serve until the engine ends this process."""
-    server = grpc.server(futures.ThreadPoolExecutor(16))
+    # It runs what it is told to run: nobody but the engine's user may tell.
+    guard = OwnUserCalls()
+    server = grpc.server(futures.ThreadPoolExecutor(16), interceptors=[guard])
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(LanguageHost(sys.argv[-1]), server)
-    port = server.add_insecure_port("127.0.0.1:0")
+    port = guard.listen(server)
     server.start()
     # The engine ends its hosts by SIGINT and waits up to 5 s for each. A Ctrl-C in the terminal does not come here:
     # each host has a process group of its own. A program that still runs must not hold the exit up.

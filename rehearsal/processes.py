@@ -1,24 +1,30 @@
 """Child processes of a rehearsal: start, watch, stop.
 
-Each child writes to `logs/<name>.log` and is recorded (pid and start time) in `processes/<name>.json`, so that
-a later command can stop what a killed daemon left. Processes are stopped by recorded pid, never by name.
+Each engine writes to `logs/<name>.log` and is recorded (pid and start time) in `processes/<name>.json`, so that
+a later command can stop what a killed daemon left. On Linux the kernel ends engines with their daemon anyway.
+Commands (Pulumi, Ansible) carry a mark in their environment instead, which all that they start inherits. Processes are
+stopped by recorded pid or by that mark, never by name.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import psutil
 
+from rehearsal import records
 from rehearsal.folder import StackFolder
 
 _LAST_LINES = 15
@@ -26,6 +32,9 @@ _LAST_LINES = 15
 _RECENT_LINES = 400
 _LAST_WORDS = ("panic: ", "fatal error: ")
 _STACKS = "goroutine "
+_NO_SPACE = "no space left on device"
+# Names the state folder of the stack for which a command was started.
+_MARK = "KARPSTACK_STARTED_FOR"
 
 
 class EngineCrashError(RuntimeError):
@@ -33,10 +42,25 @@ class EngineCrashError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class _Record:
+class ProcessRecord:
+    """A process that a later command may have to stop.
+
+    Attributes:
+        name: What it is, for messages; one record a name.
+        pid: Its process id.
+        started: Time of its start, in seconds since the epoch: a pid alone can be given away again.
+    """
+
     name: str
     pid: int
     started: float
+
+    @classmethod
+    def write(cls, folder: StackFolder, name: str, pid: int) -> Path:
+        """Record a running process; the file, which is to be removed when the process has been waited for."""
+        path = folder.processes / f"{name}.json"
+        records.write(path, cls(name, pid, psutil.Process(pid).create_time()))
+        return path
 
     def process(self) -> psutil.Process | None:
         """The process if it still runs; a pid that was given to another program since is not it."""
@@ -44,7 +68,7 @@ class _Record:
             process = psutil.Process(self.pid)
             same = abs(process.create_time() - self.started) < 1.0
             return process if same and process.status() != psutil.STATUS_ZOMBIE else None
-        except psutil.NoSuchProcess:
+        except (psutil.Error, ValueError, OverflowError):  # the latter two for what no process can be called
             return None
 
 
@@ -55,13 +79,19 @@ class _Launch:
     command: Sequence[str]
     environment: Mapping[str, str]
     cwd: Path
+    vital: bool
 
 
 class Engine:
-    """A running child process."""
+    """A running child process.
+
+    Attributes:
+        vital: Whether nothing goes on without it.
+    """
 
     def __init__(self, name: str, launch: _Launch, popen: subprocess.Popen[bytes], log: Path, record: Path) -> None:
         self.name = name
+        self.vital = launch.vital
         self.launch = launch
         self.log = log
         self._popen = popen
@@ -79,10 +109,12 @@ class Engine:
         return self._popen.poll() is None
 
     def check(self) -> None:
-        """Raise `EngineCrashError` when the engine has ended by itself."""
+        """Raise `EngineCrashError` when the engine has ended, also when it was stopped: nobody can wait for it then."""
         code = self._popen.poll()
-        if code is not None and not self._stopping:
-            raise EngineCrashError(crash_text(self.name, code, self.log))
+        if code is not None:
+            raise EngineCrashError(
+                f"{self.name} was stopped" if self._stopping else crash_text(self.name, code, self.log)
+            )
 
     def stop(self, grace: float = 5.0) -> None:
         """SIGTERM, then SIGKILL after `grace` seconds; safe to call twice."""
@@ -98,13 +130,27 @@ class Engine:
 
 
 class Engines:
-    """The children of one daemon, in the order in which they were started."""
+    """The children of one daemon, in the order in which they were started.
 
-    def __init__(self, folder: StackFolder, on_crash: Callable[[str], None] | None = None) -> None:
+    Args:
+        folder: Folder of the stack.
+        on_crash: Told when an engine has ended by itself: which, how, and its last words.
+        on_loss: Told when one has for good of those without which nothing goes on: which.
+    """
+
+    def __init__(
+        self,
+        folder: StackFolder,
+        on_crash: Callable[[str], None] | None = None,
+        on_loss: Callable[[str], None] | None = None,
+    ) -> None:
         self._folder = folder
         self._on_crash = on_crash
+        self._on_loss = on_loss
         self._engines: dict[str, Engine] = {}
         self._lock = threading.Lock()
+        # The kernel ends an engine with the thread that started it, so that is one that lives as long as the daemon.
+        self._starter = ThreadPoolExecutor(1, "start-engines")
 
     def start(
         self,
@@ -113,6 +159,7 @@ class Engines:
         *,
         environment: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        vital: bool = True,
     ) -> Engine:
         """Start a child under a unique name.
 
@@ -121,6 +168,7 @@ class Engines:
             command: Program and arguments.
             environment: The whole environment of the child; by default no more than PATH and HOME.
             cwd: Working folder; the state folder by default.
+            vital: Whether it is lost when it ends by itself; if not, whoever started it says so with `lose`.
 
         Raises:
             ValueError: An engine of that name is running.
@@ -130,6 +178,7 @@ class Engines:
             [os.fspath(part) for part in command],
             dict(keep if environment is None else environment),
             cwd or self._folder.root,
+            vital,
         )
         return self._start(name, launch)
 
@@ -154,21 +203,19 @@ class Engines:
             if name in self._engines and self._engines[name].running:
                 raise ValueError(f"the engine {name} is running already (pid {self._engines[name].pid})")
             log = self._folder.logs / f"{name}.log"
-            record = self._folder.processes / f"{name}.json"
             with log.open("ab") as output:
                 # A session of its own: a Ctrl-C in the terminal reaches the daemon alone, which stops in order.
-                popen = subprocess.Popen(
-                    launch.command,
+                popen = self._starter.submit(
+                    subprocess.Popen,
+                    [*with_parent(signal.SIGKILL), *launch.command],
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
                     env=launch.environment,
                     cwd=launch.cwd,
                     start_new_session=True,
-                )
-            record.write_text(
-                json.dumps({"name": name, "pid": popen.pid, "started": psutil.Process(popen.pid).create_time()})
-            )
+                ).result()
+            record = ProcessRecord.write(self._folder, name, popen.pid)
             engine = Engine(name, launch, popen, log, record)
             self._engines[name] = engine
         threading.Thread(target=self._watch, args=(engine, popen), name=f"watch-{name}", daemon=True).start()
@@ -185,22 +232,60 @@ class Engines:
         if engine:
             engine.stop(grace)
 
-    def stop_all(self) -> None:
+    def stop_all(self, grace: float = 5.0) -> None:
         """Stop every engine, the last started first."""
         for name in reversed(list(self._engines)):
-            self.stop(name)
+            self.stop(name, grace)
+
+    def lose(self, name: str) -> None:
+        """Say that an engine that is not vital by itself has ended for good."""
+        if self._on_loss:
+            self._on_loss(name)
 
     def _watch(self, engine: Engine, popen: subprocess.Popen[bytes]) -> None:
         code = popen.wait()
-        if not engine._stopping and self._on_crash:
+        if engine._stopping:
+            return
+        if self._on_crash:
             self._on_crash(crash_text(engine.name, code, engine.log))
+        if engine.vital:
+            self.lose(engine.name)
+
+
+def with_parent(number: signal.Signals) -> list[str]:
+    """The beginning of a command that gets this signal when the thread that started it ends, however it does.
+
+    Empty where the system has no such thing: what is left there is stopped by the stack's next command.
+    """
+    return ["setpriv", "--pdeathsig", number.name.removeprefix("SIG"), "--"] if _has_setpriv() else []
+
+
+@cache
+def _has_setpriv() -> bool:
+    # Of util-linux, on Linux; busybox has a lesser one.
+    tried = ["setpriv", "--pdeathsig", "KILL", "--", "true"]
+    return bool(shutil.which("setpriv")) and not subprocess.run(tried, capture_output=True, check=False).returncode
 
 
 def crash_text(name: str, code: int, log: Path) -> str:
-    """Say which engine ended, how, and the last lines that it logged; of a Go program, with what words it gave up."""
-    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
-    lines = _last_words(log.read_text(errors="replace").splitlines()) if log.exists() else []
-    return "\n".join([f"{name} {how}; the last lines of {log}:", *(f"  {line[:400]}" for line in lines)])
+    """Say which engine ended, how, and the last lines that it logged."""
+    lines = last_lines(log)
+    if any(_NO_SPACE in line for line in lines):
+        lines.append(f"no space left on the file system of {log.parent.parent}: make room, or use --state DIR")
+    return "\n".join([f"{name} {ending(code)}; the last lines of {log}:", *(f"  {line}" for line in lines)])
+
+
+def last_lines(log: Path) -> list[str]:
+    """The last lines of a log; of a Go program, with what words it gave up."""
+    return [line[:400] for line in _last_words(log.read_text(errors="replace").splitlines())] if log.exists() else []
+
+
+def ending(code: int) -> str:
+    """How a process ended, by its exit code as `subprocess` has it."""
+    if code >= 0:
+        return f"exited with code {code}"
+    how = f"was ended by {signal.Signals(-code).name}"
+    return f"{how} (by somebody, or by the kernel for lack of memory)" if -code == signal.SIGKILL else how
 
 
 def _last_words(lines: Sequence[str]) -> list[str]:
@@ -220,9 +305,12 @@ def stop_recorded(folder: StackFolder, grace: float = 5.0) -> list[str]:
     """
     if not folder.processes.is_dir():
         return []
-    found: list[tuple[_Record, Path]] = []
+    found = []
     for path in folder.processes.glob("*.json"):
-        found.append((_Record(**json.loads(path.read_text())), path))
+        if record := records.read(path, ProcessRecord):
+            found.append((record, path))
+        else:
+            path.unlink(missing_ok=True)
     stopped = []
     for record, path in sorted(found, key=lambda item: item[0].started, reverse=True):
         process = record.process()
@@ -236,6 +324,34 @@ def stop_recorded(folder: StackFolder, grace: float = 5.0) -> list[str]:
                 process.wait(grace)
         path.unlink(missing_ok=True)
     return stopped
+
+
+def mark(folder: StackFolder) -> dict[str, str]:
+    """The variable that marks a command of a stack, and all that it starts."""
+    return {_MARK: str(folder.root)}
+
+
+def stop_marked(folder: StackFolder, grace: float = 5.0) -> list[str]:
+    """Stop what commands of the stack have left behind; the programs that were still running."""
+    found = [process for process in psutil.process_iter() if _is_marked(process, folder)]
+    names = []
+    for process in found:
+        with suppress(psutil.NoSuchProcess):
+            names.append(process.name())
+            process.terminate()
+    _, alive = psutil.wait_procs(found, grace)
+    for process in alive:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(alive, grace)
+    return names
+
+
+def _is_marked(process: psutil.Process, folder: StackFolder) -> bool:
+    try:
+        return process.pid != os.getpid() and process.environ().get(_MARK) == str(folder.root)
+    except (psutil.Error, OSError):  # it has ended, or is somebody else's
+        return False
 
 
 def wait_until(

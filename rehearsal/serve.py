@@ -22,7 +22,7 @@ from rehearsal import control
 from rehearsal.cluster.charts import Charts
 from rehearsal.cluster.control_plane import Clusters
 from rehearsal.cluster.servers import API_SERVER
-from rehearsal.daemon import DaemonInfo
+from rehearsal.daemon import STAY, DaemonInfo
 from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
 from rehearsal.processes import Engines
@@ -34,6 +34,8 @@ from rehearsal.stack_file import StackFile
 from rehearsal.timing import Timing
 
 _log = logging.getLogger(__name__)
+# Seconds for each engine to end when one that others need is gone: most would wait for it.
+_GRACE_AFTER_LOSS = 0.5
 
 
 class Account(Protocol):
@@ -55,6 +57,7 @@ class _Cloud:
         configuration: What the stand-in for the package serves.
         control: What the control endpoint does to the account.
         start: Puts the account on the wire, and gives more variables for commands on the stack.
+        address: The account's URL, once it is on the wire.
         warm_up: Loads what would make the first requests slow.
     """
 
@@ -64,6 +67,7 @@ class _Cloud:
     configuration: Configuration
     control: control.Cloud
     start: Callable[[], Mapping[str, str]]
+    address: Callable[[], str]
     warm_up: Callable[[], None] = lambda: None
 
 
@@ -82,7 +86,16 @@ def _aws(
         return account.administrator_environment
 
     configuration = aws.configuration(account, clusters)
-    return _Cloud(account, aws.PACKAGE, aws.VERSION, configuration, AwsControl(account), start, account.warm_up)
+    return _Cloud(
+        account,
+        aws.PACKAGE,
+        aws.VERSION,
+        configuration,
+        AwsControl(account),
+        start,
+        lambda: account.endpoint,
+        account.warm_up,
+    )
 
 
 def _azure(
@@ -105,7 +118,15 @@ def _azure(
         return {}
 
     configuration = azure.configuration(subscription, clusters, definitions)
-    return _Cloud(subscription, azure.PACKAGE, azure.VERSION, configuration, AzureControl(subscription), start)
+    return _Cloud(
+        subscription,
+        azure.PACKAGE,
+        azure.VERSION,
+        configuration,
+        AzureControl(subscription),
+        start,
+        lambda: subscription.proxy,
+    )
 
 
 _CLOUDS = {"aws": _aws, "azure": _azure}
@@ -114,12 +135,16 @@ _CLOUDS = {"aws": _aws, "azure": _azure}
 class Daemon:
     """One simulated cloud account, its cluster, and the providers that lead to them."""
 
-    def __init__(self, folder: StackFolder, stack_file: StackFile, engine_set: EngineSet) -> None:
+    def __init__(
+        self, folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, ended: threading.Event
+    ) -> None:
+        """`ended` is set when an engine is lost without which nothing goes on."""
         timing = Timing.from_environment()
+        self._ended = ended
         self._folder = folder
         self._info = DaemonInfo(os.getpid(), psutil.Process().create_time(), stack_file.cloud, stack_file.region)
         self._lock = threading.Lock()
-        self._engines = Engines(folder, on_crash=self._crashed)
+        self._engines = Engines(folder, on_crash=self._crashed, on_loss=self._lose)
         charts = Charts(engine_set)
         self._clusters = Clusters(folder, self._engines, engine_set, timing)
         self._cloud = cloud = _CLOUDS[stack_file.cloud](folder, stack_file, engine_set, timing, self._clusters)
@@ -139,14 +164,18 @@ class Daemon:
         self._publish(providers={package: server.start() for package, server in self._servers.items()})
         variables = self._cloud.start()
         self._cloud_started.set()
-        self._publish(ready=True, variables={**variables, control.VARIABLE: self._control.start()})
+        variables = {**variables, **self._control.start()}
+        self._publish(ready=True, account=self._cloud.address(), variables=variables)
         self._cloud.warm_up()
 
     def stop(self) -> None:
         """Stop everything.
 
         Providers and control endpoint go first, so that nothing new is started, then the cluster, then the account.
+        After a loss the engines go before all: what waits for them would wait in vain.
         """
+        if self._info.lost:
+            self._engines.stop_all(_GRACE_AFTER_LOSS)
         for server in self._servers.values():
             server.stop()
         self._control.stop()
@@ -165,13 +194,19 @@ class Daemon:
         _log.error("%s", text)
         self._publish(crashes=[*self._info.crashes, text])
 
+    def _lose(self, name: str) -> None:
+        # Others follow the first one into its end; nobody needs to hear of those.
+        if not self._ended.is_set():
+            self._publish(lost=name)
+            self._ended.set()
+
     def _publish(self, **changes: object) -> None:
         with self._lock:
             self._info = replace(self._info, **changes).write(self._folder)  # type: ignore[arg-type]
 
 
 def main() -> int:
-    """Serve until SIGTERM."""
+    """Serve until SIGTERM, the loss of an engine, or the end of whoever started this and did not let it stay."""
     stack, root, stack_file, engines = sys.argv[1:]
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     stopped = threading.Event()
@@ -179,7 +214,9 @@ def main() -> int:
     # Loading moto and the clouds' descriptions makes millions of objects that stay: looking for garbage among them
     # would take as long as loading them.
     gc.disable()
-    daemon = Daemon(StackFolder(stack, Path(root)), StackFile.load(Path(stack_file)), EngineSet(Path(engines)))
+    threading.Thread(target=_end_with_starter, args=(stopped,), name="starter", daemon=True).start()
+    folder = StackFolder(stack, Path(root))
+    daemon = Daemon(folder, StackFile.load(Path(stack_file)), EngineSet(Path(engines)), stopped)
     try:
         daemon.start()
         gc.freeze()
@@ -188,6 +225,13 @@ def main() -> int:
     finally:
         daemon.stop()
     return 0
+
+
+def _end_with_starter(stopped: threading.Event) -> None:
+    """Wait for the end of the command that started the daemon, or for its word that the daemon is to stay."""
+    if os.read(sys.stdin.fileno(), len(STAY)) != STAY:
+        _log.info("the command that started this daemon has ended, so this one ends too")
+        stopped.set()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ beyond those on which the environment depends, which the API server checks again
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +18,7 @@ from ..problems import NAMESPACE, Problem, SettingsError, from_pydantic, key_of,
 from . import aks_checks, eks_checks
 from .aks import AksSettings
 from .eks import EksSettings
+from .raw import structured
 
 __all__ = ["AksSettings", "EksSettings", "Settings", "load", "read"]
 
@@ -82,29 +82,29 @@ def load(raw: Mapping[str, str], *, secret_keys: Iterable[str] = ()) -> Settings
             ]
         )
     foreign = {field.alias for field in cloud.schema.model_fields.values() if ":" in (field.alias or "")}
-    values = {
-        key.removeprefix(f"{NAMESPACE}:"): _structured(value)
-        for key, value in raw.items()
-        if key.startswith(f"{NAMESPACE}:") or key in foreign
-    }
-    hidden = {key.removeprefix(f"{NAMESPACE}:") for key in secret_keys}
+    values, problems = structured(
+        {key: value for key, value in raw.items() if key.startswith(f"{NAMESPACE}:") or key in foreign}
+    )
+    settings = None
+    if not problems:
+        settings, problems = _checked(cloud, values)
+    if settings is None or problems:
+        secrets = {key: values.get(key, "") for key in secret_keys}
+        raise SettingsError(problem.without(secrets) for problem in problems)
+    return settings
+
+
+def _checked(cloud: _Cloud, values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
+    """The settings, None where a section is not valid by itself; and everything that is wrong."""
     valid: dict[str, Any] = {}
     problems: list[Problem] = []
     settings = None
     try:
-        settings = cloud.schema.model_validate(values, context=valid)
+        settings = cloud.schema.model_validate(
+            {key.removeprefix(f"{NAMESPACE}:"): value for key, value in values.items()}, context=valid
+        )
     except ValidationError as error:
-        found = [from_pydantic(details, cloud.schema, hidden) for details in error.errors()]
+        found = [from_pydantic(details, cloud.schema) for details in error.errors()]
         # A value that fits no branch of a union is reported once a branch; once is enough.
         problems += {problem.key: problem for problem in reversed(found)}.values()
-    problems = [*reversed(problems), *cloud.cross_checks(valid)]
-    if settings is None or problems:
-        raise SettingsError(problems)
-    return settings
-
-
-def _structured(value: str) -> object:
-    try:
-        return json.loads(value) if value[:1] in ("{", "[") else value
-    except json.JSONDecodeError:
-        return value
+    return settings, [*reversed(problems), *cloud.cross_checks(valid)]

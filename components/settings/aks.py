@@ -21,9 +21,9 @@ from ..problems import Reason, refuse
 from .sections import (
     AccessCidr,
     Cidr,
+    NodeClassSpecs,
     ResourceSettings,
     Section,
-    Specs,
     StackSettings,
     TagValue,
     chart_settings,
@@ -368,7 +368,7 @@ class AksSettings(StackSettings):
         NodeProvisioningSettings(), description="node auto provisioning"
     )
     karpenter: KarpenterSettings | None = Field(None, description="the controller, in mode self-hosted")
-    node_classes: Specs = Field(description="AKSNodeClass specs by name")
+    node_classes: NodeClassSpecs = Field(description="AKSNodeClass specs by name")
 
     @field_validator("name")
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from ipaddress import IPv4Network
 from typing import Annotated, Final, Literal
 
@@ -16,9 +17,9 @@ from ..problems import refuse
 from .sections import (
     AccessCidr,
     Cidr,
+    NodeClassSpecs,
     ResourceSettings,
     Section,
-    Specs,
     StackSettings,
     TagValue,
     chart_settings,
@@ -156,7 +157,7 @@ class ClusterSettings(Section):
     @field_validator("admins")
     @classmethod
     def _once(cls, admins: list[str]) -> list[str]:
-        if repeated := sorted({admin for admin in admins if admins.count(admin) > 1}):
+        if repeated := sorted(admin for admin, times in Counter(admins).items() if times > 1):
             refuse(f"names {', '.join(repeated)} twice, and EKS refuses a second access entry", "name each once")
         return admins
 
@@ -225,7 +226,7 @@ class EksSettings(StackSettings):
         description="create, or existing in an account that has ever used spot instances"
     )
     karpenter: KarpenterSettings = Field(KarpenterSettings(), description="the controller")
-    node_classes: Specs = Field(description="EC2NodeClass specs by name")
+    node_classes: NodeClassSpecs = Field(description="EC2NodeClass specs by name")
 
     @field_validator("name")
     @classmethod

@@ -95,7 +95,7 @@ def _node_class(name: str, spec: Mapping[str, Any], network: NetworkSettings | N
             "set it, for example to [{alias: al2023@v20251108}]; @latest replaces nodes when AWS publishes images",
         )
     pods = manifests.max_pods(spec)
-    if not isinstance(pods, int):
+    if isinstance(pods, bool) or not isinstance(pods, int):
         yield Problem(
             key_of("nodeClasses", name, "kubelet", "maxPods"),
             shown(pods),

@@ -17,6 +17,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetPydanticSchema,
     StringConstraints,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
@@ -26,6 +27,7 @@ from pydantic.alias_generators import to_camel
 
 from ..naming import AksNames, EksNames, worst
 from ..problems import Reason, refuse
+from .specs import NodeClassSpec, NodePoolSpec
 
 _ROOT_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata", "spec"})
 
@@ -62,8 +64,8 @@ def _object_name(name: str) -> str:
     return name
 
 
-def _spec(spec: dict[str, Any]) -> dict[str, Any]:
-    if present := sorted(_ROOT_FIELDS & spec.keys()):
+def _no_manifest(spec: object) -> object:
+    if isinstance(spec, dict) and (present := sorted(_ROOT_FIELDS & spec.keys())):
         refuse(
             f"is a whole manifest (it holds {', '.join(present)}); only what stands under `spec` belongs here",
             "move the contents of `spec` up to this key and drop the rest",
@@ -71,12 +73,19 @@ def _spec(spec: dict[str, Any]) -> dict[str, Any]:
     return spec
 
 
+def _shaped_like(shape: Any) -> GetPydanticSchema:
+    """Validate as `shape`, and stay a plain dict for those who read it: most of its keys are Karpenter's."""
+    return GetPydanticSchema(lambda _, handler: handler(shape))
+
+
 Cidr = Annotated[IPv4Network, BeforeValidator(_cidr)]
 #: A range that may reach the API server.
 AccessCidr = Annotated[Cidr, AfterValidator(_open_cidr)]
 TagValue = Annotated[str, StringConstraints(max_length=256)]
 #: Specs of Kubernetes objects by the objects' names.
-Specs = dict[Annotated[str, AfterValidator(_object_name)], Annotated[dict[str, Any], AfterValidator(_spec)]]
+ObjectName = Annotated[str, AfterValidator(_object_name)]
+NodePoolSpecs = dict[ObjectName, Annotated[dict[str, Any], _shaped_like(NodePoolSpec), BeforeValidator(_no_manifest)]]
+NodeClassSpecs = dict[ObjectName, Annotated[dict[str, Any], _shaped_like(NodeClassSpec), BeforeValidator(_no_manifest)]]
 
 
 class Section(BaseModel):
@@ -99,7 +108,7 @@ class StackSettings(Section):
     """A stack's whole configuration: what it has on either cloud."""
 
     name: str = Field(description="name of the cluster and stem of every physical name")
-    node_pools: Specs = Field(description="NodePool specs by name")
+    node_pools: NodePoolSpecs = Field(description="NodePool specs by name")
 
     @field_validator("*", mode="wrap")
     @classmethod
@@ -147,7 +156,7 @@ def kubernetes_version(version: object, *, low: str, high: str, service: str, wh
         refuse("is a number, and YAML reads 1.30 as 1.3", f'put it in quotes: "{version}"')
     if not isinstance(version, str):
         return version
-    if not re.fullmatch(r"1\.\d+", version):
+    if not re.fullmatch(r"1\.[0-9]{1,3}", version):
         refuse(f"is not a Kubernetes minor version, and {service} chooses the patch itself", 'write it like "1.36"')
     if not _minor(low) <= _minor(version) <= _minor(high):
         refuse(why, f"choose {low} to {high}")

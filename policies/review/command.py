@@ -20,6 +20,7 @@ from .preview import preview
 PACK: Final = Path(__file__).resolve().parent.parent
 PROJECT: Final = PACK.parent
 _BASELINE: Final = "baseline"
+_DOCUMENTS: Final = {"review.html": page.render, "review.md": markdown.render, "review.sarif": sarif.render}
 _CODES: Final = {"passed": 0, "refused": 1, "failed": 2}
 
 
@@ -35,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     configured = None if options.policy_pack_config == _BASELINE else Path(options.policy_pack_config).resolve()
     output = (options.output or project / "build" / "review" / options.stack).resolve()
     try:
+        check_output(output)
         settings = _settings(configured)
         said = preview(project, PACK, configured, options.stack)
     except (EngineError, ValueError) as error:
@@ -57,12 +59,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def write(review: Review, folder: Path) -> None:
     """Write the three documents into a folder, which is made."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in (
-        ("review.html", page.render(review)),
-        ("review.md", markdown.render(review)),
-        ("review.sarif", sarif.render(review)),
-    ):
-        (folder / name).write_text(content, encoding="utf-8")
+    for name, render in _DOCUMENTS.items():
+        (folder / name).write_text(render(review), encoding="utf-8")
+
+
+def check_output(folder: Path) -> None:
+    """See that no file of somebody else's would be overwritten: an earlier review has left all three, or none.
+
+    Raises:
+        ValueError: Some are there, and others are not.
+    """
+    there = [name for name in _DOCUMENTS if (folder / name).exists()]
+    missing = [name for name in _DOCUMENTS if name not in there]
+    if there and missing:
+        raise ValueError(
+            f"--output {folder} has {' and '.join(there)} but not {' and '.join(missing)}, as every "
+            "review has, so that somebody else's file would be overwritten; give another folder, or move it away"
+        )
 
 
 def _parser() -> argparse.ArgumentParser:

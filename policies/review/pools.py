@@ -10,7 +10,9 @@ from rules.facts import Facts, InstanceType
 from rules.node_pool_types import NODE_POOL_COST_CEILING, STACK_COST_CEILING, ceiling, launchable
 from rules.requirements import CAPACITY_TYPE, allows, requirements
 from rules.rule import NotKnownError, Rule, section
+from rules.shapes import shaped
 from rules.tokens import AKS_CLUSTER, NODE_POOL
+from rules.values import UnreadableError
 
 from .engine import ONLY_THEN, Resource, is_known
 from .model import Cost, Offer, Pool
@@ -48,9 +50,8 @@ def cost(pools: Iterable[Pool], resources: Iterable[Resource], settings: Mapping
 
 
 def _pool(resource: Resource, known: Known, pool: Pool) -> Pool:
-    checked = resource.checked
     try:
-        spec = section(checked, "spec")
+        spec = section(shaped(resource.token, resource.checked), "spec")
         wanted = requirements(spec)
         limits = section(spec, "limits")
         pool = pool.model_copy(
@@ -74,6 +75,8 @@ def _pool(resource: Resource, known: Known, pool: Pool) -> Pool:
         return pool.model_copy(update={"unknown": error.message})
     except UnknownValueError as error:
         return pool.model_copy(update={"unknown": f"{'.'.join(error.props)} is {ONLY_THEN}"})
+    except UnreadableError as error:
+        return pool.model_copy(update={"unknown": str(error)})
     return pool.model_copy(
         update={"types": tuple(types), "usd": bound.usd if bound else None, "of": bound.of if bound else ""}
     )

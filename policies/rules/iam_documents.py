@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .rule import Judgement, Properties
+from .shapes import POLICY_DOCUMENT
+from .values import UnreadableError, parsed
 
 #: (where the statement is, the statement, judgement)
 StatementCheck = Callable[[str, Properties, Judgement], None]
@@ -39,14 +40,15 @@ def _allowed(path: str, document: Any, check: StatementCheck, judgement: Judgeme
 def statements(path: str, document: Any, judgement: Judgement) -> Iterator[tuple[str, Properties]]:
     """Each statement of a document, which is JSON text or an object, and where it is.
 
-    One that can't be read is a violation, an unknown one leaves the judgement incomplete.
+    One that is unknown leaves the judgement incomplete.
+
+    Raises:
+        UnreadableError: It is none.
     """
-    try:
-        content = json.loads(document) if isinstance(document, str) else document
-        found = listed(content["Statement"])
-    except (ValueError, LookupError, TypeError) as error:
-        judgement.violation(f"{path} is not a policy document and can't be judged: {error!r}.")
-        return
+    content = parsed(document, POLICY_DOCUMENT, "a policy document", path)
+    if content.get("Statement") is None:
+        raise UnreadableError(path, document, "a policy document")
+    found = listed(content["Statement"])
     for index in range(len(found)):
         with judgement.part():
             statement = found[index]

@@ -47,7 +47,8 @@ def _role(role: Properties, judgement: Judgement) -> None:
 
 
 def _attachment(attachment: Properties, judgement: Judgement) -> None:
-    _managed_policy("policyArn", attachment, "policyArn", judgement)
+    if "policyArn" in set(attachment):
+        _managed_policy("policyArn", attachment, "policyArn", judgement)
 
 
 def _managed_policy(path: str, holder: Any, key: str | int, judgement: Judgement) -> None:

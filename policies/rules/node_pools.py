@@ -90,7 +90,7 @@ def _expire_after(node_pool: Properties, judgement: Judgement) -> None:
 
 
 def _hours(duration: str) -> float | None:
-    if not re.fullmatch(r"(\d+[smh])+", duration):
+    if not re.fullmatch(r"([0-9]{1,9}[smh])+", duration):
         return None
     return sum(
         int(number) / {"s": 3600, "m": 60, "h": 1}[unit] for number, unit in re.findall(r"(\d+)([smh])", duration)

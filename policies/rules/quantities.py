@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, Final
 
@@ -19,10 +20,9 @@ def quantity(value: Any) -> float:
     Raises:
         ValueError: It is none.
     """
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
-    match = _QUANTITY.fullmatch(str(value))
+    match = None if isinstance(value, bool) else _QUANTITY.fullmatch(str(value))
     unit = (match[3] or "") if match else ""
-    if match is None or unit not in _UNITS:
+    number = float(match[1] + (match[2] or "")) * _UNITS[unit] if match and unit in _UNITS else math.inf
+    if not math.isfinite(number):
         raise ValueError(f"{value!r} is not a quantity of Kubernetes such as 100, 500m or 4000Gi")
-    return float(match[1] + (match[2] or "")) * _UNITS[unit]
+    return number

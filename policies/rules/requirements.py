@@ -7,6 +7,7 @@ no instance types.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Final, Literal
 
 from .facts import Facts, InstanceType
 from .rule import NotKnownError, Properties, section
+from .values import UnreadableError
 
 ARCHITECTURE: Final = "kubernetes.io/arch"
 CAPACITY_TYPE: Final = "karpenter.sh/capacity-type"
@@ -63,9 +65,9 @@ class Requirement:
                 return value is not None
             case "DoesNotExist":
                 return value is None
-        if value is None or not value.isdigit() or not (self.values and self.values[0].isdigit()):
+        number, bound = _number(value), _number(self.values[0]) if self.values else None
+        if number is None or bound is None:
             return False
-        number, bound = int(value), int(self.values[0])
         match self.operator:
             case "Gt":
                 return number > bound
@@ -96,16 +98,30 @@ def requirements(spec: Properties) -> list[Requirement]:
     for index in range(len(entries)):
         entry = entries[index]
         values = entry.get("values") or []
-        key = entry["key"]
-        found.append(
-            Requirement(
-                _ALIASES.get(key, key),
-                entry["operator"],
-                tuple(str(values[position]) for position in range(len(values))),
-                int(entry.get("minValues") or 0),
-            )
+        requirement = Requirement(
+            _ALIASES.get(entry.get("key"), entry.get("key") or ""),
+            entry.get("operator") or "",
+            tuple(str(values[position]) for position in range(len(values))),
+            int(entry.get("minValues") or 0),
         )
+        if lacking := _lacks(requirement):
+            raise UnreadableError(f"spec.template.spec.requirements[{index}]", str(requirement), lacking)
+        found.append(requirement)
     return found
+
+
+def _lacks(requirement: Requirement) -> str:
+    """What a requirement needs and has not; the API server refuses such a NodePool."""
+    if not requirement.key or not requirement.operator:
+        return "a requirement with key and operator"
+    if requirement.operator in _BOUNDS and [_number(value) for value in requirement.values] in ([], [None]):
+        return "a requirement with one number in its values"
+    return ""
+
+
+def _number(text: str | None) -> int | None:
+    """The number that a label's value is; None where it is none."""
+    return int(text) if text is not None and re.fullmatch("[0-9]{1,18}", text) else None
 
 
 def contradiction(wanted: Iterable[Requirement]) -> list[Requirement]:

@@ -4,6 +4,10 @@ Values that are unknown at preview: pulumi-policy raises UnknownValueError when 
 policy and prints that it can't be run. That alone would leave the known parts of the resource unjudged. So a
 check reads each part inside `judgement.part()`: what is known is judged, and the preview still says what was
 not. The update, where all inputs are known, judges each resource again before it is created.
+
+Values that are not what a rule takes them for (shapes.py), and whatever else stops a rule, are violations of it: they
+name the resource, and what is there or what went wrong. So a rule never raises, and what it could not judge has not
+passed it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +31,8 @@ from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, UnknownValueError
 
 from .exceptions import GRANTED
 from .regions import REGIONS
+from .shapes import shaped
+from .values import UnreadableError, readable
 
 Properties = Mapping[str, Any]
 
@@ -53,7 +59,7 @@ class NotKnownError(UnknownValueError):
     def __init__(self, what: str, *path: str) -> None:
         """`what` is said to people; `path` names the missing fact."""
         super().__init__(UNKNOWN_STRING_VALUE, list(path))
-        self.message = what
+        self.message = readable(what)
 
 
 def section(properties: Properties, *path: str) -> Properties:
@@ -68,30 +74,47 @@ class Judgement:
 
     def __init__(
         self,
+        rule: str,
+        about: str,
         settings: Mapping[str, Any],
         report: Callable[[str, str | None], None],
     ) -> None:
-        """`settings` are the rule's; findings go to `report(finding, urn or None)`."""
+        """`rule` and `about` by name; `settings` are the rule's; findings go to `report(finding, urn or None)`."""
+        self._rule = rule
+        self._about = about
         self.settings = settings
         self._report = report
         self._unknown: UnknownValueError | None = None
+        self._failed: set[str] = set()
 
     @property
     def complete(self) -> bool:
-        """Whether all that was read so far is known. While it isn't, absence can't be concluded."""
-        return self._unknown is None
+        """Whether all that was to be read so far could be. While it isn't, absence can't be concluded."""
+        return self._unknown is None and not self._failed
 
     def violation(self, finding: str, urn: str | None = None) -> None:
         """Report what is wrong, with the value; in a stack rule `urn` says where."""
-        self._report(finding, urn)
+        self._report(readable(finding), urn)
 
     @contextmanager
     def part(self) -> Iterator[None]:
-        """Judge one part: a value in it that is unknown leaves the other parts to be judged."""
+        """Judge one part: a value in it that is unknown or can't be read leaves the other parts to be judged."""
         try:
             yield
         except UnknownValueError as unknown:
             self._unknown = self._unknown or unknown
+        except UnreadableError as unreadable:
+            self._fail(str(unreadable), unreadable.urn)
+        except Exception as error:
+            # The last resort. The engine would end the run, and say neither rule nor resource.
+            fault = f"a fault of the rule {self._rule}, or a value that nobody thought of"
+            self._fail(f"{self._about} can't be judged: {error!r}. That is {fault}.")
+
+    def _fail(self, finding: str, urn: str | None = None) -> None:
+        """Report once what could not be judged."""
+        if finding not in self._failed:
+            self._failed.add(finding)
+            self.violation(finding, urn)
 
     def close(self) -> None:
         """Raise the first unknown value that was met, so that the preview says what could not be judged."""
@@ -157,12 +180,12 @@ class Rule:
             )
         return {name: schema["default"] for name, schema in self.settings.items()} | dict(given)
 
-    def _judgement(self, settings: Mapping[str, Any], report: ReportViolation, urn: str = "") -> Judgement:
+    def _judgement(self, about: str, settings: Mapping[str, Any], report: ReportViolation, urn: str = "") -> Judgement:
         def violation(finding: str, found_in: str | None) -> None:
             if not GRANTED.excuses(self.name, found_in or urn, finding):
                 report(self.told(finding), found_in)
 
-        return Judgement(settings, violation)
+        return Judgement(self.name, about, settings, violation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,8 +211,9 @@ class ResourceRule(Rule):
         check = self.checks.get(args.resource_type)
         if check is None:
             return
-        judgement = self._judgement(settings, report, args.urn)
-        check(args.props, judgement)
+        judgement = self._judgement(args.name, settings, report, args.urn)
+        with judgement.part():
+            check(shaped(args.resource_type, args.props), judgement)
         judgement.close()
 
 
@@ -204,6 +228,9 @@ class StackRule(Rule):
         return StackValidationPolicy(validate=self._validate, **self._metadata())
 
     def _validate(self, args: StackValidationArgs, report: ReportViolation) -> None:
-        judgement = self._judgement(self._configured(args.get_config()), report)
-        self.check(args.resources, judgement)
+        judgement = self._judgement("the stack", self._configured(args.get_config()), report)
+        for resource in args.resources:
+            resource.props = shaped(resource.resource_type, resource.props, resource.urn)
+        with judgement.part():
+            self.check(args.resources, judgement)
         judgement.close()

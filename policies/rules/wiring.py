@@ -11,6 +11,7 @@ from pulumi_policy.proxy import UnknownValueError
 
 from . import graph
 from .rule import Judgement, Properties, StackRule, section
+from .shapes import EVENT_PATTERN
 from .tokens import (
     AKS_CLUSTER,
     AKS_NODE_CLASS,
@@ -26,6 +27,7 @@ from .tokens import (
     SUBNET,
     TAG,
 )
+from .values import parsed
 
 # Cilium's vxlan; 6081 is geneve's.
 _TUNNEL_PORTS = {"vxlan": 8472, "geneve": 6081}
@@ -128,7 +130,8 @@ def _events(resources: list[PolicyResource], judgement: Judgement) -> None:
     seen: set[tuple[str, str]] = set()
     for rule in graph.of(resources, EVENT_RULE):
         with judgement.part():
-            pattern = json.loads(graph.output(rule, "eventPattern"))
+            found = graph.output(rule, "eventPattern")
+            pattern = parsed(found, EVENT_PATTERN, "an event pattern", "eventPattern", rule.urn)
             if rule.urn not in targets and (rule.props.get("name") or rule.name) not in targets:
                 judgement.violation(f"the events of {rule.name} reach no queue of the stack.", rule.urn)
                 continue

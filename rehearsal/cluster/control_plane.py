@@ -16,6 +16,7 @@ from rehearsal.cluster.cilium import Cilium
 from rehearsal.cluster.cloud import Cloud, Machine
 from rehearsal.cluster.controller import Controller
 from rehearsal.cluster.objects import ApiError, Objects
+from rehearsal.cluster.ports import ReservedPort
 from rehearsal.cluster.registrar import Registrar
 from rehearsal.cluster.releases import Releases
 from rehearsal.engines import EngineSet
@@ -196,6 +197,7 @@ class Clusters:
         self._engine_set = engine_set
         self._timing = timing
         self._cluster: Cluster | None = None
+        self._port: ReservedPort | None = None
         self._lock = threading.Lock()
 
     def start(self, name: str, *, version: str, service_cidr: str, issuer: str, cloud: Cloud) -> Cluster:
@@ -219,16 +221,23 @@ class Clusters:
                     f"the cluster {self._cluster.name} is running, and a rehearsal has one at a time, so "
                     f"{name} cannot be created; put it into a stack of its own"
                 )
+            self._port = ReservedPort()
             try:
                 running = servers.start(
-                    self._folder, self._engines, self._engine_set, name=name, service_cidr=service_cidr, issuer=issuer
+                    self._folder,
+                    self._engines,
+                    self._engine_set,
+                    name=name,
+                    port=self._port.number,
+                    service_cidr=service_cidr,
+                    issuer=issuer,
                 )
+                _check_version(running.objects(), version)
                 cluster = Cluster(
                     name, version, running, self._folder, self._engines, self._engine_set, self._timing, cloud
                 )
-                _check_version(cluster.objects, version)
             except BaseException:
-                servers.stop(self._engines)
+                self._stop_servers()
                 raise
             cluster.start_players()
             self._cluster = cluster
@@ -251,7 +260,7 @@ class Clusters:
             if cluster is None:
                 return
             cluster.stop_players()
-            servers.stop(self._engines)
+            self._stop_servers()
             self._cluster = None
             # The endpoint may soon be somebody else's; the keys in it open nothing any more.
             cluster.kubeconfig.unlink(missing_ok=True)
@@ -274,6 +283,11 @@ class Clusters:
         cluster = self._cluster
         if cluster is not None:
             self.stop(cluster.name)
+
+    def _stop_servers(self) -> None:
+        servers.stop(self._engines)
+        if self._port is not None:
+            self._port.close()
 
 
 def _check_version(objects: Objects, version: str) -> None:

@@ -3,7 +3,8 @@
 The process is what the containers of those pods would be: it starts when one of them has a node, with the
 environment and the arguments of its live manifest and its service account's own token. It ends with that pod, killed
 where the pod is deleted without grace, and starts anew for another; it is restarted when the pod template changes, and
-started again with a kubelet's patience when it ended by itself. The pods turn Ready when the process answers /readyz,
+started again with a kubelet's patience when it ended by itself; when that fails time and again, it is lost, and with
+it the rehearsal. The pods turn Ready when the process says that it is,
 so helm, `kubectl rollout status` and `kubectl scale` mean here what they mean in a cloud. Several replicas share one
 process: only the leader would work anyway.
 
@@ -29,9 +30,9 @@ from rehearsal.cluster.certificates import write_kubeconfig
 from rehearsal.cluster.cilium import READY_ANNOTATION
 from rehearsal.cluster.cloud import Cloud, ControllerIdentityError
 from rehearsal.cluster.container import ContainerConfigError, arguments, environment
+from rehearsal.cluster.controller_endpoint import ControllerEndpoint
 from rehearsal.cluster.feed import Event, Feed
 from rehearsal.cluster.objects import ApiError, Object, Objects, unavailable, warn
-from rehearsal.cluster.servers import free_ports
 from rehearsal.cluster.tokens import create_token
 from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
@@ -48,6 +49,8 @@ _SECONDS_BETWEEN_LOOKS = 0.5
 # A kubelet waits before it starts a container again, twice as long each time.
 _FIRST_BACK_OFF = 10.0
 _LONGEST_BACK_OFF = 300.0
+# How often it is tried to start a crashed process again for the same pod. Longer than that nobody waits.
+_TRIES_AFTER_CRASH = 3
 _HASH = "pod-template-hash"
 _LEASE = "karpenter-leader-election"
 _LOG = logging.getLogger(__name__)
@@ -96,12 +99,12 @@ class Controller:
         self.problem = ""
         self.hosted = False
         self._folder = folder.controller
-        self._metrics_address = folder.metrics_address
+        self._endpoint = ControllerEndpoint(folder)
         self._engines = engines
         self._program = engine_set.program(cloud.controller_engine)
         self._objects = objects
         self._cloud = cloud
-        self._endpoint = endpoint
+        self._api_server = endpoint
         self._authority = authority
         self._feed = Feed(objects)
         self._pods: dict[str, Object] = {}
@@ -109,13 +112,14 @@ class Controller:
         #: The pod whose container the process is: its uid, and whether it was deleted without grace.
         self._pod = ""
         self._killed = False
-        self._metrics_port = 0
         self._namespace = ""
         self._engine: Engine | None = None
         self._ready: set[str] = set()
         self._failed: set[str] = set()
         self._back_off = _FIRST_BACK_OFF
         self._tries = 0
+        #: How often the process has ended or not started since it crashed, for one pod; 0 while it runs.
+        self._failures = 0
         # A stop may come while a start is under way: the one waits for the other.
         self._lock = threading.Lock()
         self._stopped = False
@@ -130,6 +134,7 @@ class Controller:
         self._stopped = True
         self._feed.close()
         self._end()
+        self._endpoint.close()
 
     def host(self, namespace: str, variables: Mapping[str, str], token: str) -> str:
         """Run it for the cloud, without a pod, and wait until it is ready.
@@ -143,7 +148,9 @@ class Controller:
             Why it does not run, or empty.
         """
         self._end()
-        problem, _ = self._start(lambda: _Container(namespace, token, variables))
+        problem, engine = self._start(lambda: _Container(namespace, token, variables))
+        if engine is not None:
+            engine.vital = True  # it is not started again
         self.hosted = not problem
         return problem
 
@@ -203,12 +210,16 @@ class Controller:
             if template != self._template:
                 self._back_off = _FIRST_BACK_OFF
             self.problem = self._begin(newest)
+            anew = self._pod == newest["metadata"]["uid"]
             self._template, self._pod = template, newest["metadata"]["uid"]
             if self.problem:
                 self._back_away()
                 warn(self._objects, newest, "kubelet", "BackOff", self.problem)
             else:
                 self._tries += 1
+            self._failures = self._failures + 1 if self.problem and self._failures and anew else 0
+            if self._failures > _TRIES_AFTER_CRASH:
+                self._engines.lose(self._cloud.controller_engine)
         if self._engine is not None:
             self._tell_ready([pod for pod in placed if _template(pod) == template])
 
@@ -239,10 +250,12 @@ class Controller:
                     return "", None
                 shutil.rmtree(self._folder, ignore_errors=True)
                 self._folder.mkdir(parents=True, mode=0o700)
-                port, variables, command = self._prepare(container())
-                engine = self._engines.start(self._cloud.controller_engine, command, environment=variables)
+                variables, command = self._prepare(container())
+                engine = self._engines.start(self._cloud.controller_engine, command, environment=variables, vital=False)
                 self._engine = engine
-            wait_until(lambda: self._stopped or _ready(port), "the Karpenter controller", _TIMEOUT, engines=[engine])
+            wait_until(
+                lambda: self._stopped or self._endpoint.ready(), "the Karpenter controller", _TIMEOUT, engines=[engine]
+            )
         except (ContainerConfigError, ControllerIdentityError, ApiError, pod_files.PrivateMountError) as error:
             if unavailable(error):
                 raise
@@ -280,19 +293,16 @@ class Controller:
             arguments(container, declared),
         )
 
-    def _prepare(self, container: _Container) -> tuple[int, dict[str, str], list[str]]:
-        """The port of its health probes, the environment and the command of the process."""
+    def _prepare(self, container: _Container) -> tuple[dict[str, str], list[str]]:
+        """The environment and the command of the process."""
         self._namespace = container.namespace
         own = self._folder / "token"
         own.touch(mode=0o600)
         own.write_text(container.token)
         kubeconfig = write_kubeconfig(
-            self._folder / "kubeconfig", "rehearsal", self._endpoint, self._authority, token_file=own
+            self._folder / "kubeconfig", "rehearsal", self._api_server, self._authority, token_file=own
         )
-        metrics, health = free_ports(2)
-        # The same for every process, so that who reads its metrics finds its successor's.
-        self._metrics_port = metrics = self._metrics_port or metrics
-        self._metrics_address.write_text(f"http://127.0.0.1:{metrics}/metrics")
+        self._endpoint.publish()
         variables = {
             **{key: os.environ[key] for key in ("PATH", "TMPDIR") if key in os.environ},
             "HOME": str(self._folder),
@@ -301,12 +311,11 @@ class Controller:
             "KUBECONFIG": str(kubeconfig),
             "LEADER_ELECTION_NAME": _LEASE,
             "LEADER_ELECTION_NAMESPACE": container.namespace,
-            "METRICS_PORT": str(metrics),
-            "HEALTH_PROBE_PORT": str(health),
+            **self._endpoint.variables,
         }
         command = [str(self._program), *container.arguments]
         if self._cloud.controller_needs_pod_files:
-            address = urlsplit(self._endpoint)
+            address = urlsplit(self._api_server)
             variables |= {
                 "KUBERNETES_SERVICE_HOST": str(address.hostname),
                 "KUBERNETES_SERVICE_PORT": str(address.port),
@@ -314,7 +323,7 @@ class Controller:
             files = self._folder / "run"
             pod_files.write(files, container.token, self._authority, container.namespace)
             command = pod_files.command(files, command)
-        return health, variables, command
+        return variables, command
 
     def _data(self, namespace: str, kind: str, name: str) -> Mapping[str, str] | None:
         found = self._objects.get(self._objects.path("v1", kind, namespace, name))
@@ -352,8 +361,9 @@ class Controller:
             engine.check()
         except EngineCrashError as error:
             self.problem = str(error)
+            self._failures = 1
             self._back_away()
-            self._metrics_address.unlink(missing_ok=True)
+            self._endpoint.withdraw()
             for uid in self._ready & self._pods.keys():
                 if self._annotate(self._pods[uid], "false"):
                     warn(self._objects, self._pods[uid], "kubelet", "BackOff", self.problem)
@@ -366,7 +376,7 @@ class Controller:
         with self._lock:
             running = self._engine is not None
             self._engine = None
-            self._metrics_address.unlink(missing_ok=True)
+            self._endpoint.withdraw()
             self._engines.stop(self._cloud.controller_engine, grace)
         if running and not self._stopped:
             self._release_lease()
@@ -389,10 +399,3 @@ class Controller:
 def _template(pod: Object) -> str:
     """Tells pods of one template from those of another; a pod that no Deployment made is a template of its own."""
     return str(pod["metadata"].get("labels", {}).get(_HASH, pod["metadata"]["uid"]))
-
-
-def _ready(port: int) -> bool:
-    try:
-        return urllib3.request("GET", f"http://127.0.0.1:{port}/readyz", retries=False, timeout=2.0).status == 200
-    except urllib3.exceptions.HTTPError:
-        return False

@@ -2,11 +2,13 @@
 
 Starts them as early as each can start and stops them in the order in which they end quickly. What is in the
 cluster is nobody's business here.
+
+The API server is the only one with a port: on loopback, with TLS, and to those who have a token. etcd asks nobody who
+they are, so it listens on sockets in the control plane's private folder; the others do not listen at all.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ipaddress
 import os
 import shutil
@@ -24,6 +26,10 @@ API_SERVER = "kube-apiserver"
 
 _STAGES = Path(__file__).resolve().parent / "stages"
 _TIMEOUT = 60.0
+# Relative to the folder of the control plane, where both ends run: a socket's path is limited to about 100 bytes.
+_CLIENT_SOCKET, _PEER_SOCKET = "etcd.sock", "etcd-peer.sock"
+# etcd wants addresses for the members of its cluster, of which it is the only one: nobody listens at this one.
+_NOWHERE = "http://127.0.0.1:1"
 # kube-apiserver ends when its last watch does, so not by itself. It listens no more meanwhile, and whoever holds a
 # lease has about ten seconds to renew it.
 _RESTART_GRACE = 1.0
@@ -54,7 +60,14 @@ class Servers:
 
 
 def start(
-    folder: StackFolder, engines: Engines, engine_set: EngineSet, *, name: str, service_cidr: str, issuer: str
+    folder: StackFolder,
+    engines: Engines,
+    engine_set: EngineSet,
+    *,
+    name: str,
+    port: int,
+    service_cidr: str,
+    issuer: str,
 ) -> Servers:
     """Start a control plane from nothing and wait until its API server is ready.
 
@@ -63,6 +76,7 @@ def start(
         engines: Keeps the processes.
         engine_set: Has the programs.
         name: Name of the cluster, for the kubeconfig.
+        port: The API server's, a reserved one (see `ports`).
         service_cidr: Range of the services' addresses.
         issuer: Issuer of the service account tokens.
 
@@ -73,26 +87,23 @@ def start(
     shutil.rmtree(folder.control_plane, ignore_errors=True)
     folder.control_plane.mkdir(parents=True, mode=0o700)
     starter = _Starter(folder, engines, engine_set)
-    etcd_port, peer_port, api_port = free_ports(3)
-    etcd = starter.etcd(etcd_port, peer_port)
+    etcd = starter.etcd()
     service_ip = str(next(ipaddress.ip_network(service_cidr).hosts()))
     certificates = Certificates.create(folder.control_plane, service_ip)
-    endpoint = f"https://127.0.0.1:{api_port}"
+    endpoint = f"https://127.0.0.1:{port}"
     kubeconfig = write_kubeconfig(
         folder.kubeconfig, name, endpoint, certificates.authority.read_bytes(), token=certificates.administrator_token
     )
     servers = Servers(endpoint, certificates, kubeconfig)
-    wait_until(lambda: _listens(etcd_port), "etcd", _TIMEOUT, engines=[etcd], interval=0.01)
-    api_server = starter.api_server(api_port, etcd_port, certificates, service_cidr, issuer)
-    wait_until(lambda: _listens(api_port), "kube-apiserver", _TIMEOUT, engines=[etcd, api_server], interval=0.01)
+    wait_until((folder.control_plane / _CLIENT_SOCKET).is_socket, "etcd", _TIMEOUT, engines=[etcd], interval=0.01)
+    api_server = starter.api_server(port, certificates, service_cidr, issuer)
+    wait_until(lambda: _listens(port), "kube-apiserver", _TIMEOUT, engines=[etcd, api_server], interval=0.01)
     # They wait for the API server by themselves, and load while it gets ready.
-    rest = [
-        starter.controller_manager(certificates, kubeconfig),
-        starter.scheduler(kubeconfig),
-        starter.kwok(kubeconfig),
-    ]
+    rest = [starter.scheduler(kubeconfig), starter.kwok(kubeconfig)]
     objects = servers.objects()
     wait_until(objects.healthy, "kube-apiserver", _TIMEOUT, engines=[etcd, api_server, *rest], interval=0.02)
+    # It waits too, but gives up after ten seconds, which is too soon where the machine has other work.
+    starter.controller_manager(certificates, kubeconfig)
     return servers
 
 
@@ -118,15 +129,6 @@ def stop(engines: Engines) -> None:
         engines.stop(name)
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports of the loopback interface that nobody listens on, chosen by the operating system, all different."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
-
-
 def _listens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
@@ -140,34 +142,34 @@ class _Starter:
         self._engines = engines
         self._engine_set = engine_set
 
-    def etcd(self, port: int, peer_port: int) -> Engine:
-        client, peer = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer_port}"
+    def etcd(self) -> Engine:
         return self._start(
             "etcd",
             f"--data-dir={self._folder.control_plane / 'etcd'}",
             "--unsafe-no-fsync",
             "--log-level=warn",
-            f"--listen-client-urls={client}",
-            f"--advertise-client-urls={client}",
-            f"--listen-peer-urls={peer}",
-            f"--initial-advertise-peer-urls={peer}",
-            f"--initial-cluster=default={peer}",
+            f"--listen-client-urls=unix://{_CLIENT_SOCKET}",
+            f"--advertise-client-urls={_NOWHERE}",
+            f"--listen-peer-urls=unix://{_PEER_SOCKET}",
+            f"--initial-advertise-peer-urls={_NOWHERE}",
+            f"--initial-cluster=default={_NOWHERE}",
+            "--enable-grpc-gateway=false",
         )
 
-    def api_server(
-        self, port: int, etcd_port: int, certificates: Certificates, service_cidr: str, issuer: str
-    ) -> Engine:
+    def api_server(self, port: int, certificates: Certificates, service_cidr: str, issuer: str) -> Engine:
         key_set = [f"--service-account-jwks-uri={issuer}/keys"] if issuer.startswith("https://") else []
         return self._start(
             "kube-apiserver",
-            f"--etcd-servers=http://127.0.0.1:{etcd_port}",
+            f"--etcd-servers=unix://{_CLIENT_SOCKET}",
             "--bind-address=127.0.0.1",
             f"--secure-port={port}",
+            "--permit-port-sharing=true",  # with the socket that reserves it
             # Loopback is no address for the endpoints of the service `kubernetes`, so that service has none here.
             "--advertise-address=127.0.0.1",
             "--endpoint-reconciler-type=none",
             f"--tls-cert-file={certificates.serving}",
             f"--tls-private-key-file={certificates.serving_key}",
+            "--anonymous-auth=false",
             f"--token-auth-file={certificates.tokens}",
             "--authorization-mode=RBAC",
             "--allow-privileged=true",
@@ -227,4 +229,9 @@ class _Starter:
         keep = {key: os.environ[key] for key in ("PATH", "TMPDIR") if key in os.environ}
         # A home of their own: kwok and others would read and write files in the user's.
         environment = {**keep, "HOME": str(self._folder.control_plane)}
-        return self._engines.start(name, [self._engine_set.program(name), *arguments], environment=environment)
+        return self._engines.start(
+            name,
+            [self._engine_set.program(name), *arguments],
+            environment=environment,
+            cwd=self._folder.control_plane,
+        )

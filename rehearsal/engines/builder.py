@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -27,6 +28,11 @@ from rehearsal.engines import CLOUDS, HERE, PULUMI_VERSION, EngineSet, cache_fol
 _GO_WANTED = (1, 26)
 _GO_HINT = "Install Go 1.26 or newer (https://go.dev/dl/) and see that `go` is on PATH; then run the command again."
 _SECONDS_BETWEEN_LINES = 15.0
+# Engine, and the folder of our part of its program -> the module that its `cmd/controller` comes from.
+_CONTROLLERS = {
+    "karpenter-aws": "github.com/aws/karpenter-provider-aws",
+    "karpenter-azure": "github.com/Azure/karpenter-provider-azure",
+}
 _FAULTS_SHOWN = 5
 
 
@@ -69,7 +75,7 @@ def builds(kubernetes_version: str, *, pulumi: bool) -> list[Build]:
             {
                 "etcd": "go.etcd.io/etcd/server/v3",
                 "helm": "helm.sh/helm/v3/cmd/helm",
-                "karpenter-aws": "github.com/aws/karpenter-provider-aws/cmd/controller",
+                **{name: f"karpstack/engines/kubernetes/{name}" for name in _CONTROLLERS},
                 "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
                 "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
                 "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
@@ -77,14 +83,6 @@ def builds(kubernetes_version: str, *, pulumi: bool) -> list[Build]:
                 "kwok": "sigs.k8s.io/kwok/cmd/kwok",
                 "prices-aws": "karpstack/engines/kubernetes/prices/aws",
                 "prices-azure": "karpstack/engines/kubernetes/prices/azure",
-            },
-            _kubernetes_settings(kubernetes_version),
-        ),
-        Build(
-            "kubernetes",
-            {
-                # By itself: its program has the same file name as the one for AWS.
-                "karpenter-azure": "github.com/Azure/karpenter-provider-azure/cmd/controller",
             },
             _kubernetes_settings(kubernetes_version),
         ),
@@ -127,7 +125,7 @@ def ensure() -> EngineSet:
 
 
 def lint() -> None:
-    """Run gofmt and go vet on our own Go mains.
+    """Run gofmt and go vet on our own Go programs.
 
     Raises:
         BuildError: One of them complained, or Go is missing.
@@ -136,7 +134,8 @@ def lint() -> None:
     unformatted = subprocess.run(["gofmt", "-d", HERE], capture_output=True, text=True, check=True).stdout
     if unformatted:
         raise BuildError(f"gofmt would change:\n{unformatted}")
-    go.run("kubernetes", "vet", "karpstack/engines/kubernetes/...")
+    with _upstream_mains(go) as flag:
+        go.run("kubernetes", "vet", flag, "karpstack/engines/kubernetes/...")
 
 
 def _faults(engines: EngineSet) -> list[str]:
@@ -156,8 +155,9 @@ def _build(engines: EngineSet, go: _Go) -> None:
     print(f"Building the engines with {go.version} into {engines.root} (once; about ten minutes on two cores).")
     if own_pulumi:
         print(f"  pulumi: using {own_pulumi}")
-    for build in builds(go.module_version("kubernetes", "k8s.io/kubernetes"), pulumi=own_pulumi is None):
-        go.build(build, partial / "bin")
+    with _upstream_mains(go) as flag:
+        for build in builds(go.module_version("kubernetes", "k8s.io/kubernetes"), pulumi=own_pulumi is None):
+            go.build(build, partial / "bin", flag)
     for cloud in CLOUDS:
         dump = partial / "bin" / f"prices-{cloud}"
         with (partial / f"prices-{cloud}.json").open("w") as output:
@@ -169,6 +169,24 @@ def _build(engines: EngineSet, go: _Go) -> None:
     shutil.rmtree(engines.root, ignore_errors=True)
     partial.rename(engines.root)
     print(f"Engines built in {time.monotonic() - started:.0f} s.")
+
+
+@contextmanager
+def _upstream_mains(go: _Go) -> Iterator[str]:
+    """The flag of `go` that lays the controllers' mains beside our guards, unchanged, as their modules have them.
+
+    A main package cannot be imported, and a module cannot be added to. See docs/decisions/0014-guarded-controller.md.
+    """
+    replace = {
+        str(HERE / "kubernetes" / name / source.name): str(source)
+        for name, module in _CONTROLLERS.items()
+        for source in (go.module_folder("kubernetes", module) / "cmd" / "controller").glob("*.go")
+        if not source.name.endswith("_test.go")
+    }
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as overlay:
+        json.dump({"Replace": replace}, overlay)
+        overlay.flush()
+        yield f"-overlay={overlay.name}"
 
 
 def _copy_charts(folder: Path, go: _Go) -> None:
@@ -260,7 +278,8 @@ class _Go:
         return self.run(module, "list", "-m", "-f", "{{.Version}}", path).strip()
 
     def module_folder(self, module: str, path: str) -> Path:
-        return Path(self.run(module, "list", "-m", "-f", "{{.Dir}}", path).strip())
+        """Folder of a module that `module` is built with; downloaded, and checked against go.sum, if need be."""
+        return Path(json.loads(self.run(module, "mod", "download", "-json", path))["Dir"])
 
     def download(self, module: str, path: str) -> Path:
         """Download one module, checked against go.sum; its folder."""
@@ -270,16 +289,16 @@ class _Go:
             raise BuildError(f"{HERE / module / 'go.mod'} does not require {path}")
         return Path(json.loads(self.run(module, "mod", "download", "-json", f"{path}@{version[1]}"))["Dir"])
 
-    def build(self, build: Build, folder: Path) -> None:
+    def build(self, build: Build, folder: Path, *flags: str) -> None:
         """Run one `go build` with progress and put the programs under their engines' names."""
         out = folder / f".{build.module}"
         out.mkdir()
         link = " ".join(["-s -w", *(f"-X {name}={value}" for name, value in build.settings.items())])
         packages = list(build.programs.values())
         print(f"  {', '.join(build.programs)}: downloading modules", flush=True)
-        total = len(self.run(build.module, "list", "-deps", *packages).splitlines())
+        total = len(self.run(build.module, "list", "-deps", *flags, *packages).splitlines())
         process = subprocess.Popen(
-            [self.program, "build", "-v", "-ldflags", link, "-o", f"{out}/", *packages],
+            [self.program, "build", "-v", *flags, "-ldflags", link, "-o", f"{out}/", *packages],
             cwd=HERE / build.module,
             env=self.environment,
             stderr=subprocess.PIPE,

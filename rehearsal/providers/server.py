@@ -23,6 +23,7 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
+from rehearsal.guard import OwnUserCalls
 from rehearsal.providers import values
 from rehearsal.providers.difference import changes
 from rehearsal.providers.package import Configuration, Provider
@@ -43,6 +44,8 @@ _log = logging.getLogger(__name__)
 # An operation holds its thread while it waits, and Cancel must always find a free one.
 _THREADS: Final = 256
 _STOP_GRACE: Final = 2.0
+# Bytes. A resource has its properties twice in a request, and a message is read before it is known whose it is.
+_LARGEST_REQUEST: Final = 64 * 2**20
 #: What the engine itself adds to a provider's configuration.
 _ENGINE_SETTINGS: Final = frozenset({"version"})
 
@@ -52,15 +55,17 @@ class ProviderServer:
 
     def __init__(self, package: str, version: str, configuration: Configuration) -> None:
         self._servicer = Servicer(package, version, configuration)
+        self._guard = OwnUserCalls()
         self._server = grpc.server(
             futures.ThreadPoolExecutor(_THREADS, thread_name_prefix=f"provider-{package}"),
-            options=[("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)],
+            interceptors=[self._guard],
+            options=[("grpc.max_receive_message_length", _LARGEST_REQUEST), ("grpc.max_send_message_length", -1)],
         )
         provider_pb2_grpc.add_ResourceProviderServicer_to_server(self._servicer, self._server)
 
     def start(self) -> int:
         """Serve on a free port of the loopback interface and return it."""
-        port: int = self._server.add_insecure_port("127.0.0.1:0")
+        port = self._guard.listen(self._server)
         self._server.start()
         return port
 

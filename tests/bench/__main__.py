@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import urllib3
 from rich.console import Console
 from rich.table import Table
 
@@ -27,7 +26,7 @@ from rehearsal import daemon
 from rehearsal.clouds.aws.account import Account
 from rehearsal.cluster.charts import Charts
 from rehearsal.cluster.control_plane import Clusters
-from rehearsal.cluster.servers import free_ports
+from rehearsal.cluster.controller_endpoint import ControllerEndpoint
 from rehearsal.deployment import PROJECT, environment
 from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
@@ -177,6 +176,7 @@ def bare(root: Path, times: dict[str, float]) -> None:
     timing = Timing()
     account = Account("us-east-1", engine_set.prices("aws"), timing)
     clusters = Clusters(folder, engines, engine_set, timing)
+    endpoint = ControllerEndpoint(folder)
     account.start()
     try:
         with stopwatch(times, "bare"):
@@ -189,7 +189,6 @@ def bare(root: Path, times: dict[str, float]) -> None:
             )
             crds = Charts(engine_set).find(versions.KARPENTER_AWS_CRD_CHART, versions.KARPENTER_AWS, None)
             cluster.releases.install("karpenter-crd", "kube-system", crds, {})
-            metrics, health = free_ports(2)
             controller = engines.start(
                 "karpenter-bare",
                 [engine_set.program("karpenter-aws")],
@@ -202,23 +201,15 @@ def bare(root: Path, times: dict[str, float]) -> None:
                     "CLUSTER_ENDPOINT": cluster.endpoint,
                     "SYSTEM_NAMESPACE": "kube-system",
                     "DISABLE_LEADER_ELECTION": "true",
-                    "METRICS_PORT": str(metrics),
-                    "HEALTH_PROBE_PORT": str(health),
+                    **endpoint.variables,
                 },
             )
-            wait_until(lambda: ready(health), "Karpenter", 60, engines=[controller])
+            wait_until(endpoint.ready, "Karpenter", 60, engines=[controller])
     finally:
         clusters.stop_all()
         engines.stop_all()
+        endpoint.close()
         account.stop()
-
-
-def ready(port: int) -> bool:
-    """Whether the controller answers its readiness probe."""
-    try:
-        return urllib3.request("GET", f"http://127.0.0.1:{port}/readyz", retries=False, timeout=2.0).status == 200
-    except urllib3.exceptions.HTTPError:
-        return False
 
 
 if __name__ == "__main__":

@@ -19,14 +19,13 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from kubernetes import client, watch
 from rich.console import Console
 from rich.table import Table
 
 from playbooks.plugins.module_utils.scale_test.recording.recording import stop, wait_until_recorded
-from playbooks.plugins.module_utils.scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR
 from playbooks.plugins.module_utils.scale_test.scenarios.environments import environment_of
+from playbooks.plugins.module_utils.scale_test.scenarios.objects import objects
 from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario, load
 from tests.rehearsal.conftest import ROOT, RehearsedStack, new_stack
 
@@ -70,19 +69,9 @@ def main() -> int:
 
 def deploy(stack: RehearsedStack, scenario: Scenario) -> None:
     """Make the story's namespace, NodePool and workload, as its role does."""
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)  # noqa: S701  YAML
-    environment.filters |= {"to_json": json.dumps, "combine": lambda first, second: first | second}
-    template = environment.from_string((_PLAYBOOKS / "roles/story/templates/objects.yml.j2").read_text())
-    label, value = WORKLOAD_SELECTOR.split("=")
-    data = scenario.model_dump(by_alias=True, mode="json", exclude_none=True)
-    objects = template.render(
-        story_scenario=data,
-        story_namespace=scenario.workload.namespace,
-        story_deployment=data["workload"]["deployment"],
-        story_labels={label: value, SCENARIO_LABEL: scenario.name},
-    )
+    made = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects(scenario)})
     subprocess.run(
-        ["kubectl", "apply", "-f", "-"], input=objects, text=True, check=True, env=stack.variables, capture_output=True
+        ["kubectl", "apply", "-f", "-"], input=made, text=True, check=True, env=stack.variables, capture_output=True
     )
 
 

@@ -140,7 +140,7 @@ def judge(
 
 def _stack(given: Sequence[Resource], options: PolicyResourceOptions) -> list[PolicyResource]:
     found = {
-        resource.name: PolicyResource(
+        resource.urn: PolicyResource(
             resource.token,
             unknown_checking_proxy(resource.properties),
             resource.urn,
@@ -153,7 +153,8 @@ def _stack(given: Sequence[Resource], options: PolicyResourceOptions) -> list[Po
         )
         for resource in given
     }
+    by_name = {resource.name: found[resource.urn] for resource in given}
     for resource in given:
         for key, names in resource.comes_from.items():
-            found[resource.name].property_dependencies[key] = [found[name] for name in names]
+            found[resource.urn].property_dependencies[key] = [by_name[name] for name in names]
     return list(found.values())

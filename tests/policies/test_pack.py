@@ -198,3 +198,11 @@ def test_starts_as_the_engine_starts_it(analyzer: analyzer_pb2_grpc.AnalyzerStub
     found = {diagnostic.policyName: diagnostic for diagnostic in answer.diagnostics}
     assert found["node-pool-cilium-startup-taint"].enforcementLevel == analyzer_pb2.MANDATORY
     assert "node-pool-limits" not in found
+
+    properties.update({"spec": {"limits": {"cpu": "lots"}, "template": "none"}})
+    answer = analyzer.Analyze(analyzer_pb2.AnalyzeRequest(type=tokens.NODE_POOL, name="pool", properties=properties))
+    found = {diagnostic.policyName: diagnostic for diagnostic in answer.diagnostics}
+    assert 'spec.limits.cpu is not a quantity such as 100, 500m or 4000Gi and can\'t be judged: "lots".' in (
+        found["node-pool-limits"].message
+    )
+    assert "spec.template is not an object" in found["node-pool-architecture"].message

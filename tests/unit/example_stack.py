@@ -17,14 +17,15 @@ STACKS = sorted(path.name.split(".")[1] for path in ROOT.glob("Pulumi.*.yaml"))
 
 
 @cache
-def _config(stack: str) -> dict[str, Any]:
+def configuration(stack: str) -> dict[str, Any]:
+    """What stands under `config` in a stack file; not to be changed."""
     config: dict[str, Any] = yaml.safe_load((ROOT / f"Pulumi.{stack}.yaml").read_text())["config"]
     return config
 
 
 def example(stack: str = "eks", **changes: Any) -> dict[str, str]:
     """Raw configuration. A change is named like a key, `network__podCidr=...`; None removes the key."""
-    config = deepcopy(_config(stack))
+    config = deepcopy(configuration(stack))
     for path, value in changes.items():
         first, *rest = path.split("__")
         *parents, last = [f"karpstack:{first}", *rest]
@@ -35,6 +36,11 @@ def example(stack: str = "eks", **changes: Any) -> dict[str, str]:
             section.pop(last)
         else:
             section[last] = value
+    return raw(config)
+
+
+def raw(config: dict[str, Any]) -> dict[str, str]:
+    """Configuration as the engine hands it over."""
     return {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
 
 

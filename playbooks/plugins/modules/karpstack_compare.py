@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test.reports import comparison, comparison_page
+from ..module_utils.scale_test.reports import comparison, comparison_page, reading
+from ..module_utils.scale_test.text.shown import visible
 
 DOCUMENTATION = r"""
 module: karpstack_compare
@@ -87,7 +87,7 @@ def main() -> None:
         found = comparison.compare(before, after, rules)
         html = comparison_page.render(found, before, after, rules, Path(module.params["templates"]))
     except ValueError as error:
-        module.fail_json(msg=str(error))
+        module.fail_json(msg=visible(error))
     dest = Path(module.params["dest"])
     changed = not dest.is_file() or dest.read_text(encoding="utf-8") != html
     if changed and not module.check_mode:
@@ -96,24 +96,19 @@ def main() -> None:
     module.exit_json(
         changed=changed,
         verdict=found.verdict,
-        sentence=found.sentence,
-        worse=comparison.what_got_worse(found),
-        not_compared=list(found.not_compared),
+        sentence=visible(found.sentence),
+        worse=[visible(one) for one in comparison.what_got_worse(found)],
+        not_compared=[visible(one) for one in found.not_compared],
     )
 
 
 def _report(key: str, folder: Path) -> dict[str, Any]:
-    path = folder / "report.json"
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        return reading.read(folder / "report.json")
+    except reading.ReportError as error:
         raise ValueError(
-            f"{key} = {folder}: its report.json cannot be read ({error}), so nothing was compared; name the folder "
-            "that a scale test wrote its report to"
+            f"{key} = {folder}: {error}. Nothing was compared; name the folder that a scale test wrote its report to"
         ) from error
-    if not isinstance(found, dict):
-        raise ValueError(f"{key} = {folder}: its report.json is not a report, so nothing was compared")
-    return found
 
 
 if __name__ == "__main__":

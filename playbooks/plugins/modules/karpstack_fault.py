@@ -8,7 +8,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.scale_test.faults.faults import FaultError, Target, clear, inflict
 from ..module_utils.scale_test.recording.recording import RecorderError
-from ..module_utils.scale_test.recording.timeline import parse_time
+from ..module_utils.scale_test.recording.timeline import TimelineError, parse_time
 from ..module_utils.scale_test.scenarios.scenario import parse
 
 DOCUMENTATION = r"""
@@ -91,7 +91,7 @@ def main() -> None:
             given["step"],
             parse_time(given["requested"]),
         )
-    except (FaultError, RecorderError) as error:
+    except (FaultError, RecorderError, TimelineError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=True, faults=done)
 

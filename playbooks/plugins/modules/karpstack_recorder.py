@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from contextlib import nullcontext
 from pathlib import Path
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.basic import AnsibleModule, env_fallback
 
 from ..module_utils.scale_test.market.facts import Facts, FactsError
 from ..module_utils.scale_test.market.prices import Table
-from ..module_utils.scale_test.recording import recording
+from ..module_utils.scale_test.recording import recording, stack_lock
 from ..module_utils.scale_test.recording.recorder import Recorder, resources
 from ..module_utils.scale_test.recording.timeline import Writer
 
@@ -37,6 +39,9 @@ options:
     description: Address of the controller's metrics, for prices, the interruption queue and its process.
     type: str
     default: ""
+  metrics_token:
+    description: Bearer token that they ask for; that of C(KARPSTACK_METRICS_TOKEN) if not given, and none if empty.
+    type: str
   facts:
     description:
       - Folder with what is known of instance types, for prices that the controller does not publish.
@@ -54,6 +59,11 @@ options:
   owner:
     description: Id of the process whose end ends the recording.
     type: int
+  lock:
+    description:
+      - Lock of a rehearsed stack, which is held for as long as it records; see M(karpstack_lock).
+      - None if not given, for a real stack, or where whoever started the playbook holds it.
+    type: path
 """
 
 EXAMPLES = r"""
@@ -83,11 +93,17 @@ def main() -> None:
             "state": {"type": "str", "choices": ["started", "stopped"], "default": "started"},
             "kubeconfig": {"type": "path"},
             "metrics_url": {"type": "str", "default": ""},
+            "metrics_token": {
+                "type": "str",
+                "no_log": True,
+                "fallback": (env_fallback, ["KARPSTACK_METRICS_TOKEN"]),
+            },
             "facts": {"type": "path"},
             "cloud": {"type": "str"},
             "region": {"type": "str"},
             "node_class": {"type": "dict"},
             "owner": {"type": "int"},
+            "lock": {"type": "path"},
         },
         required_if=[("state", "started", ["node_class"])],
         required_by={"facts": ["cloud", "region"]},
@@ -117,18 +133,22 @@ def main() -> None:
 def _record(module: AnsibleModule, writer: Writer, table: Table | None) -> str:
     """Record until the end; why it came. An error is told in the timeline, where those who wait see it."""
     reason = "it crashed"
+    owner = module.params["owner"]
+    lock = module.params["lock"]
     try:
-        kubeconfig = module.params["kubeconfig"]
-        node_class = module.params["node_class"]
-        recorder = Recorder(
-            writer,
-            resources(node_class["kind"], node_class["path"]),
-            Path(kubeconfig) if kubeconfig else None,
-            module.params["metrics_url"] or None,
-            table,
-        )
-        signal.signal(signal.SIGTERM, lambda *_: recorder.stop())
-        reason = recorder.run(module.params["owner"])
+        with stack_lock.held(Path(lock), owner or os.getpid()) if lock else nullcontext():
+            kubeconfig = module.params["kubeconfig"]
+            node_class = module.params["node_class"]
+            recorder = Recorder(
+                writer,
+                resources(node_class["kind"], node_class["path"]),
+                Path(kubeconfig) if kubeconfig else None,
+                module.params["metrics_url"] or None,
+                table,
+                metrics_token=module.params["metrics_token"] or "",
+            )
+            signal.signal(signal.SIGTERM, lambda *_: recorder.stop())
+            reason = recorder.run(owner)
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise

@@ -9,7 +9,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.scale_test.market.facts import Facts, FactsError
 from ..module_utils.scale_test.numbers.thresholds import Thresholds, ThresholdsError
-from ..module_utils.scale_test.recording.timeline import Reader
+from ..module_utils.scale_test.recording.timeline import Reader, TimelineError
 from ..module_utils.scale_test.reports import page, report
 from ..module_utils.scale_test.reports.junit import junit
 from ..module_utils.scale_test.reports.table import table
@@ -105,15 +105,18 @@ def main() -> None:
         thresholds = Thresholds.parse(limits, "thresholds", limits.keys())
     except (FactsError, ThresholdsError) as error:
         module.fail_json(msg=str(error))
-    made = report.make(
-        scenarios,
-        Reader(folder / "timeline.jsonl").new_lines(),
-        module.params["stack"],
-        outputs,
-        facts=facts,
-        thresholds=thresholds,
-        version=module.params["version"],
-    )
+    try:
+        made = report.make(
+            scenarios,
+            Reader(folder / "timeline.jsonl").new_lines(),
+            module.params["stack"],
+            outputs,
+            facts=facts,
+            thresholds=thresholds,
+            version=module.params["version"],
+        )
+    except TimelineError as error:
+        module.fail_json(msg=str(error))
     (folder / "report.json").write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
     junit(made).write(str(folder / "junit.xml"), pretty=True)
     lines = page.read_lines(folder / "timeline.jsonl", page.wanted_lines(made))

@@ -8,6 +8,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.scale_test.scenarios.choosing import choose
 from ..module_utils.scale_test.scenarios.environments import StackError, environment_of
+from ..module_utils.scale_test.scenarios.objects import objects
 from ..module_utils.scale_test.scenarios.scenario import ScenarioError, load
 
 DOCUMENTATION = r"""
@@ -55,6 +56,10 @@ scenarios:
   description: The chosen scenarios as they are in this environment, with all defaults filled in.
   type: list
   returned: success
+objects:
+  description: The Kubernetes objects that each of them makes, by its name; a Namespace, a Deployment and its NodePools.
+  type: dict
+  returned: success
 skipped:
   description: C(name) and C(reason) of each scenario that cannot be run on this stack.
   type: list
@@ -97,6 +102,7 @@ def main() -> None:
     module.exit_json(
         changed=False,
         scenarios=[found.model_dump(by_alias=True, mode="json", exclude_none=True) for found in choice.scenarios],
+        objects={found.name: objects(found) for found in choice.scenarios},
         skipped=[found._asdict() for found in choice.skipped],
         breaks=any(found.faults for found in choice.scenarios),
         node_class=environment.node_class,

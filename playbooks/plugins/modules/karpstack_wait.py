@@ -9,7 +9,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.scale_test.judging.gate import wait_for_end
 from ..module_utils.scale_test.recording.recording import RecorderError
-from ..module_utils.scale_test.recording.timeline import parse_time
+from ..module_utils.scale_test.recording.timeline import TimelineError, parse_time
 from ..module_utils.scale_test.scenarios.scenario import parse
 
 DOCUMENTATION = r"""
@@ -77,7 +77,7 @@ def main() -> None:
             module.params["step"],
             parse_time(module.params["requested"]),
         )
-    except RecorderError as error:
+    except (RecorderError, TimelineError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(
         changed=False,

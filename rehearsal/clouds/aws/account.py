@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rehearsal.clouds.aws import catalogue, dispatch, images, instances, lookups, prices, roles
+from rehearsal.clouds.aws import catalogue, dispatch, images, instances, lookups, prices
 from rehearsal.clouds.aws.cloud import AccountView, AwsCloud
 from rehearsal.clouds.aws.eks import Eks
 from rehearsal.clouds.aws.eks_moto import MotoEks
@@ -66,7 +66,7 @@ class Account:
         self.events = EventBus(ACCOUNT_ID, region, self._turn)
         self._view = AccountView(ACCOUNT_ID, region, self.eks, self.roles)
         self._identity = PodIdentity(self.eks, self.roles, region, self._reviewer)
-        self._server = Server(self._get_products, self._identity.credentials)
+        self._server = Server(self._get_products, self._identity.credentials, self.roles.is_known)
         self._patches = Patches()
         self._clouds: dict[str, AwsCloud] = {}
         self._session: Any = None
@@ -80,7 +80,7 @@ class Account:
             RuntimeError: Another account runs in this process.
         """
         self.prepare()
-        self._server.start()
+        self._server.start(self._patches)
         self._view.endpoint = self._server.endpoint
 
     def warm_up(self) -> None:
@@ -140,8 +140,8 @@ class Account:
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_REGION": self.region,
             "AWS_DEFAULT_REGION": self.region,
-            "AWS_ACCESS_KEY_ID": roles.ACCESS_KEY_ID,
-            "AWS_SECRET_ACCESS_KEY": roles.SECRET_ACCESS_KEY,
+            "AWS_ACCESS_KEY_ID": self.roles.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": self.roles.secret_access_key,
             "AWS_EC2_METADATA_DISABLED": "true",
         }
 
@@ -154,8 +154,8 @@ class Account:
             if self._session is None:
                 # A session of its own: neither the environment's profile nor its region leads elsewhere.
                 self._session = boto3.session.Session(
-                    aws_access_key_id=roles.ACCESS_KEY_ID,
-                    aws_secret_access_key=roles.SECRET_ACCESS_KEY,
+                    aws_access_key_id=self.roles.access_key_id,
+                    aws_secret_access_key=self.roles.secret_access_key,
                     region_name=self.region,
                 )
             if service not in self._clients:

@@ -10,6 +10,8 @@ AWS's error when one exists already; AWS's managed policies exist.
 from __future__ import annotations
 
 import json
+import secrets
+import string
 from collections.abc import Callable
 from typing import Any
 
@@ -18,11 +20,10 @@ from rehearsal.clouds.aws.errors import answer
 from rehearsal.clouds.aws.patching import Patches
 
 ADMINISTRATOR = "administrator"
-#: Keys of the administrator of the simulated account. They open nothing anywhere else.
-ACCESS_KEY_ID = "AKIAREHEARSAL0000000"
-SECRET_ACCESS_KEY = "rehearsal-administrator-no-real-account"  # noqa: S105
 SPOT_ROLE = "AWSServiceRoleForEC2Spot"
 
+# Of AWS's access keys.
+_KEY_LETTERS = string.ascii_uppercase + "234567"
 _QUERY_SERVICES = frozenset({"iam", "sts", "sqs"})
 _SERVICE_LINKED_NAMES = {"spot": "EC2Spot", "eks": "AmazonEKS", "eks-nodegroup": "AmazonEKSNodegroup"}
 _NAME_TAKEN = "Service role name {name} has been taken in this account, please try a different suffix."
@@ -35,10 +36,18 @@ _DENIED_EC2 = "You are not authorized to perform this operation. " + _DENIED
 
 
 class Roles:
-    """The roles of the account."""
+    """The roles of the account.
+
+    Attributes:
+        access_key_id: The administrator's, another one for each account: moto checks no signature, so whoever knows
+            the id is who it names. It opens nothing anywhere else.
+        secret_access_key: The administrator's.
+    """
 
     def __init__(self, account_id: str) -> None:
         self._account_id = account_id
+        self.access_key_id = "AKIA" + "".join(secrets.choice(_KEY_LETTERS) for _ in range(16))
+        self.secret_access_key = secrets.token_urlsafe(30)
 
     @property
     def _iam(self) -> Any:
@@ -85,7 +94,7 @@ class Roles:
         return policies.allows_action(documents, action)
 
     def seed(self) -> None:
-        """Put AWS's managed policies and the administrator, with the keys of this module, into moto.
+        """Put AWS's managed policies and the administrator into moto.
 
         moto's own setting would load the policies five times over, once for each of AWS's partitions.
         """
@@ -101,8 +110,8 @@ class Roles:
         self._iam.create_user("us-east-1", ADMINISTRATOR)
         key = self._iam.create_access_key(ADMINISTRATOR)
         self._iam.access_keys.pop(key.access_key_id, None)
-        key.access_key_id, key.secret_access_key = ACCESS_KEY_ID, SECRET_ACCESS_KEY
-        self._iam.access_keys[ACCESS_KEY_ID] = key
+        key.access_key_id, key.secret_access_key = self.access_key_id, self.secret_access_key
+        self._iam.access_keys[key.access_key_id] = key
 
     @property
     def administrator_arn(self) -> str:
@@ -135,6 +144,10 @@ class Roles:
             None,
         )
 
+    def is_known(self, access_key_id: str) -> bool:
+        """Whether the account has an access key: the administrator's, or a role's."""
+        return access_key_id == self.access_key_id or self.caller(access_key_id) is not None
+
     def patch(self, patches: Patches) -> None:
         """Name service-linked roles as AWS does."""
         from moto.iam import models
@@ -148,7 +161,7 @@ class Roles:
         key = response.get_access_key()
         action = response._get_action() or ""
         unsigned = "Authorization" not in response.headers
-        if key == ACCESS_KEY_ID or (unsigned and action == "AssumeRoleWithWebIdentity"):
+        if key == self.access_key_id or (unsigned and action == "AssumeRoleWithWebIdentity"):
             return None
         service = response.service_name
         caller = self.caller(key)

@@ -1,13 +1,14 @@
 """From a kubeconfig to the running control plane that it names, or to the error that a user would get.
 
-Of the credentials only the exec plugin's target is checked: requests are sent with administrator's rights,
-because the plugin (`aws eks get-token`) would need the real cloud.
+Requests are sent with administrator's rights, so a token must be the administrator's. Of an exec plugin only the target
+is checked, because the plugin (`aws eks get-token`) would need the real cloud.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import hmac
 import re
 import ssl
 import threading
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
     from rehearsal.cluster.control_plane import Cluster, Clusters
 
 _EXEC_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+#: Where client-go finds certificates.
+_CERTIFICATES: Final = ("client-certificate", "client-certificate-data")
+#: The exec plugins of the clouds that are rehearsed.
+_AKS_PLUGIN: Final = "kubelogin"
+_PLUGINS: Final = ("aws", "aws-iam-authenticator", _AKS_PLUGIN)
 #: Options by which exec plugins name the cluster: `aws eks get-token` and `aws-iam-authenticator token`.
 _CLUSTER_OPTIONS: Final = ("--cluster-name", "--cluster-id", "-i")
 _CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
@@ -104,7 +110,10 @@ class Connection:
             )
         if not found.cluster.get("insecure-skip-tls-verify"):
             _verify(found.cluster, cluster.certificate_authority, request)
-        _authenticate(found.user, cluster.name, request)
+        if found.user.get("exec") is None:
+            _authenticate(found.user, cluster.token, request)
+        else:
+            _check_plugin(found.user["exec"], cluster.name, request)
         return cluster
 
     def api(self) -> Api:
@@ -181,15 +190,25 @@ def _verify(cluster: Mapping[str, Any], authority: bytes, request: str) -> None:
         )
 
 
-def _authenticate(user: Mapping[str, Any], name: str, request: str) -> None:
-    plugin = user.get("exec")
-    if plugin is None:
-        if not any(user.get(key) for key in ("token", "tokenFile", "client-certificate", "client-certificate-data")):
-            raise UnreachableError(
-                f"{request}: the server has asked for the client to provide credentials (the "
-                "kubeconfig's user has none)"
-            )
-        return
+def _authenticate(user: Mapping[str, Any], administrators: str, request: str) -> None:
+    unauthorized = f"{request}: the server has asked for the client to provide credentials"
+    token = str(user.get("token") or "")
+    if user.get("tokenFile"):
+        try:
+            token = Path(str(user["tokenFile"])).read_text().strip()
+        except (OSError, ValueError) as error:
+            raise UnreachableError(f"{unauthorized} (the kubeconfig's tokenFile cannot be read: {error})") from error
+    if not token:
+        held = "a client certificate, and this cluster trusts none" if any(map(user.get, _CERTIFICATES)) else "none"
+        raise UnreachableError(f"{unauthorized} (the kubeconfig's user has {held})")
+    if not hmac.compare_digest(token.encode(), administrators.encode()):
+        raise UnreachableError(
+            f"{unauthorized} (the kubeconfig's token is not the one of this cluster's administrator, with whose rights "
+            "the rehearsal's provider acts; take the kubeconfig from the stack's cluster)"
+        )
+
+
+def _check_plugin(plugin: Mapping[str, Any], name: str, request: str) -> None:
     version = plugin.get("apiVersion")
     if version not in _EXEC_VERSIONS:
         raise UnreachableError(f"{request}: exec plugin: invalid apiVersion {version!r}")
@@ -198,19 +217,25 @@ def _authenticate(user: Mapping[str, Any], name: str, request: str) -> None:
             f"{request}: interactiveMode must be specified for {plugin.get('command')} to use exec "
             "authentication plugin"
         )
+    program = Path(str(plugin.get("command"))).name
+    if program not in _PLUGINS:
+        raise UnreachableError(
+            f"{request}: getting credentials: exec: the rehearsal runs no plugins and stands in for "
+            f"{', '.join(_PLUGINS)} only, not for {program!r}"
+        )
     named = _named_cluster([str(argument) for argument in plugin.get("args") or []])
-    if named is not None and named != name:
+    # kubelogin's get-token names a server application, not a cluster.
+    if named != name and program != _AKS_PLUGIN:
         raise UnreachableError(
             f"{request}: the server has asked for the client to provide credentials (the exec "
             f"plugin's token is for the cluster {named!r}, this is {name!r})"
         )
 
 
-def _named_cluster(arguments: list[str]) -> str | None:
-    """The cluster that an exec plugin's arguments name; "" when `get-token` names none."""
+def _named_cluster(arguments: list[str]) -> str:
+    """The cluster that an exec plugin's arguments name; empty when they name none."""
     for position, argument in enumerate(arguments):
         option, _, value = argument.partition("=")
         if option in _CLUSTER_OPTIONS:
             return value or (arguments[position + 1] if position + 1 < len(arguments) else "")
-    # kubelogin's get-token names a server application, not a cluster.
-    return "" if "eks" in arguments else None
+    return ""

@@ -214,7 +214,12 @@ def _story(example: Example, name: str, begin: datetime, chance: random.Random) 
         },
         "cost": _cost(cost, seconds),
         "packing": {"cpu": 0.871, "memory": 0.412},
-        "consolidation": {"first_action": 6.2, "last_gone": _r(seconds - wanted_down - 1.5), "saving_per_hour": 1.92},
+        "consolidation": {
+            "step": 2,
+            "first_action": 6.2,
+            "last_gone": _r(seconds - wanted_down - 1.5),
+            "saving_per_hour": 1.92,
+        },
         "interruptions": [
             {
                 "nodeclaim": interrupted.name,
@@ -235,6 +240,7 @@ def _story(example: Example, name: str, begin: datetime, chance: random.Random) 
         ]
         if interrupted
         else [],
+        "controller_restarts": 1 if interrupted else 0,
     }
 
 

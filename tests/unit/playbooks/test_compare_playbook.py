@@ -23,7 +23,10 @@ def folder(tmp_path: Path) -> Path:
         (tmp_path / name).mkdir()
         report = Example(pods=40, nodes=6, slower=slower).report()
         for story in report["stories"]:
-            story["cost"] = None  # what is spent follows from time; here only time counts
+            story["cost"] = dict.fromkeys(("usd", "bound_usd", "ratio", "peak_usd_per_hour"), 1.0) | {
+                "unknown": [],
+                "no_bound": None,
+            }  # what is spent follows from time; here only time counts
         (tmp_path / name / "report.json").write_text(json.dumps(report))
     return tmp_path
 

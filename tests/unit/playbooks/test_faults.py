@@ -35,6 +35,7 @@ class Rehearsal:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, Any]] = []
+        self.shown: set[str | None] = set()
         self.answers: dict[str, tuple[int, Any]] = {
             "/interruptions": (200, {"deliveries": [{"queue": "q", "problem": ""}]}),
             "/faults": (200, {"faults": []}),
@@ -43,6 +44,7 @@ class Rehearsal:
 
         class Handler(BaseHTTPRequestHandler):
             def answer(self) -> None:
+                rehearsal.shown.add(self.headers["Authorization"])
                 text = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 rehearsal.asked.append((self.command, self.path, json.loads(text) if text else None))
                 status, content = rehearsal.answers.get(self.path, (200, {}))
@@ -125,6 +127,12 @@ def test_a_notice_is_asked_of_the_rehearsal_for_the_storys_node(
     assert rehearsal.asked == [("POST", "/interruptions", {"kind": kind, "instance": instance})]
     assert marks(path) == [(kind, {"nodeClaim": claim, "instance": instance})]
     assert [(one["kind"], one["detail"]) for one in done] == marks(path)
+
+
+def test_requests_show_the_token_of_the_rehearsal(rehearsal: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KARPSTACK_REHEARSAL_TOKEN", "secret")
+    clear(rehearsal.url)
+    assert rehearsal.shown == {"Bearer secret"}
 
 
 @pytest.mark.parametrize(

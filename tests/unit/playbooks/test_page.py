@@ -18,6 +18,7 @@ from playbooks.plugins.module_utils.scale_test.reports import charts, page, unit
 from playbooks.plugins.module_utils.scale_test.reports.drawing import quantiles, thin
 from playbooks.plugins.module_utils.scale_test.reports.report import make
 from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario
+from playbooks.plugins.module_utils.scale_test.text.shown import visible
 from tests.html_page import Page as HtmlPage
 from tests.unit.playbooks.example_report import Example
 from tests.unit.playbooks.example_report import timeline as made_up
@@ -91,6 +92,9 @@ def test_the_page_needs_nothing_but_itself(html: str) -> None:
     assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
+STEERING = "\x00\x1b[31m\u202e\x9b\u2066\r"
+
+
 def test_everything_is_escaped(report: dict[str, Any]) -> None:
     """Whatever a report says is text: in tables, in drawings, in names and in lines of the timeline."""
 
@@ -100,10 +104,12 @@ def test_everything_is_escaped(report: dict[str, Any]) -> None:
         if isinstance(value, list):
             return [poisoned(inner, key) for inner in value]
         fixed = {"started", "ended", "created", "launched", "registered", "initialized", "gone", "phase", "at"}
-        return value + SCRIPT + "\x00" if isinstance(value, str) and key not in fixed else value
+        return value + SCRIPT + STEERING if isinstance(value, str) and key not in fixed else value
 
     report["gaps"] = [{"kind": "Pod", "at": "now", "reason": "too old"}]
-    html = page.render(poisoned(report), dict.fromkeys(range(1, 200), f"not JSON {SCRIPT}"))
+    html = page.render(poisoned(report), dict.fromkeys(range(1, 200), f"not JSON {SCRIPT}{STEERING}"))
+    assert visible(html) == html
+    assert html.count(r"\x1b[31m\u202e") > 50
     assert SCRIPT not in html
     assert "<script" not in html
     assert html.count("&lt;script&gt;") > 50
@@ -263,11 +269,18 @@ def test_a_story_that_did_not_run_has_a_place_and_no_chart(report: dict[str, Any
         "consolidation": None,
         "interruptions": [],
         "faults": [],
+        "controller_restarts": None,
     }
     report["controller"] = None
     html = page.render(report | {"passed": False})
     assert not [title for title, _, _ in drawings(html) if title.startswith("eks-burst") or "controller" in title]
     assert 'id="eks-burst"' in html
+
+
+def test_a_crash_of_the_controller_is_told_and_one_on_purpose_is_not(report: dict[str, Any]) -> None:
+    assert "ended unasked" not in Page(page.render(report)).text
+    report["stories"][0]["controller_restarts"] += 2
+    assert "Karpenter ended unasked in eks-burst and was started again 2 times." in Page(page.render(report)).text
 
 
 def test_nodes_that_never_came_and_unknown_prices_are_told(report: dict[str, Any]) -> None:

@@ -6,114 +6,33 @@ Skipped where there is no Chromium on PATH.
 from __future__ import annotations
 
 import base64
-import itertools
-import json
-import os
-import shutil
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
-from websocket import WebSocket, create_connection
 
 from playbooks.plugins.module_utils.scale_test.reports import comparison, comparison_page, page
+from tests import chromium
+from tests.chromium import Tab, needs_chromium
 from tests.unit.playbooks.example_report import Example, timeline
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-CHROMIUM = next((found for name in NAMES if (found := shutil.which(name))), None)
 RULES = Path(__file__).resolve().parents[3] / "playbooks" / "vars" / "comparison.yml"
-LIMIT = 60.0
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=f"no Chromium on PATH: none of {', '.join(NAMES)}")
-
-
-class Tab:
-    """A page in the browser, spoken to by the DevTools protocol."""
-
-    def __init__(self, connection: WebSocket) -> None:
-        self._connection = connection
-        self._numbers = itertools.count(1)
-        self.events: list[dict[str, Any]] = []
-
-    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        number = next(self._numbers)
-        self._connection.send(json.dumps({"id": number, "method": method, "params": parameters}))
-        while True:
-            message = self._receive()
-            if message.get("id") == number:
-                assert "error" not in message, message
-                result: dict[str, Any] = message["result"]
-                return result
-
-    def open(self, path: Path, width: int, scheme: str) -> None:
-        """Load a file at a width and wait until it is there."""
-        for domain in ("Page", "Network", "Log", "Runtime"):
-            self.call(f"{domain}.enable")
-        self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 600
-        )
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self.call("Page.navigate", url=path.as_uri())
-        self.wait("Page.loadEventFired")
-
-    def wait(self, method: str) -> None:
-        """Until there was such an event."""
-        while not any(event["method"] == method for event in self.events):
-            self._receive()
-
-    def evaluate(self, expression: str) -> Any:
-        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
-
-    def of(self, *methods: str) -> list[dict[str, Any]]:
-        return [event["params"] for event in self.events if event["method"] in methods]
-
-    def _receive(self) -> dict[str, Any]:
-        message: dict[str, Any] = json.loads(self._connection.recv())
-        if "method" in message:
-            self.events.append(message)
-        return message
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a browser's DevTools."""
-    assert CHROMIUM
-    profile = tmp_path_factory.mktemp("chromium")
-    command = [CHROMIUM, "--headless", "--disable-gpu", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
-    command += ["--remote-allow-origins=*", "--no-first-run", "--disable-dev-shm-usage", "about:blank"]
-    if os.geteuid() == 0:
-        command.append("--no-sandbox")  # its sandbox refuses to run as root
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        port, deadline = profile / "DevToolsActivePort", time.monotonic() + LIMIT
-        while not port.is_file() or len(port.read_text().splitlines()) < 2:
-            assert process.poll() is None, f"{CHROMIUM} ended with {process.returncode}"
-            assert time.monotonic() < deadline, f"{CHROMIUM} opened no port in {LIMIT:g} s"
-            time.sleep(0.05)
-        number, path = port.read_text().splitlines()[:2]
-        yield f"ws://127.0.0.1:{number}{path}"
-    finally:
-        process.terminate()
-        process.wait(LIMIT)
+    with chromium.browser(tmp_path_factory.mktemp("chromium")) as address:
+        yield address
 
 
 @pytest.fixture
 def tab(browser: str) -> Iterator[Tab]:
-    connection = create_connection(browser, timeout=LIMIT, suppress_origin=True)
-    found = Tab(connection)
-    target = found.call("Target.createTarget", url="about:blank")["targetId"]
-    connection.close()
-    connection = create_connection(
-        f"{browser.split('/devtools')[0]}/devtools/page/{target}", timeout=LIMIT, suppress_origin=True
-    )
-    try:
-        yield Tab(connection)
-    finally:
-        connection.close()
+    with chromium.tab(browser) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -60,6 +60,7 @@ class Handler(BaseHTTPRequestHandler):
             self.server.refusals -= 1
             return
         self.server.paths.append(path)
+        self.server.authorizations.append((path, self.headers["Authorization"]))
         if path == "/metrics":
             body = self.server.tell(set(parse_qs(query).get("name[]", [])))
         elif path == PODS:
@@ -88,6 +89,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.paths: list[str] = []
+        self.authorizations: list[tuple[str, str | None]] = []
         self.asked: list[set[str]] = []
 
     def tell(self, names: set[str]) -> str:
@@ -125,7 +127,7 @@ def kubeconfig_of(folder: Path, url: str) -> Path:
 class Recording:
     """A recorder at work, and what it has written so far."""
 
-    def __init__(self, folder: Path, server: Server, table: Table | None = None) -> None:
+    def __init__(self, folder: Path, server: Server, table: Table | None = None, token: str = "") -> None:
         path = folder / "timeline.jsonl"
         self._writer = Writer(path)
         self._reader = Reader(path)
@@ -136,6 +138,7 @@ class Recording:
             kubeconfig_of(folder, server.url),
             f"{server.url}/metrics",
             table,
+            metrics_token=token,
         )
 
     def __enter__(self) -> Self:
@@ -185,6 +188,17 @@ def test_what_the_metrics_say_of_the_queue_is_written(tmp_path: Path, server: Se
 
 
 @pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize(("token", "sent"), [("secret", "Bearer secret"), ("", None)])
+def test_the_token_goes_to_the_metrics_and_into_no_line(
+    tmp_path: Path, server: Server, token: str, sent: str | None
+) -> None:
+    with Recording(tmp_path, server, token=token) as recording:
+        recording.wait("CONTROLLER")
+    assert {sent_ for path, sent_ in server.authorizations if path == "/metrics"} == {sent}
+    assert {sent_ for path, sent_ in server.authorizations if path != "/metrics"} == {None}
+    assert "secret" not in (tmp_path / "timeline.jsonl").read_text()
+
+
 def test_metrics_that_do_not_answer_are_asked_again(tmp_path: Path, server: Server) -> None:
     server.refusals = 2
     lines = record(tmp_path, server, until="QUEUE")

@@ -69,7 +69,7 @@ def test_the_recorded_stories_keep_within_the_shipped_thresholds(failures: Any) 
             {"default": {"cost_ratio": 0.5}},
             "default.cost_ratio: input should be greater than or equal to 1; no threshold",
         ),
-        ([1], "[1] limits nothing; write a mapping of scenario names"),
+        ([1], "[1] limits nothing; write limits under names of scenarios"),
     ],
 )
 def test_a_wrong_threshold_fails_with_the_fix(data: object, message: str) -> None:
@@ -135,3 +135,16 @@ def test_simulated_phases_are_not_judged_unless_that_is_said(failures: Any) -> N
 def test_a_ratio_that_is_not_known_fails(failures: Any) -> None:
     (failure,) = failures({FIT: {"cost_ratio": 3}}, facts=None)
     assert "threshold cost_ratio: expected at most 3; seen not known: no facts about instance types" in failure
+
+
+@pytest.mark.parametrize(("most", "failed"), [(0, 1), (1, 0)])
+def test_a_controller_that_crashed_fails_the_story_in_which_it_did(
+    failures: Any, timeline: list[Line], most: int, failed: int
+) -> None:
+    """It came back between two looks of the first story; the second has nothing to do with that."""
+    begun = next(index for index, line in enumerate(timeline) if line["type"] == "STEP")
+    for line in timeline[begun:]:
+        if line["type"] == "CONTROLLER":
+            line["started"] += 60.0
+    found = failures({"default": {"controller_restarts": most}})
+    assert [text.startswith(f"{FIT}: threshold controller_restarts") for text in found] == [True] * failed

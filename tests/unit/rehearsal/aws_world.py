@@ -13,7 +13,6 @@ import boto3
 from botocore.config import Config
 from moto import mock_aws
 
-from rehearsal.clouds.aws import roles
 from rehearsal.clouds.aws.account import Account
 from rehearsal.timing import Timing
 
@@ -35,13 +34,11 @@ class InProcessAccount(Account):
 
     def client(self, service: str) -> Any:
         if service not in self._clients:
-            self._clients[service] = client(service)
+            self._clients[service] = client(service, self.roles.access_key_id, self.roles.secret_access_key)
         return self._clients[service]
 
 
-def client(
-    service: str, access_key: str = roles.ACCESS_KEY_ID, secret: str = roles.SECRET_ACCESS_KEY, token: str | None = None
-) -> Any:
+def client(service: str, access_key: str, secret: str, token: str | None = None) -> Any:
     """A boto3 client with chosen credentials."""
     return _session().client(
         service,

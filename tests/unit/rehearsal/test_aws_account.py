@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 import json
 from pathlib import Path
@@ -13,8 +14,8 @@ from botocore.exceptions import ClientError
 from rehearsal.clouds.aws.account import Account
 from rehearsal.clouds.aws.identity import CredentialError
 from rehearsal.clouds.aws.patching import Patches
-from rehearsal.clouds.aws.roles import SPOT_ROLE
-from rehearsal.clouds.aws.server import Server, credentials_path
+from rehearsal.clouds.aws.roles import SPOT_ROLE, Roles
+from rehearsal.clouds.aws.server import SERVICES, Server, credentials_path
 from rehearsal.timing import Timing
 from tests.unit.rehearsal.aws_world import Stack, account, client, trust
 
@@ -58,7 +59,13 @@ def test_strangers_are_refused(aws: Account) -> None:
     for service, call, code in (
         ("ec2", "describe_vpcs", "AuthFailure"),
         ("iam", "list_roles", "InvalidClientTokenId"),
+        ("sts", "get_caller_identity", "InvalidClientTokenId"),
+        ("sqs", "list_queues", "InvalidClientTokenId"),
         ("eks", "list_clusters", "UnrecognizedClientException"),
+        ("events", "list_rules", "UnrecognizedClientException"),
+        ("kms", "list_keys", "UnrecognizedClientException"),
+        ("logs", "describe_log_groups", "UnrecognizedClientException"),
+        ("ssm", "describe_parameters", "UnrecognizedClientException"),
     ):
         with pytest.raises(ClientError, match=code):
             getattr(client(service, "AKIASTRANGER0000000", "x"), call)()
@@ -130,15 +137,32 @@ class Response:
 
     def __init__(self, server: Server, path: str, body: bytes = b"", **environ: str) -> None:
         self.status = ""
-        self.body = b"".join(
-            server(
-                {"PATH_INFO": path, "CONTENT_LENGTH": str(len(body)), "wsgi.input": io.BytesIO(body), **environ},
-                self._start,
-            )
-        )
+        self.headers: dict[str, str] = {}
+        request = {
+            "REQUEST_METHOD": "POST",
+            "SERVER_NAME": "127.0.0.1",
+            "SERVER_PORT": "80",
+            "wsgi.url_scheme": "http",
+            "PATH_INFO": path,
+            "CONTENT_LENGTH": str(len(body)),
+            "wsgi.input": io.BytesIO(body),
+        }
+        self.body = b"".join(server({**request, **environ}, self._start))
 
-    def _start(self, status: str, headers: list[tuple[str, str]]) -> None:
+    def _start(self, status: str, headers: list[tuple[str, str]], exc_info: object = None) -> None:
         self.status = status
+        self.headers = dict(headers)
+
+
+def signed(service: str, key: str = "AKIAKNOWN") -> str:
+    scope = f"{key}/20261122/us-east-1/{service}/aws4_request"
+    return f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0"
+
+
+def a_server() -> Server:
+    return Server(
+        lambda request: {"PriceList": [request["ServiceCode"]]}, lambda *_: {}, lambda key: key == "AKIAKNOWN"
+    )
 
 
 def test_the_server_routes() -> None:
@@ -147,17 +171,86 @@ def test_the_server_routes() -> None:
             raise CredentialError(403, "AccessDeniedException: no")
         return {"AccessKeyId": cluster}
 
-    def get_products(request: dict[str, Any]) -> dict[str, Any]:
-        return {"PriceList": [request["ServiceCode"]]}
-
-    server = Server(get_products, credentials)
+    server = a_server()
+    server._credentials = credentials
     good = Response(server, credentials_path("test"), HTTP_AUTHORIZATION="good")
     assert (good.status, json.loads(good.body)) == ("200 OK", {"AccessKeyId": "test"})
     bad = Response(server, credentials_path("test"), HTTP_AUTHORIZATION="bad")
     assert (bad.status[:3], bad.body) == ("403", b"AccessDeniedException: no")
     target = "AWSPriceListService.GetProducts"
-    prices = Response(server, "/", b'{"ServiceCode": "AmazonEC2"}', HTTP_X_AMZ_TARGET=target)
+    question, known = b'{"ServiceCode": "AmazonEC2"}', signed("pricing")
+    prices = Response(server, "/", question, HTTP_X_AMZ_TARGET=target, HTTP_AUTHORIZATION=known)
     assert json.loads(prices.body) == {"PriceList": ["AmazonEC2"]}
-    unknown = Response(server, "/", b"{}", HTTP_X_AMZ_TARGET="AWSPriceListService.DescribeServices")
+    for shown in ("", "AKIAKNOWN", signed("pricing", "AKIASTRANGER")):
+        stranger = Response(server, "/", question, HTTP_X_AMZ_TARGET=target, HTTP_AUTHORIZATION=shown)
+        assert (stranger.status[:3], b"AmazonEC2" in stranger.body) == ("400", False)
+    target = "AWSPriceListService.DescribeServices"
+    unknown = Response(server, "/", b"{}", HTTP_X_AMZ_TARGET=target, HTTP_AUTHORIZATION=known)
     assert unknown.status.startswith("400")
     assert b"DescribeServices" in unknown.body
+
+
+# What moto serves beside AWS's services, or for services that the account does not have.
+SIDE_DOORS = (
+    "/moto-api/",
+    "/moto-api/data.json",
+    "/moto-api/reset",
+    "/moto-api/config",
+    "/moto-api/recorder/start-recording",
+    "/moto-api/proxy/passthrough",
+    "/latest/meta-data/iam/security-credentials/",
+    "/latest/api/token",
+    "/favicon.ico",
+    "/bucket/key",
+    "/pool_1/.well-known/jwks.json",
+    "/s3_us-east-1/bucket",
+)
+ELSEWHERE = ("s3", "motoapi.amazonaws.com", "moto_api", "instance_metadata", "execute-api", "lambda", "..", "dynamodb")
+
+
+def test_moto_has_no_side_doors(aws: Account) -> None:
+    """On the wire, with the administrator's key: it opens AWS's services and nothing else."""
+    from moto import backends
+    from moto.core.base_backend import BackendDict
+
+    patches, server = Patches(), Server(dict, lambda *_: {}, aws.roles.is_known)
+    server.start(patches)
+    host = server.endpoint.removeprefix("http://")
+
+    def ask(method: str, path: str, **headers: str) -> tuple[int, str]:
+        connection = http.client.HTTPConnection(host, timeout=10)
+        connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        assert not [name for name in answer.headers if name.lower().startswith("access-control")]
+        return answer.status, answer.read().decode()
+
+    key = aws.roles.access_key_id
+    try:
+        assert ask("POST", "/?Action=DescribeVpcs", Authorization=signed("ec2", key))[0] == 200
+        assert ask("POST", "/?Action=DescribeVpcs", Authorization=signed("ec2", key), Origin="http://a.test")[0] == 403
+        assert ask("POST", "/?Action=DescribeVpcs", Authorization=signed("ec2", key), Host="a.test")[0] == 403
+        for path in SIDE_DOORS:
+            for shown in ("", signed("ec2", key), f"AWS {key}:x"):
+                status, text = ask("GET", path, **({"Authorization": shown} if shown else {}))
+                assert status in (400, 404), (path, text)
+                assert len(text) < 1000
+        for service in ELSEWHERE:
+            status, text = ask("POST", "/", Authorization=signed(service, key))
+            assert (status, f"has no {service}; it has ec2" in text) == (501, True)
+        for service in SERVICES:
+            # A handler that is not moto's `dispatch` would not ask `Roles.refuse`.
+            found: Any = backends.get_backend(service)  # type: ignore[call-overload]
+            regions = found[aws.account_id] if isinstance(found, BackendDict) else {}
+            backend = regions["us-east-1"] if "us-east-1" in regions else regions["aws"]
+            assert {handler.__name__ for handler in backend.flask_paths.values()} == {"dispatch"}
+            assert ask("POST", "/", Authorization=signed(service, "AKIASTRANGER"))[0] >= 400
+    finally:
+        server.stop()
+        patches.undo()
+
+
+def test_each_account_has_keys_of_its_own(aws: Account) -> None:
+    other = Roles(aws.account_id)
+    assert other.access_key_id != aws.roles.access_key_id
+    assert other.secret_access_key != aws.roles.secret_access_key
+    assert len(other.access_key_id) == 20

@@ -110,6 +110,25 @@ def running(tmp_path: Path) -> Iterator[Running]:
     found.azure.stop()
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"Host": "management.azure.com:443"}, 401),
+        ({"Host": "login.microsoftonline.com"}, 403),
+        ({"Host": "127.0.0.1"}, 403),
+        ({"Origin": "https://portal.azure.com"}, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Transfer-Encoding": "chunked"}, 411),
+        ({"Content-Length": "-1"}, 400),
+        ({"Content-Length": str(2**40)}, 413),
+    ],
+)
+def test_in_the_tunnel_a_request_is_guarded_too(running: Running, headers: dict[str, str], status: int) -> None:
+    found, answer, _ = running.call("GET", "management.azure.com", "/subscriptions", None, **headers)
+    assert (found, "error" in answer) == (status, True)
+
+
 def test_a_machine_registers_as_its_script_says(running: Running) -> None:
     running.secret()
     machine = running.cloud.machine(running.node())

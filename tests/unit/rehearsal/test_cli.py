@@ -1,12 +1,14 @@
-"""The command line: which scenarios `run` asks the playbook for, and what `review` starts and stops."""
+"""The command line: which scenarios `run` asks the playbook for, what `review` starts and stops, what is refused."""
 
 from __future__ import annotations
 
+import runpy
+import sys
 from pathlib import Path
 
 import pytest
 
-from rehearsal import cli
+from rehearsal import cli, daemon, lock, ownership
 from rehearsal.folder import StackFolder
 from rehearsal.stack_file import StackFile
 
@@ -67,6 +69,7 @@ class Started:
             "_tell_crashes": lambda folder: None,
         }.items():
             monkeypatch.setattr(cli, name, value)
+        monkeypatch.setattr("rehearsal.limits.check", lambda folder: None)
         monkeypatch.setattr("rehearsal.daemon.start", lambda *_: self)
         monkeypatch.setattr("rehearsal.daemon.stop", lambda folder: self.calls.append("stop"))
 
@@ -104,3 +107,84 @@ def test_review_leaves_what_ran_before(monkeypatch: pytest.MonkeyPatch, tmp_path
     production = ["--policy-pack-config", "policies/production.json"]
     assert cli.main(["review", "eks", "--state", str(tmp_path), "--output", str(tmp_path / "out"), *production]) == 0
     assert started.calls == ["prepare", "review Pulumi.eks.yaml out production.json"]
+
+
+COMMANDS = ("up", "run", "review", "env", "status", "down")
+
+
+@pytest.fixture
+def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing may be built, started or stopped."""
+
+    def never(*_: object, **__: object) -> object:
+        raise AssertionError("began to work")
+
+    for name in ("ensure", "Deployment", "_forget", "_play"):
+        monkeypatch.setattr(cli, name, never)
+    for name in ("start", "stop"):
+        monkeypatch.setattr(daemon, name, never)
+
+
+@pytest.mark.usefixtures("untouched")
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("name", ["x[/y]", "../eks", "/etc", ".."])
+def test_a_name_that_no_stack_can_have_is_refused_first(
+    command: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as refused:
+        cli.main([command, name, "--state", str(tmp_path / "state")])
+    assert refused.value.code == 2
+    assert f"stack = {name!r}" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("untouched")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_folder_that_is_not_ours_is_refused_and_left(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    thesis = tmp_path / "eks" / "thesis.tex"
+    thesis.parent.mkdir()
+    thesis.write_text("years of work")
+    assert cli.main([command, "eks", "--state", str(tmp_path)]) == 1
+    assert "was not made by the rehearsal" in capsys.readouterr().err
+    assert [path.name for path in thesis.parent.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.usefixtures("untouched")
+@pytest.mark.parametrize("command", ["up", "run", "review", "down"])
+def test_the_second_command_is_refused_and_told_of_the_first(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = StackFolder("eks", tmp_path / "eks")
+    ownership.claim(folder)
+    with lock.held(folder, "python -m rehearsal up eks"):
+        assert cli.main([command, "eks", "--state", str(tmp_path)]) == 1
+    assert "`python -m rehearsal up eks`" in capsys.readouterr().err
+
+
+def test_status_takes_no_lock_and_shows_who_has_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = StackFolder("eks", tmp_path / "eks")
+    ownership.claim(folder)
+    with lock.held(folder, "python -m rehearsal up eks"):
+        assert cli.main(["status", "eks", "--state", str(tmp_path)]) == 3
+    assert "`python -m rehearsal up eks` (process" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"pid": "x"}', '{"pid": 1, "started": 1.0, "cloud": "aws"}'])
+def test_a_broken_daemon_json_is_no_daemon(content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = StackFolder("eks", tmp_path / "eks")
+    ownership.claim(folder)
+    folder.run_file.write_text(content)
+    assert cli.main(["status", "eks", "--state", str(tmp_path)]) == 3
+    assert cli.main(["env", "eks", "--state", str(tmp_path)]) == 1
+    assert cli.main(["down", "eks", "--state", str(tmp_path)]) == 0
+    assert "eks: nothing is running" in capsys.readouterr().out
+    assert not folder.run_file.exists()
+
+
+def test_a_python_without_the_environment_says_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "rehearsal.cli")
+    monkeypatch.setitem(sys.modules, "psutil", None)
+    with pytest.raises(SystemExit, match=r"lacks the module psutil, .*make environment"):
+        runpy.run_module("rehearsal.__main__")

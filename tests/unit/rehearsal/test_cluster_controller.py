@@ -11,6 +11,7 @@ import pytest
 
 from rehearsal.cluster import controller as module
 from rehearsal.cluster.controller import LABEL, Controller
+from rehearsal.cluster.controller_endpoint import ControllerEndpoint
 from rehearsal.cluster.objects import ApiError, Object
 from rehearsal.folder import StackFolder
 from tests.unit.rehearsal.cluster_world import UnaskedCloud, World
@@ -27,16 +28,17 @@ class Process:
 
 
 class Processes:
-    """Stands in for `Engines`: tells of every start (its port of metrics) and stop (its grace)."""
+    """Stands in for `Engines`: tells of every start (port and token of its metrics) and stop (its grace)."""
 
     def __init__(self) -> None:
         self.told: queue.Queue[tuple[str, Any]] = queue.Queue()
         self._running: Process | None = None
         self._pids = iter(range(1, 100))
 
-    def start(self, name: str, command: Sequence[str], *, environment: Mapping[str, str]) -> Process:
+    def start(self, name: str, command: Sequence[str], *, environment: Mapping[str, str], vital: bool) -> Process:
+        assert not vital  # a kubelet would start it again
         self._running = Process(next(self._pids))
-        self.told.put(("start", environment["METRICS_PORT"]))
+        self.told.put(("start", (environment["METRICS_PORT"], environment["KARPSTACK_METRICS_TOKEN"])))
         return self._running
 
     def stop(self, name: str, grace: float = 5.0) -> None:
@@ -114,7 +116,7 @@ class Rig:
 
 @pytest.fixture
 def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
-    monkeypatch.setattr(module, "_ready", lambda port: True)
+    monkeypatch.setattr(ControllerEndpoint, "ready", lambda _: True)
     monkeypatch.setattr(module, "_FIRST_BACK_OFF", 0.1)
     monkeypatch.setattr(module, "create_token", lambda *arguments: "token")
     made = Rig(tmp_path)
@@ -134,13 +136,13 @@ def test_one_process_for_all_pods_of_a_template(rig: Rig) -> None:
 
 def test_a_pod_that_is_deleted_takes_the_process_with_it(rig: Rig) -> None:
     rig.happen("ADDED", pod("a"))
-    _, port = rig.told()
+    _, metrics = rig.told()
     rig.happen("MODIFIED", pod("a", deletionTimestamp="10:02"))
     assert rig.told() == ("stop", 5.0)
     rig.happen("DELETED", pod("a", deletionTimestamp="10:02"))
     assert rig.quiet()
     rig.happen("ADDED", pod("b", created="10:02"))
-    assert rig.told() == ("start", port)  # where the metrics are does not change
+    assert rig.told() == ("start", metrics)  # where they are, and for whom, does not change
     assert rig.ready() == "a"
     assert rig.ready() == "b"
 

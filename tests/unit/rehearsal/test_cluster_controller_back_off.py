@@ -15,6 +15,7 @@ import pytest
 from rehearsal.cluster import controller as module
 from rehearsal.cluster.controller import LABEL, Controller
 from rehearsal.folder import StackFolder
+from rehearsal.processes import EngineCrashError
 from tests.unit.rehearsal.cluster_world import World
 
 PODS = f"/api/v1/pods?{LABEL}"
@@ -54,11 +55,19 @@ def world() -> World:
 
 
 @pytest.fixture
-def controller(tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Controller]:
+def lost() -> queue.Queue[str]:
+    """The engines that were said to be lost."""
+    return queue.Queue()
+
+
+@pytest.fixture
+def controller(
+    tmp_path: Path, world: World, lost: queue.Queue[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Controller]:
     monkeypatch.setattr(module, "_FIRST_BACK_OFF", BACK_OFF)
     found = Controller(
         StackFolder("test", tmp_path).create(),
-        cast(Any, SimpleNamespace(stop=lambda *_: None)),
+        cast(Any, SimpleNamespace(stop=lambda *_: None, lose=lost.put)),
         cast(Any, SimpleNamespace(program=lambda name: Path("/karpenter"))),
         world.objects(),
         cast(Any, SimpleNamespace(controller_engine="karpenter-azure")),
@@ -85,6 +94,41 @@ def test_it_is_started_again_with_growing_patience(
     with pytest.raises(queue.Empty):
         tries.made.get(timeout=8 * BACK_OFF)
     assert controller.problem == ""
+
+
+def test_one_that_crashed_and_never_starts_again_is_lost(
+    controller: Controller, world: World, lost: queue.Queue[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = Tries("", *["no token"] * 9)
+
+    def ended() -> None:
+        raise EngineCrashError("karpenter-azure exited with code 2")
+
+    def begin(pod: dict[str, Any]) -> str:
+        problem = tries.begin(pod)
+        if not problem:
+            controller._engine = cast(Any, SimpleNamespace(pid=1, check=ended))
+            controller._feed.after(0.0, "look", {"pid": 1})
+        return problem
+
+    monkeypatch.setattr(controller, "_begin", begin)
+    world.happen(PODS, "ADDED", pod())
+    for _ in range(4):
+        assert lost.empty()
+        tries.made.get(timeout=5)
+    assert lost.get(timeout=5) == "karpenter-azure"
+
+
+def test_one_that_never_ran_is_not_lost_but_waits_to_be_mended(
+    controller: Controller, world: World, lost: queue.Queue[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LONGEST_BACK_OFF", BACK_OFF)
+    tries = Tries(*["no token"] * 9)
+    monkeypatch.setattr(controller, "_begin", tries.begin)
+    world.happen(PODS, "ADDED", pod())
+    for _ in range(6):
+        tries.made.get(timeout=5)
+    assert lost.empty()
 
 
 def test_a_changed_template_is_tried_without_patience(

@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from rehearsal.command import call
+from rehearsal.processes import with_parent
 
 ROOT = Path(__file__).resolve().parents[3]
 # Says that it is there, and how often it was interrupted when it ends.
@@ -58,3 +60,43 @@ def test_a_command_hears_of_an_interrupt_once_and_ends_by_itself(number: signal.
         finally:
             parent.kill()
     assert output == "heard 1\ninterrupted\n"
+
+
+@pytest.mark.parametrize(
+    "child",
+    ["import time; time.sleep(60)", "import signal, time; signal.signal(2, signal.SIG_IGN); time.sleep(60)"],
+    ids=["interrupted", "killed"],
+)
+def test_a_command_ends_when_what_it_needs_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: str) -> None:
+    monkeypatch.setattr("rehearsal.command._GRACE", 0.5)
+    started: list[psutil.Process] = []
+
+    def gone() -> None:
+        started.extend(psutil.Process().children())
+        raise LookupError("etcd is gone")
+
+    with pytest.raises(LookupError, match="etcd is gone"):
+        call([sys.executable, "-c", child], os.environ, tmp_path, gone)
+    assert started
+    assert not any(process.is_running() for process in started)
+
+
+def test_a_command_that_failed_because_what_it_needs_is_gone_says_that(tmp_path: Path) -> None:
+    def gone() -> None:
+        raise LookupError("etcd is gone")
+
+    with pytest.raises(LookupError):
+        call([sys.executable, "-c", "raise SystemExit(1)"], os.environ, tmp_path, gone)
+
+
+@pytest.mark.skipif(
+    not with_parent(signal.SIGINT), reason="no setpriv (util-linux) here, which tells of a parent's end"
+)
+def test_a_command_is_interrupted_when_we_are_killed() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as parent:
+        assert parent.stdout
+        assert parent.stdout.readline() == "ready\n"
+        parent.kill()
+        assert parent.stdout.read() == "heard 1\n"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import http.client
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import pytest
 
-from rehearsal.control import Body, Control, ControlError, Hits
+from rehearsal.control import TOKEN_VARIABLE, URL_VARIABLE, Body, Control, ControlError, ControlServer, Hits
 from rehearsal.processes import EngineCrashError
 
 
@@ -143,9 +144,11 @@ SHORTAGE = {"kind": "out-of-capacity", "instanceTypes": ["m5.large"]}
         ("/faults", {**SHORTAGE, "capacityTypes": ["Spot"]}, ('capacityTypes = "Spot"', "spot, on-demand")),
         ("/faults", {**SHORTAGE, "zones": ["a"]}, ('zones = "a"', "us-east-1a, us-east-1b")),
         ("/faults", {**SHORTAGE, "zone": "us-east-1a"}, ('zone = "us-east-1a"', "would change nothing", "zones")),
-        ("/faults", {"kind": "throttle"}, ("calls is missing", "throttled", "at least 1")),
-        ("/faults", {"kind": "throttle", "calls": 0}, ("calls = 0", "throttled", "at least 1")),
-        ("/faults", {"kind": "throttle", "calls": True}, ("calls = true", "throttled", "at least 1")),
+        ("/faults", {"kind": "throttle"}, ("calls is missing", "throttled", "from 1 to 10000")),
+        ("/faults", {"kind": "throttle", "calls": 0}, ("calls = 0", "throttled", "from 1 to 10000")),
+        ("/faults", {"kind": "throttle", "calls": True}, ("calls = true", "throttled", "from 1 to 10000")),
+        ("/faults", {"kind": "throttle", "calls": 10**25}, ("calls = 1000", "no launch would succeed", "to 10000")),
+        ("/faults", {"kind": "x" * 9999}, ('kind = "xxx', "x...: no call would fail")),
         (
             "/interruptions",
             {"kind": "stop", "instance": "i-1"},
@@ -172,12 +175,71 @@ def test_other_requests_are_refused() -> None:
     assert (status, "/faults, /interruptions, /restarts, /resources" in answer["error"]) == (404, True)
     status, answer = control.answer("PUT", "/faults")
     assert (status, "use GET, POST, DELETE" in answer["error"]) == (405, True)
-    for body in (b"{", b"[]", b"\xff"):
+    for body in (b"{", b"[]", b"\xff", b"[" * 60_000, b"1" * 60_000, b"[" + b"1," * 30_000 + b"1]"):
         status, answer = control.answer("POST", "/faults", body)
         assert (status, "send an object" in answer["error"]) == (400, True)
+        assert len(answer["error"]) < 500
 
 
 def test_stopping_stops_what_is_still_to_happen() -> None:
     world = World()
     world.control.stop()
     assert world.cloud.asked == [("stop",)]
+
+
+# -- the port
+
+
+class Port:
+    """The endpoint on the wire, and the requests that got to the cloud."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.server = ControlServer(self.world.control)
+        self.variables = self.server.start()
+
+    def send(self, body: bytes = b"", **headers: str) -> tuple[int, dict[str, Any]]:
+        connection = http.client.HTTPConnection(self.variables[URL_VARIABLE].removeprefix("http://"), timeout=5)
+        sent = {name.replace("_", "-"): value for name, value in headers.items() if value}
+        connection.request("POST" if body else "GET", "/faults", body or None, sent)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+
+
+@pytest.fixture
+def port() -> Iterator[Port]:
+    found = Port()
+    yield found
+    found.server.stop()
+
+
+FAULT = b'{"kind": "throttle", "calls": 1}'
+
+
+def test_a_request_with_the_token_is_answered(port: Port) -> None:
+    headers = {"Authorization": f"Bearer {port.variables[TOKEN_VARIABLE]}", "Content-Type": "application/json"}
+    assert port.send(FAULT, **headers) == (200, {"kind": "throttle", "calls": 1, "hits": 2})
+    assert port.send(Authorization=headers["Authorization"])[0] == 200
+
+
+@pytest.mark.parametrize("shown", ["", "Bearer", "Bearer ", "Bearer x", "Basic {}", "{}", "Bearer {}x", "Bearer \xe9"])
+def test_nothing_is_done_without_the_token(port: Port, shown: str) -> None:
+    status, answer = port.send(FAULT, Authorization=shown.format(port.variables[TOKEN_VARIABLE]))
+    assert (status, TOKEN_VARIABLE in answer["error"]) == (401, True)
+    assert port.world.cloud.asked == []
+
+
+@pytest.mark.parametrize("kind", ["", "text/plain", "application/x-www-form-urlencoded", "text/json; application/json"])
+def test_a_body_that_does_not_call_itself_json_is_refused(port: Port, kind: str) -> None:
+    status, answer = port.send(FAULT, Authorization=f"Bearer {port.variables[TOKEN_VARIABLE]}", Content_Type=kind)
+    assert (status, "send application/json" in answer["error"]) == (415, True)
+    assert port.world.cloud.asked == []
+
+
+def test_a_body_that_is_too_large_is_refused(port: Port) -> None:
+    headers = {"Authorization": f"Bearer {port.variables[TOKEN_VARIABLE]}", "Content-Type": "application/json"}
+    assert port.send(b" " * 65_537, **headers)[0] == 413
+
+
+def test_each_endpoint_has_a_token_of_its_own(port: Port) -> None:
+    assert ControlServer(port.world.control).token != port.variables[TOKEN_VARIABLE]

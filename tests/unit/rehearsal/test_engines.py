@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -42,15 +44,15 @@ def test_too_old_go_is_said_with_its_version(only_path: Path) -> None:
         builder.ensure()
 
 
-def test_key_changes_with_every_pin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_changes_with_every_pin_and_every_line_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = tmp_path / "engines"
-    for source in [*HERE.glob("*/go.mod"), *HERE.glob("*/go.sum")]:
+    for source in [*HERE.glob("*/go.mod"), *HERE.glob("*/go.sum"), *HERE.glob("*/**/*.go")]:
         target = copy / source.relative_to(HERE)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(source.read_bytes())
     monkeypatch.setattr(engines, "HERE", copy)
     keys = {engines.recipe_key()}
-    pins = sorted(copy.rglob("go.*"))
+    pins = [path for path in sorted(copy.rglob("*")) if path.is_file()]
     for pin in pins:
         pin.write_text(pin.read_text() + "// changed\n")
         keys.add(engines.recipe_key())
@@ -83,6 +85,32 @@ def test_every_build_names_a_main_package_that_its_module_pins() -> None:
             assert package in pins or package.startswith(f"karpstack/engines/{build.module}/")
         names = [builder._file_name(package) for package in build.programs.values()]
         assert len(names) == len(set(names)), "two programs would be written to one file"
+
+
+def test_upstreams_mains_are_laid_beside_our_guards(tmp_path: Path) -> None:
+    for name, module in builder._CONTROLLERS.items():
+        for source in (f"{module}/cmd/controller/main.go", f"{module}/cmd/controller/main_test.go"):
+            program(tmp_path / Path(source).parent, Path(source).name, "")
+        assert (
+            'import _ "karpstack/engines/kubernetes/guard"' in (HERE / "kubernetes" / name / "guarded.go").read_text()
+        )
+    go = SimpleNamespace(module_folder=lambda _, module: tmp_path / module)
+    with builder._upstream_mains(go) as flag:  # type: ignore[arg-type]
+        overlay = json.loads(Path(flag.removeprefix("-overlay=")).read_text())
+    assert overlay == {
+        "Replace": {
+            str(HERE / "kubernetes" / name / "main.go"): str(tmp_path / module / "cmd" / "controller" / "main.go")
+            for name, module in builder._CONTROLLERS.items()
+        }
+    }
+
+
+def test_no_controller_is_built_without_its_guard() -> None:
+    built = {
+        name: package for build in builder.builds("v1.36.3", pulumi=True) for name, package in build.programs.items()
+    }
+    for name in builder._CONTROLLERS:
+        assert built[name] == f"karpstack/engines/kubernetes/{name}"
 
 
 def test_a_second_command_waits_for_the_first(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -13,8 +15,19 @@ import psutil
 import pytest
 
 from rehearsal.folder import StackFolder
-from rehearsal.processes import EngineCrashError, Engines, crash_text, stop_recorded, wait_until
+from rehearsal.processes import (
+    EngineCrashError,
+    Engines,
+    ProcessRecord,
+    crash_text,
+    mark,
+    stop_marked,
+    stop_recorded,
+    wait_until,
+    with_parent,
+)
 
+ROOT = Path(__file__).resolve().parents[3]
 SLEEP = [sys.executable, "-c", "import time; print('ready', flush=True); time.sleep(60)"]
 STUBBORN = [
     sys.executable,
@@ -60,6 +73,68 @@ def test_of_a_go_program_its_last_words_are_told_and_not_its_stacks(folder: Stac
     ]
 
 
+def test_a_full_disk_and_a_killed_process_are_told_as_such(folder: StackFolder) -> None:
+    log = folder.logs / "etcd.log"
+    log.write_text("panic: write wal: no space left on device\n")
+    assert f"no space left on the file system of {folder.root}" in crash_text("etcd", 2, log)
+    assert "by the kernel for lack of memory" in crash_text("etcd", -9, log)
+    assert "by the kernel" not in crash_text("etcd", -6, log)
+
+
+@pytest.mark.parametrize(("vital", "lost"), [(True, ["etcd"]), (False, [])])
+def test_a_vital_engine_that_ends_is_lost(folder: StackFolder, vital: bool, lost: list[str]) -> None:
+    heard: list[str] = []
+    engines = Engines(folder, on_loss=heard.append)
+    engines.start("etcd", ["false"], vital=vital)
+    for thread in threading.enumerate():
+        if thread.name == "watch-etcd":
+            thread.join(10)
+    assert heard == lost
+
+
+DAEMON = """
+import sys, time
+from pathlib import Path
+from rehearsal.folder import StackFolder
+from rehearsal.processes import Engines
+engine = Engines(StackFolder("test", Path(sys.argv[1]))).start("etcd", ["sleep", "60"])
+print(engine.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(not with_parent(signal.SIGKILL), reason="no setpriv (util-linux) here: systems without it do less")
+def test_engines_end_with_a_daemon_that_is_killed(folder: StackFolder) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", DAEMON, str(folder.root)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as daemon:
+        assert daemon.stdout
+        engine = psutil.Process(int(daemon.stdout.readline()))
+        daemon.kill()
+    engine.wait(10)
+
+
+def test_what_a_command_left_is_stopped_by_its_mark_with_all_that_it_started(
+    folder: StackFolder, tmp_path: Path
+) -> None:
+    other = StackFolder("other", tmp_path / "other")
+    # Its parent ends; it has a session of its own.
+    command = "sleep 60 >/dev/null & echo $!"
+    pids = []
+    for environment in (mark(folder), mark(other)):
+        shell = ["setsid", "sh", "-c", command]
+        done = subprocess.run(
+            shell, env={"PATH": os.environ["PATH"], **environment}, stdout=subprocess.PIPE, check=True
+        )
+        pids.append(int(done.stdout))
+    ours, theirs = (psutil.Process(pid) for pid in pids)
+    try:
+        assert stop_marked(folder) == ["sleep"]
+        assert (ours.is_running(), theirs.is_running()) == (False, True)
+    finally:
+        stop_marked(other)
+
+
 def test_stopping_is_not_a_crash(folder: StackFolder) -> None:
     told: list[str] = []
     engines = Engines(folder, on_crash=told.append)
@@ -79,7 +154,7 @@ def test_a_restart_is_not_a_crash_and_starts_the_same_again(folder: StackFolder,
     wait_until(lambda: log.read_text().count("ready") == 1, "the engine", 10)
     second = engines.restart("kube-apiserver")
     try:
-        wait_until(lambda: log.read_text().count("ready") == 2, "the engine", 10, engines=[first, second])
+        wait_until(lambda: log.read_text().count("ready") == 2, "the engine", 10, engines=[second])
         assert (first.running, second.running) == (False, True)
         assert engines.get("kube-apiserver") is second
         assert set(log.read_text().splitlines()) == {f"ready value {tmp_path}"}
@@ -134,6 +209,23 @@ def test_what_a_killed_daemon_left_is_stopped_by_its_record(folder: StackFolder)
     assert stop_recorded(folder) == []
 
 
+def test_what_is_recorded_otherwise_is_stopped_too(folder: StackFolder) -> None:
+    with subprocess.Popen(SLEEP, stdout=subprocess.DEVNULL) as process:
+        record = ProcessRecord.write(folder, "pulumi", process.pid)
+        assert stop_recorded(folder) == ["pulumi"]
+        assert not psutil.pid_exists(process.pid)
+    assert not record.exists()
+
+
+@pytest.mark.parametrize("content", ["", '{"name": "etcd", "pi', "[]", '{"name": "etcd", "pid": "1", "started": 0}'])
+def test_a_broken_record_hinders_nobody_and_is_removed(folder: StackFolder, content: str) -> None:
+    (folder.processes / "kwok.json").write_text(content)
+    engine = Engines(folder).start("etcd", SLEEP)
+    assert stop_recorded(folder) == ["etcd"]
+    assert not psutil.pid_exists(engine.pid) or psutil.Process(engine.pid).status() == psutil.STATUS_ZOMBIE
+    assert list(folder.processes.iterdir()) == []
+
+
 def test_a_pid_that_was_given_away_is_left_alone(folder: StackFolder) -> None:
     other = subprocess.Popen(SLEEP, stdout=subprocess.DEVNULL)
     try:
@@ -148,6 +240,14 @@ def test_a_pid_that_was_given_away_is_left_alone(folder: StackFolder) -> None:
 def test_waiting_ends_with_the_crash_of_the_engine(folder: StackFolder) -> None:
     engine = Engines(folder).start("etcd", [sys.executable, "-c", "raise SystemExit('no port')"])
     with pytest.raises(EngineCrashError, match="no port"):
+        wait_until(lambda: False, "etcd's port", 30, engines=[engine])
+
+
+def test_waiting_ends_also_when_the_engine_is_stopped(folder: StackFolder) -> None:
+    engines = Engines(folder)
+    engine = engines.start("etcd", SLEEP)
+    threading.Timer(0.2, engines.stop_all).start()
+    with pytest.raises(EngineCrashError, match="etcd was stopped"):
         wait_until(lambda: False, "etcd's port", 30, engines=[engine])
 
 

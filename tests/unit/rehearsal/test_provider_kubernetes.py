@@ -36,6 +36,7 @@ class FakeCluster:
     name = "karpstack"
     endpoint = ENDPOINT
     certificate_authority = certificate(b"ours").encode()
+    token = "administrator's"
     releases: Any = None
 
 
@@ -52,6 +53,7 @@ def kubeconfig(
     server: str = ENDPOINT,
     authority: str = certificate(b"ours"),
     cluster: Mapping[str, Any] | None = None,
+    user: Mapping[str, Any] | None = None,
     **plugin: Any,
 ) -> str:
     execution = {
@@ -80,7 +82,7 @@ def kubeconfig(
                     },
                 }
             ],
-            "users": [{"name": "u", "user": {"exec": execution}}],
+            "users": [{"name": "u", "user": {"exec": execution} if user is None else user}],
         }
     )
 
@@ -121,6 +123,14 @@ def test_no_kubeconfig_is_refused_before_anything_else() -> None:
         (kubeconfig(args=["eks", "get-token"]), "token is for the cluster ''"),
         (kubeconfig(apiVersion="client.authentication.k8s.io/v1alpha1"), "exec plugin: invalid apiVersion"),
         (kubeconfig(apiVersion="client.authentication.k8s.io/v1"), "interactiveMode must be specified"),
+        (kubeconfig(args=["token"], command="aws-iam-authenticator"), "token is for the cluster ''"),
+        (kubeconfig(args=["token"]), "token is for the cluster ''"),
+        (kubeconfig(command="echo", args=["{}"]), "stands in for aws, aws-iam-authenticator, kubelogin only, not for"),
+        (kubeconfig(user={}), r"asked for the client to provide credentials \(the kubeconfig's user has none\)"),
+        (kubeconfig(user={"token": "made up"}), "provide credentials .* not the one of this cluster's administrator"),
+        (kubeconfig(user={"token": "Ä"}), "not the one of this cluster's administrator"),
+        (kubeconfig(user={"tokenFile": "/no/such/file"}), "tokenFile cannot be read"),
+        (kubeconfig(user={"client-certificate-data": "x"}), "has a client certificate, and this cluster trusts none"),
         ("a: [", "failed to parse kubeconfig data"),
         ("- a\n- b\n", "it is a list, not a map"),
         ("/no/such/file", "failed to parse kubeconfig data"),
@@ -135,6 +145,12 @@ def test_a_bad_kubeconfig_gives_the_users_error(text: str, reason: str) -> None:
 def test_tls_verification_can_be_switched_off() -> None:
     text = kubeconfig(authority=certificate(b"theirs"), cluster={"insecure-skip-tls-verify": True})
     assert connection(text).cluster().name == "karpstack"
+
+
+def test_the_administrators_token_opens_the_cluster(tmp_path: Path) -> None:
+    assert connection(kubeconfig(user={"token": FakeCluster.token})).cluster()
+    (tmp_path / "token").write_text(f"{FakeCluster.token}\n")
+    assert connection(kubeconfig(user={"tokenFile": str(tmp_path / "token")})).cluster()
 
 
 def test_a_bundle_may_hold_more_certificates() -> None:

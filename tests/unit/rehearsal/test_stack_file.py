@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,12 @@ import yaml
 from rehearsal.stack_file import StackFile, StackFileError
 
 GOOD = {"config": {"karpstack:cloud": "aws", "aws:region": "us-east-1", "karpstack:name": "demo"}}
+
+AZURE = {"karpstack:cloud": "azure", "azure-native:location": "westus2"}
+# Nine lines that stand for 9^9 values.
+BOMB = "a: &a [1,2,3,4,5,6,7,8,9]\n" + "".join(
+    f"{new}: &{new} [{f'*{old},' * 9}]\n" for old, new in itertools.pairwise("abcdefghi")
+)
 
 
 def write(folder: Path, content: object) -> Path:
@@ -52,11 +61,39 @@ def test_azure_has_a_region_and_a_subscription(
             r"karpstack:cluster\.keys\[0\].*--config-file FILE",
         ),
         ("config: [", r"is not valid YAML"),
+        ("config: {karpstack:cloud: aws, when: 2026-13-45}", r"is not valid YAML: month must be"),
+        ("[]", r"= \[\] is no mapping"),
+        ("text", r"= 'text' is no mapping"),
+        ("config: text", r"config = 'text' is no mapping"),
+        ({"config": {"karpstack:cloud": ["aws"]}}, r"karpstack:cloud is \['aws'\]; the rehearsal plays"),
+        ({"config": {"karpstack:cloud": {"aws": 1}}}, r"karpstack:cloud is \{'aws': 1\}; the rehearsal plays"),
+        ({"config": {**GOOD["config"], "aws:region": ["us-east-1"]}}, r"aws:region is missing"),
+        (
+            {"config": {**AZURE, "azure-native:subscriptionId": {"id": 1}}},
+            r"azure-native:subscriptionId = \{'id': 1\} is no id",
+        ),
+        ("config: {a: &a [*a]}", r"more than 100000 values, which no stack needs, or refers to itself"),
+        ("[" * 50_000, r"is nested too deeply"),
+        ("{a: " * 60, r"is nested too deeply"),
+        ("config: " + "x" * 1_000_000, r"has more than 1000000 bytes"),
     ],
 )
 def test_refusals(tmp_path: Path, content: object, message: str) -> None:
-    with pytest.raises(StackFileError, match=message):
+    with pytest.raises(StackFileError, match=message) as error:
         StackFile.load(write(tmp_path, content))
+    assert len(str(error.value)) < 1000
+
+
+def test_a_few_lines_that_stand_for_millions_are_refused_at_once(tmp_path: Path) -> None:
+    started = time.monotonic()
+    with pytest.raises(StackFileError, match="more than 100000 values"):
+        StackFile.load(write(tmp_path, BOMB))
+    assert time.monotonic() - started < 1
+
+
+def test_aliases_as_people_use_them_are_read(tmp_path: Path) -> None:
+    config = "config: {karpstack:cloud: aws, aws:region: &here us-east-1, karpstack:name: *here}"
+    assert StackFile.load(write(tmp_path, config)).region == "us-east-1"
 
 
 def test_a_missing_file_names_the_stacks_that_exist(tmp_path: Path) -> None:
@@ -72,5 +109,6 @@ def test_the_copy_keeps_the_salt_and_the_original_stays(tmp_path: Path) -> None:
     with copy.open("a") as file:
         file.write("encryptionsalt: v1:abc\n")
     stack_file.copy_to(copy)
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     assert yaml.safe_load(copy.read_text()) == {**GOOD, "encryptionsalt": "v1:abc"}
     assert yaml.safe_load(stack_file.path.read_text()) == GOOD

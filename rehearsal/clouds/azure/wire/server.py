@@ -11,13 +11,15 @@ from __future__ import annotations
 import json
 import logging
 import ssl
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Collection
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from rehearsal.clouds.azure.wire.certificates import create
 from rehearsal.clouds.azure.wire.routes import HOSTS, HttpRequest, HttpResponse, Routes
+from rehearsal.guard import LOOPBACK, GuardedHandler, OwnUserServer
 from rehearsal.loopback import Loopback
 
 _log = logging.getLogger(__name__)
@@ -73,7 +75,7 @@ class Server:
             self._folder = None
 
 
-class _Tunnels(ThreadingHTTPServer):
+class _Tunnels(OwnUserServer, ThreadingHTTPServer):
     daemon_threads = True
     # Clients keep their tunnels open: nobody waits for them to close.
     block_on_close = False
@@ -82,21 +84,25 @@ class _Tunnels(ThreadingHTTPServer):
         self.routes = routes
         self.context = context
         self.refused = refused
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__((LOOPBACK, 0), _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that hangs up is no event."""
         _log.debug("a connection from %s broke", client_address, exc_info=True)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(GuardedHandler):
     protocol_version = "HTTP/1.1"
     # Headers and body leave in two writes; without this, each answer waits for the client's delayed acknowledgement.
     disable_nagle_algorithm = True
     server: _Tunnels
     _host = ""
 
-    def do_CONNECT(self) -> None:
+    def hosts(self) -> Collection[str]:
+        """In a tunnel the host that it leads to."""
+        return (self._host, f"{self._host}:443") if self._host else super().hosts()
+
+    def do_CONNECT(self) -> None:  # noqa: N802 - the name that http.server looks for
         """Open a tunnel to one of Azure's hosts, and answer what comes through it."""
         host, _, port = self.path.rpartition(":")
         if host.lower() not in HOSTS or port != "443" or self._host:
@@ -120,13 +126,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.close()
 
     def _answer(self) -> None:
-        length = int(self.headers.get("Content-Length") or 0)
         request = HttpRequest(
             self.command,
             self._host,
             self.path,
             {key.lower(): value for key, value in self.headers.items()},
-            self.rfile.read(length),
+            self.rfile.read(self.content_length),
         )
         response = self.server.routes.answer(request)
         _log.debug("%s %s%s %d", self.command, self._host, self.path, response.status)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import urllib3
 
+_TOKEN = "KARPSTACK_REHEARSAL_TOKEN"  # noqa: S105 - the name of a variable
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 120.0  # an engine that restarts answers when it is ready again
 
@@ -19,7 +21,8 @@ class RehearsalControl:
     """The control endpoint of one rehearsal.
 
     Args:
-        url: Its address, as KARPSTACK_REHEARSAL_URL has it.
+        url: Its address, as KARPSTACK_REHEARSAL_URL has it. The token that it wants to see is that of
+            KARPSTACK_REHEARSAL_TOKEN: a secret that goes through no variable of a playbook, which may be logged.
 
     Attributes:
         url: The same, without a slash at its end.
@@ -27,6 +30,10 @@ class RehearsalControl:
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
+        self._headers = {
+            "Content-Type": "application/json",
+            "Authorization": f"Bearer {os.environ.get(_TOKEN, '')}",
+        }
 
     def out_of_capacity(self, offerings: dict[str, Any]) -> None:
         """Let offerings run short: `instanceTypes`, and optionally `capacityTypes` and `zones`."""
@@ -74,7 +81,7 @@ class RehearsalControl:
                     method,
                     self.url + path,
                     body=None if content is None else json.dumps(content).encode(),
-                    headers={"Content-Type": "application/json"},
+                    headers=self._headers,
                     timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS),
                 )
         except urllib3.exceptions.HTTPError as error:

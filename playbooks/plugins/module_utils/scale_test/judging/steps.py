@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
 
 from ..recording.timeline import Line
 from ..scenarios.expectation import Pending
 from ..scenarios.scenario import Scenario, Step
+from .lines import Outcome
 from .replay import NodeClaim, Pod, Replay
-
-Outcome = Literal["rest", "hopeless", "late"]
 
 # A node class that gets ready at all needs no more than a few reconciliations.
 _NODE_POOL_PATIENCE = timedelta(seconds=30)

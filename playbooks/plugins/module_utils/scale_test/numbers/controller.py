@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import datetime
 from typing import Any
 
 from ..judging.replay import Replay
 from ..recording.timeline import parse_time
+from .story import Story
 
 
 def controller(replay: Replay) -> dict[str, Any] | None:
@@ -36,3 +38,15 @@ def controller(replay: Replay) -> dict[str, Any] | None:
         "api_errors": int(errors),
         "restarts": restarts,
     }
+
+
+def restarts(story: Story) -> int | None:
+    """How often another process answered than before, or was found to, in a story; None without its metrics."""
+    readings = story.replay.controller
+    if not any(story.begin <= time <= story.end for time, _ in readings):
+        return None
+    # It ended between the two looks, of which one may be before or after the story.
+    return sum(
+        before <= story.end and story.begin <= after and bool(later["started"] != earlier["started"])
+        for (before, earlier), (after, later) in itertools.pairwise(readings)
+    )

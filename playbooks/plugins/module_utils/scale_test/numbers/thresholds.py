@@ -11,11 +11,12 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
 from ..judging.assertions import Assertion
+from ..text import shown
+from ..text.yaml_file import YamlError, read
 from .durations import NAMES
 
 DEFAULT = "default"
@@ -57,6 +58,7 @@ class Limits(_Model):
         peak_usd_per_hour: The most that they may cost at any moment.
         nodes: The most nodes that may be there at any moment.
         packing: The least that nodes may be filled on average.
+        controller_restarts: The most often that the controller's process may have been started anew.
     """
 
     phases: dict[str, Percentiles] = {}
@@ -67,6 +69,7 @@ class Limits(_Model):
     peak_usd_per_hour: float | None = Field(None, gt=0)
     nodes: int | None = Field(None, ge=0)
     packing: Packing = Packing()
+    controller_restarts: int | None = Field(None, ge=0)
 
     @field_validator("phases")
     @classmethod
@@ -96,22 +99,22 @@ class Thresholds:
         """
         if not isinstance(data, dict):
             raise ThresholdsError(
-                f"{source}: {data!r} limits nothing; write a mapping of scenario names, or `default`, to limits"
+                f"{source}: {shown.value(data)} limits nothing; write limits under names of scenarios, or `default`"
             )
         limits: dict[str, Limits] = {}
         problems: list[str] = []
         for name, found in data.items():
             if name != DEFAULT and name not in scenarios:
                 problems.append(
-                    f"{source}: {name}: no such scenario, so it would limit nothing; "
+                    f"{source}: {shown.key([name])}: no such scenario, so it would limit nothing; "
                     f"{_instead(str(name), (DEFAULT, *scenarios))}"
                 )
             try:
                 limits[str(name)] = Limits.model_validate(found or {})
             except ValidationError as error:
-                problems += [f"{source}: {_explain(str(name), details)}" for details in error.errors()]
+                problems += [f"{source}: {_explain(str(name), details)}" for details in error.errors()[: shown.LINES]]
         if problems:
-            raise ThresholdsError("\n".join(problems))
+            raise ThresholdsError(shown.message(problems))
         return cls(limits)
 
     @classmethod
@@ -122,8 +125,8 @@ class Thresholds:
             ThresholdsError: It cannot be read or is wrong.
         """
         try:
-            data = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (OSError, yaml.YAMLError) as error:
+            data = read(path)
+        except YamlError as error:
             raise ThresholdsError(f"{path}: {error}: no threshold could be judged; mend it, or name another") from error
         return cls.parse(data or {}, path.name, scenarios)
 
@@ -174,6 +177,9 @@ def _judge(limits: Limits, story: Mapping[str, Any]) -> Iterator[Assertion]:
     )
     peak = max((row[1] for row in story["series"]["nodes"]), default=0)
     yield from _given("nodes", peak, limits.nodes, " nodes", "series.nodes")
+    yield from _given(
+        "controller_restarts", story["controller_restarts"], limits.controller_restarts, " restarts", "controller"
+    )
     for resource, least in limits.packing.model_dump(exclude_none=True).items():
         seen = story["packing"][resource]
         if seen is not None:
@@ -202,11 +208,11 @@ def _instead(name: str, known: Collection[str]) -> str:
 
 def _explain(name: str, details: ErrorDetails) -> str:
     """One of pydantic's errors as key, value, consequence and fix."""
-    key = ".".join(str(part) for part in (name, *details["loc"]))
+    key = shown.key((name, *details["loc"]))
     if details["type"] == "extra_forbidden":
         model = _model_at(details["loc"][:-1])
         return (
-            f"{key}: {details['input']!r}: unknown key, so it would limit nothing; "
+            f"{key}: {shown.value(details['input'])}: unknown key, so it would limit nothing; "
             f"{_instead(str(details['loc'][-1]), tuple(model.model_fields))}"
         )
     message = details["msg"].removeprefix("Value error, ")

@@ -117,17 +117,23 @@ def cheapest(prices: Mapping[Offering, float]) -> dict[str, dict[str, float]]:
     return {kind: dict(sorted(of_type.items())) for kind, of_type in sorted(found.items())}
 
 
-def scrape(url: str, *, prices: bool) -> Reading:
+def scrape(url: str, *, prices: bool, token: str = "") -> Reading:
     """Read how the controller gets on, and its prices if they are wanted.
+
+    Args:
+        url: Address of the metrics.
+        prices: Whether prices are wanted.
+        token: Bearer token, if they ask for one.
 
     Raises:
         urllib3.exceptions.HTTPError: It does not answer.
     """
     # Prometheus' Go client filters by these since 1.24; an older one tells all, and what is not ours is left unread.
     names = urlencode([("name[]", name) for name in (*_QUEUE, *_PROCESS, *((PRICE,) if prices else ()))])
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
     asked = time.monotonic()
     with urllib3.PoolManager(retries=False, timeout=10.0) as http:
-        text = http.request("GET", f"{url}{'&' if '?' in url else '?'}{names}").data.decode()
+        text = http.request("GET", f"{url}{'&' if '?' in url else '?'}{names}", headers=headers).data.decode()
     seconds = time.monotonic() - asked
     return Reading(parse_queue(text), parse_process(text), parse_prices(text) if prices else {}, seconds)
 

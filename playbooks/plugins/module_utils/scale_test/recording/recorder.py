@@ -54,6 +54,7 @@ class Recorder:
         metrics_url: Address of the controller's metrics; None to do without what they tell.
         table: Prices, for a cloud whose controller publishes none, or where its metrics are not at hand; None to do
             without.
+        metrics_token: Bearer token for the metrics, if they ask for one.
     """
 
     def __init__(
@@ -63,11 +64,14 @@ class Recorder:
         kubeconfig: Path | None = None,
         metrics_url: str | None = None,
         table: Table | None = None,
+        *,
+        metrics_token: str = "",
     ) -> None:
         self._api: client.ApiClient = config.new_client_from_config(config_file=str(kubeconfig) if kubeconfig else None)
         self._writer = writer
         self._watched = watched
         self._metrics_url = metrics_url
+        self._metrics_token = metrics_token
         self._table = table
         publishes = table is None or table.facts.cloud in PUBLISHING
         self._source: PriceSource = "controller" if metrics_url and publishes else "table"
@@ -163,7 +167,7 @@ class Recorder:
         """Look once; the seconds until the next time."""
         rest = 0.0
         with suppress(urllib3.exceptions.HTTPError):  # it restarts, perhaps; a port-forward may come back
-            found = scrape(url, prices=self._prices_wanted())
+            found = scrape(url, prices=self._prices_wanted(), token=self._metrics_token)
             rest = min(_REST * found.seconds, _LONGEST_REST)
             self._note(found)
         return max(_PRICE_SECONDS if self._prices_wanted() else _METRICS_SECONDS, rest)

@@ -43,6 +43,7 @@ Line = dict[str, Any]
 
 SCENARIO_LABEL = "app.kubernetes.io/instance"
 WORKLOAD_SELECTOR = "app.kubernetes.io/part-of=karpstack-scale-test"
+LONGEST = 16 * 1024 * 1024  # bytes of a line; those with the prices of a cloud have a tenth of one
 TEMPLATE = "launch template"  # a kind of resource in RESOURCES lines
 
 
@@ -54,6 +55,10 @@ def now() -> str:
 def parse_time(text: str) -> datetime:
     """A time of the timeline or of the API."""
     return datetime.fromisoformat(text)
+
+
+class TimelineError(ValueError):
+    """A line that cannot be read; the text has its number."""
 
 
 class Writer:
@@ -92,20 +97,38 @@ class Reader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset = 0
+        self._number = 0
 
     def new_lines(self) -> Iterator[Line]:
-        """Lines appended since the last call; none while there is no file."""
+        """Lines appended since the last call; none while there is no file.
+
+        Raises:
+            TimelineError: A line is not JSON, or longer than any that was written.
+        """
         try:
             file = self._path.open("rb")
         except FileNotFoundError:
             return
         with file:
             file.seek(self._offset)
-            for text in file:
-                if not text.endswith(b"\n"):
+            while text := file.readline(LONGEST + 1):
+                if not text.endswith(b"\n") and len(text) <= LONGEST:
                     return  # its writer is not done with it
                 self._offset += len(text)
-                yield json.loads(text)
+                self._number += 1
+                yield self._parsed(text)
+
+    def _parsed(self, text: bytes) -> Line:
+        try:
+            if len(text) > LONGEST:
+                raise ValueError(f"more than {LONGEST // 2**20} MiB in one line")
+            found: Line = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise TimelineError(
+                f"{self._path}, line {self._number}: not a line of a timeline ({error}), so the run cannot be judged; "
+                "run the scale test again"
+            ) from error
+        return found
 
 
 def is_recorded(path: Path) -> bool:

@@ -9,7 +9,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
-from .drawing import COLOURS, HATCH, Chart, Drawing, Key, clean, quantiles, thin, time_axis, value_axis
+from ..text.shown import visible
+from .drawing import COLOURS, HATCH, Chart, Drawing, Key, quantiles, thin, time_axis, value_axis
 from .units import count, dollars, duration, memory
 
 Story = Mapping[str, Any]
@@ -103,7 +104,7 @@ def waterfall(story: Story, step: Mapping[str, Any]) -> Chart | None:
     legend = [Key("pods", "accent", "area"), Key("nodes", "phase-2", "area")]
     if faked & {phase["phase"] for phase in phases}:
         legend.append(Key("simulated", "quiet", "hatched"))
-    return Chart(clean(title), svg, tuple(legend))
+    return Chart(visible(title), svg, tuple(legend))
 
 
 def distributions(story: Story) -> list[Chart]:
@@ -153,14 +154,14 @@ def ecdf(name: str, title: str, curves: Sequence[tuple[str, Sequence[float], boo
                 color=COLOURS[colour],
                 linewidth=2 if colour == "accent" else 1.6,
                 linestyle=dashes,
-                gid=f"data:{clean(curve)}",
+                gid=f"data:{visible(curve)}",
                 zorder=3 if colour == "accent" else 2,
             )
             legend.append(Key(f"{curve}, simulated" if faked else curve, colour, _STYLES[dashes]))
             half = sorted(values)[(len(values) - 1) // 2]
             said.append(f"{curve}: half within {duration(half)}, all within {duration(max(values))} (n {len(values)})")
         svg = drawing.svg(f"{name}: {title}, by seconds taken", "; ".join(said))
-    return Chart(clean(title), svg, tuple(legend))
+    return Chart(visible(title), svg, tuple(legend))
 
 
 def over_time(story: Story) -> list[Chart]:
@@ -271,8 +272,8 @@ def _gantt_with_names(story: Story, claims: Sequence[Mapping[str, Any]], width: 
         rows = [(index + shift_down, claim) for index, claim in enumerate(ordered)]
         _bars(axes, story, rows, 0.5 if wide else 0.34, faked=faked)
         for index, claim in enumerate(ordered):
-            what = clean(_make(claim))
-            why = clean(claim["disruption"] or "")
+            what = visible(_make(claim))
+            why = visible(claim["disruption"] or "")
             if wide:
                 for text, x, shift, align, colour in (
                     (what, 0, -left, "left", "ink"),
@@ -323,7 +324,7 @@ def _gantt_of_groups(story: Story, claims: Sequence[Mapping[str, Any]], width: f
         _gantt_axes(axes, story, y, offset=0)
         for at, text in heads:
             axes.annotate(
-                clean(text), (0, at), xycoords=("axes fraction", "data"), ha="left", va="center", color=COLOURS["ink"]
+                visible(text), (0, at), xycoords=("axes fraction", "data"), ha="left", va="center", color=COLOURS["ink"]
             )
         _bars(axes, story, rows, 0.78, faked=faked)
         return drawing.svg(*_gantt_texts(story, claims))
@@ -451,8 +452,8 @@ def step_title(step: Mapping[str, Any]) -> str:
     """A step's title, with its number if it does not say it: `Step 1 (scale to 5)`."""
     title = str(step["title"])
     said = title.lower().startswith(f"step {step['index']}")
-    return clean(title[:1].upper() + title[1:] if said else f"Step {step['index']}: {title}")
+    return visible(title[:1].upper() + title[1:] if said else f"Step {step['index']}: {title}")
 
 
 def _moments(phase: str) -> str:
-    return clean(phase.replace("nodeclaims_", "NodeClaims ").replace("_", " "))
+    return visible(phase.replace("nodeclaims_", "NodeClaims ").replace("_", " "))

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from . import units
 from .charts import PHASES, phase_name
-from .page import SCHEMA
+from .schema import SCHEMA
 
 Report = Mapping[str, Any]
 _UNITS: dict[str, Callable[[float | None], str]] = {

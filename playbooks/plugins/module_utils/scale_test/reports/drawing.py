@@ -23,6 +23,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
 
+from ..text.shown import visible
 from .units import clock
 
 # Each colour is drawn as a value that nothing else has, and then replaced by the stylesheet's custom property.
@@ -48,7 +49,6 @@ _STYLE: dict[str, object] = {
     "axes.edgecolor": COLOURS["rule"],
     "hatch.color": COLOURS["surface"],
 }
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _METADATA = ("Creator", "Date", "Format", "Type")  # left out
 _CLOCK = (30, 60, 120, 180, 300, 600, 900, 1800, 3600)
 _POINTS = 240  # more than a chart has pixels for
@@ -138,12 +138,7 @@ class Drawing:
         self._figure.patch.set_visible(False)
         with mpl.rc_context({"svg.hashsalt": salt}):
             self._figure.savefig(output, format="svg", metadata=dict.fromkeys(_METADATA), dpi=72)
-        return Markup(_for_html(output.getvalue(), title, description, salt, self._size))  # noqa: S704
-
-
-def clean(text: object) -> str:
-    """Text that an SVG may contain: without control characters."""
-    return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", str(text))
+        return Markup(_for_html(visible(output.getvalue()), title, description, salt, self._size))  # noqa: S704
 
 
 def time_axis(axes: Axes, end: float, since: str) -> None:
@@ -241,6 +236,7 @@ def _for_html(text: str, title: str, description: str, salt: str, size: tuple[fl
     head = (
         f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-labelledby="{salt}-t {salt}-d" '
         f'style="--w:{width:g}px">'
-        f'<title id="{salt}-t">{escape(clean(title))}</title><desc id="{salt}-d">{escape(clean(description))}</desc>'
+        f'<title id="{salt}-t">{escape(visible(title))}</title>'
+        f'<desc id="{salt}-d">{escape(visible(description))}</desc>'
     )
     return head + text[text.index(">") + 1 :].strip()

@@ -7,19 +7,20 @@ from typing import Any
 
 from junitparser import Failure, JUnitXml, TestCase, TestSuite
 
+from ..text.shown import visible
 from .report import message
 
 
 def junit(report: Mapping[str, Any]) -> JUnitXml:
     """The document, to be written to junit.xml."""
-    document = JUnitXml(f"scale test of {report['stack']}")
+    document = JUnitXml(visible(f"scale test of {report['stack']}"))
     for story in report["stories"]:
-        suite = TestSuite(story["name"])
+        suite = TestSuite(visible(story["name"]))
         suite.timestamp = story["started"]
         for assertion in story["assertions"]:
-            case = TestCase(assertion["name"], classname=f"scale_test.{story['name']}")
+            case = TestCase(visible(assertion["name"]), classname=visible(f"scale_test.{story['name']}"))
             if not assertion["passed"]:
-                case.result = [Failure(message(assertion), type_="expectation")]
+                case.result = [Failure(visible(message(assertion)), type_="expectation")]
             suite.add_testcase(case)
         document.add_testsuite(suite)
         suite.time = story["seconds"]

@@ -17,10 +17,11 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateNotFound
 from markupsafe import Markup
 
+from ..text.shown import visible
 from . import charts, units
+from .schema import SCHEMA
 
 TEMPLATES = Path(__file__).parent / "templates"
-SCHEMA = 2
 _CAPTIONS = 400  # characters of a timeline line in its caption
 _LONGEST = 4000  # characters of a timeline line that are shown
 _STEPS_SHOWN = 4
@@ -85,6 +86,8 @@ def template(name: str, folder: Path = TEMPLATES) -> Template:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        # Markup is what this project made itself, of text that was cleaned before.
+        finalize=lambda found: visible(found) if isinstance(found, str) and not isinstance(found, Markup) else found,
     )
     for made in (
         units.brief,
@@ -236,7 +239,7 @@ def _line(number: int, text: str) -> TimelineLine:
     except (ValueError, KeyError, AttributeError, TypeError):
         caption = "not read"
     cut = f"{text[:_LONGEST]} … ({len(text):,} characters in all)" if len(text) > _LONGEST else text
-    return TimelineLine(number, caption, Markup(escape(cut, quote=False)))  # noqa: S704
+    return TimelineLine(number, caption, Markup(escape(visible(cut), quote=False)))  # noqa: S704
 
 
 def _yaml(data: object) -> str:

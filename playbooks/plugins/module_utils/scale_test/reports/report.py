@@ -14,19 +14,20 @@ from typing import Any
 
 from ..judging.assertions import Assertion, clean, interruption_queue, judge, not_run, resources
 from ..judging.evidence import Lines
+from ..judging.lines import checked
 from ..judging.replay import NodeClaim, Replay
 from ..judging.steps import StepRun
 from ..market.facts import Facts
 from ..numbers import cost, disruptions, packing, series
-from ..numbers.controller import controller
+from ..numbers.controller import controller, restarts
 from ..numbers.durations import durations, reached
 from ..numbers.story import Story
 from ..numbers.thresholds import Thresholds
-from ..recording.timeline import Line, parse_time
+from ..recording.timeline import Line, TimelineError, parse_time
 from ..scenarios.environments import known
 from ..scenarios.scenario import Scenario
-
-SCHEMA = 2
+from ..text.shown import visible
+from .schema import SCHEMA
 
 
 def make(
@@ -52,11 +53,14 @@ def make(
 
     Returns:
         The content of report.json.
+
+    Raises:
+        TimelineError: A line of the timeline cannot be read.
     """
     replay, lines = Replay(), Lines()
     queue = outputs.get("interruptionQueue") or ""
     stories = {scenario.name: _Story(scenario, queue) for scenario in scenarios}
-    for number, line in enumerate(replay.steps(timeline), 1):
+    for number, line in enumerate(replay.steps(checked(timeline)), 1):
         lines.add(number, line)
         if line["type"] in ("STORY", "STEP", "ERROR", "END") and line["scenario"] in stories:
             stories[line["scenario"]].mark(number, line, replay)
@@ -133,6 +137,11 @@ class _Story:
                 self._started = line["received"]
                 self._begin = self._last = number
             case "STEP":
+                if line["step"] >= len(self._scenario.steps):
+                    raise TimelineError(
+                        f"timeline.jsonl, line {number}: step {line['step'] + 1} of {self._scenario.name}, which has "
+                        f"{len(self._scenario.steps)}: the file is of another run; judge it by that run's scenarios"
+                    )
                 run = StepRun(
                     replay,
                     self._scenario,
@@ -239,6 +248,7 @@ class _Story:
             "consolidation": disruptions.consolidation(story, self._runs),
             "interruptions": disruptions.interruptions(story),
             "faults": disruptions.faults(story),
+            "controller_restarts": restarts(story),
         }
 
 
@@ -263,6 +273,7 @@ _NOTHING: dict[str, Any] = {
     "consolidation": None,
     "interruptions": [],
     "faults": [],
+    "controller_restarts": None,
 }
 
 
@@ -345,7 +356,7 @@ def _after(time: datetime, run: StepRun) -> float:
 def failures(report: Mapping[str, Any]) -> list[str]:
     """One message for each assertion that failed."""
     return [
-        f"{story['name']}: {message(assertion)}"
+        visible(f"{story['name']}: {message(assertion)}")
         for story in report["stories"]
         for assertion in story["assertions"]
         if not assertion["passed"]

@@ -7,19 +7,34 @@ what each number means.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-T = Annotated[float, Field(ge=0)]
+SCHEMA = 2
+_LONGEST = 1e9  # seconds: thirty years
+
+T = Annotated[float, Field(ge=0, le=_LONGEST)]
 # Of a step that was asked for before, or of a NodeClaim that was there before the story, it may be negative.
-AnyT = float
-Usd = Annotated[float, Field(ge=0)]
+AnyT = Annotated[float, Field(ge=-_LONGEST, le=_LONGEST)]
+Usd = Annotated[float, Field(ge=0, le=1e12)]
+AnyUsd = Annotated[float, Field(ge=-1e12, le=1e12)]
+Factor = Annotated[float, Field(ge=0, le=1e12)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def _moment(text: str) -> str:
+    datetime.fromisoformat(text)
+    return text
+
+
+Moment = Annotated[str, AfterValidator(_moment)]
 
 
 class Versions(_Model):
@@ -51,22 +66,22 @@ class Gap(_Model):
 class Controller(_Model):
     """The controller's process; the samples' t count from the START line."""
 
-    samples: list[tuple[float, int, float, int]]
-    peak_memory_bytes: int
-    cpu_seconds: float
-    api_errors: int
-    restarts: int
+    samples: list[tuple[AnyT, Count, AnyT, Count]]
+    peak_memory_bytes: Count
+    cpu_seconds: AnyT
+    api_errors: Count
+    restarts: Count
 
 
 class StepOfStory(_Model):
     """A step that was taken."""
 
-    index: int = Field(ge=1)
+    index: Annotated[int, Field(ge=1, le=2**53)]
     title: str
     requested: AnyT
     ended: T
     outcome: str
-    seconds: float
+    seconds: AnyT
 
 
 class AssertionOfStory(_Model):
@@ -77,8 +92,8 @@ class AssertionOfStory(_Model):
     seen: str
     passed: bool
     where_to_look: str
-    step: int | None
-    lines: Annotated[list[int], Field(max_length=20)]
+    step: Count | None
+    lines: Annotated[list[Count], Field(max_length=20)]
 
 
 class NodeClaimTimes(_Model):
@@ -102,8 +117,8 @@ class NodeClaimOfStory(_Model):
     capacity_type: str | None
     nodepool: str
     node: str | None
-    vcpus: float | None
-    memory_bytes: int | None
+    vcpus: Factor | None
+    memory_bytes: Count | None
     price_per_hour: Usd | None
     price_source: Literal["controller", "table"] | None
     created: str
@@ -119,11 +134,11 @@ class NodeClaimOfStory(_Model):
 class PhaseOfStep(_Model):
     """When the first and the last thing of a step reached a phase."""
 
-    step: int
+    step: Count
     phase: str
-    n: int
-    first: float
-    last: float
+    n: Count
+    first: AnyT
+    last: AnyT
     at: str
 
 
@@ -142,7 +157,7 @@ class Duration(_Model):
         "node_drained_to_gone",
     ]
     simulated: bool
-    n: int = Field(ge=0)
+    n: Count
     p50: T | None
     p90: T | None
     p99: T | None
@@ -153,17 +168,17 @@ class Duration(_Model):
 class Reached(_Model):
     """When so many per cent of what a step wanted were there."""
 
-    step: int
+    step: Count
     kind: Literal["pods", "nodes"]
     percent: Literal[50, 70, 90, 99, 100]
-    seconds: float | None
+    seconds: AnyT | None
 
 
 class Series(_Model):
     """Step functions of time: a row at each change."""
 
-    pods: list[tuple[T, int, int, int]]
-    nodes: list[tuple[T, int, int]]
+    pods: list[tuple[T, Count, Count, Count]]
+    nodes: list[tuple[T, Count, Count]]
     cost: list[tuple[T, Usd, Usd | None]]
 
 
@@ -172,7 +187,7 @@ class Cost(_Model):
 
     usd: Usd
     bound_usd: Usd | None
-    ratio: float | None
+    ratio: Factor | None
     peak_usd_per_hour: Usd
     unknown: list[str]
     no_bound: str | None
@@ -188,10 +203,10 @@ class PackingOfStory(_Model):
 class Consolidation(_Model):
     """What came of the first step in which nodes went to save money."""
 
-    step: int
-    first_action: float
-    last_gone: float | None
-    saving_per_hour: float | None
+    step: Count
+    first_action: AnyT
+    last_gone: AnyT | None
+    saving_per_hour: AnyUsd | None
 
 
 class Interruption(_Model):
@@ -225,8 +240,8 @@ class StoryOfRun(_Model):
     description: str
     tags: list[str]
     passed: bool
-    started: str | None
-    ended: str | None
+    started: Moment | None
+    ended: Moment | None
     seconds: T
     configuration: Configuration
     steps: list[StepOfStory]
@@ -242,6 +257,7 @@ class StoryOfRun(_Model):
     consolidation: Consolidation | None
     interruptions: list[Interruption]
     faults: list[Fault]
+    controller_restarts: int | None = None
 
 
 class Report(_Model):
@@ -250,8 +266,8 @@ class Report(_Model):
     schema_: Literal[2] = Field(alias="schema")
     stack: str
     passed: bool
-    started: str | None
-    ended: str | None
+    started: Moment | None
+    ended: Moment | None
     seconds: T
     versions: Versions
     environment: EnvironmentOfRun

@@ -9,6 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from ..text.shown import visible
+
 _HEADINGS = ("story", "result", "assertions", "seconds", "cost : least", "node", "USD/h", "lived")
 _NUMBERS = ("assertions", "seconds", "cost : least", "USD/h", "lived")
 
@@ -16,7 +18,7 @@ _NUMBERS = ("assertions", "seconds", "cost : least", "USD/h", "lived")
 def table(report: Mapping[str, Any], width: int = 150) -> str:
     """A line a node, without colours."""
     drawn = Table(
-        title=f"Scale test of {report['stack']}: {'passed' if report['passed'] else 'FAILED'}",
+        title=visible(f"Scale test of {report['stack']}: {'passed' if report['passed'] else 'FAILED'}"),
         title_justify="left",
     )
     for heading in _HEADINGS:
@@ -25,7 +27,7 @@ def table(report: Mapping[str, Any], width: int = 150) -> str:
         assertions = story["assertions"]
         ratio = story["cost"]["ratio"]
         first = (
-            story["name"],
+            visible(story["name"]),
             "passed" if story["passed"] else "FAILED",
             f"{sum(assertion['passed'] for assertion in assertions)}/{len(assertions)}",
             f"{story['seconds']:.1f}",
@@ -36,7 +38,8 @@ def table(report: Mapping[str, Any], width: int = 150) -> str:
             first = ("", "", "", "", "")
         drawn.add_section()
     output = io.StringIO()
-    Console(file=output, width=width, no_color=True).print(drawn)
+    # What is in brackets is text too.
+    Console(file=output, width=width, no_color=True, markup=False, emoji=False).print(drawn)
     return output.getvalue().rstrip()
 
 
@@ -44,7 +47,7 @@ def _cells(claim: Mapping[str, Any]) -> tuple[str, str, str]:
     price, times = claim["price_per_hour"], claim["t"]
     lived = f"{times['gone'] - times['created']:.0f} s" if times["gone"] is not None else ""
     return (
-        f"{claim['instance_type'] or 'not launched'} {claim['capacity_type'] or ''} {claim['zone'] or ''}",
+        visible(f"{claim['instance_type'] or 'not launched'} {claim['capacity_type'] or ''} {claim['zone'] or ''}"),
         f"{price:.4f}" if price is not None else "not known",
         lived,
     )

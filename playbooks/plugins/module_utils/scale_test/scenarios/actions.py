@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from .formats import DnsLabel, Model, Nothing
+from .formats import DAY, DnsLabel, Model, Nothing, Pods, Word
 
 # Names of the faults, in the timeline and at the rehearsal's control endpoint, by the field of a step.
 FAULTS = {
@@ -53,15 +53,15 @@ class OutOfCapacity(Model):
         zones: In which zones; in all if empty.
     """
 
-    instance_types: list[str] | Literal["launched"] = "launched"
+    instance_types: list[Word] | Literal["launched"] = "launched"
     capacity_types: list[Literal["on-demand", "spot"]] = Field(default_factory=list)
-    zones: list[str] = Field(default_factory=list)
+    zones: list[Word] = Field(default_factory=list)
 
 
 class Throttle(Model):
     """The cloud answers the next so many calls that launch instances as it does when there are too many."""
 
-    calls: int = Field(gt=0)
+    calls: int = Field(gt=0, le=1_000_000)
 
 
 class Churn(Model):
@@ -73,14 +73,12 @@ class Churn(Model):
         seconds: Seconds for all of it, `for` in the file; a whole number of changes fits.
     """
 
-    replicas: list[int] = Field(min_length=2)
-    every: float = Field(gt=0)
-    seconds: float = Field(gt=0, alias="for")
+    replicas: list[Pods] = Field(min_length=2)
+    every: float = Field(ge=1)
+    seconds: float = Field(gt=0, le=DAY, alias="for")
 
     @model_validator(mode="after")
     def _two_changes_at_least(self) -> Self:
-        if any(number < 0 for number in self.replicas):
-            raise ValueError("a Deployment cannot have fewer than 0 replicas; write 0 or more")
         if self.changes < 2:
             raise ValueError("replicas would not go up and down; let `for` be twice `every` at least")
         return self
@@ -111,7 +109,7 @@ class Meanwhile(Model):
     """
 
     once: Literal["pending", "launched"] | None = None
-    after: float | None = Field(None, ge=0)
+    after: float | None = Field(None, ge=0, le=DAY)
     kill_controller: Nothing | None = None
     restart_api_server: Nothing | None = None
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from .formats import Count, Model, Range
+from .formats import DAY, Count, DnsLabel, LabelKey, LabelValue, Model, Range, Reason, Text, Word
 
 
 class Replacement(Model):
@@ -31,8 +31,8 @@ class Pending(Model):
     """
 
     pods: Count = Range(min=1)
-    event: str = "FailedScheduling"
-    saying: str = ""
+    event: Reason = "FailedScheduling"
+    saying: Text = ""
 
 
 class Expectation(Model):
@@ -59,20 +59,20 @@ class Expectation(Model):
         other_instance_type: No node of the step is of an instance type that is out of capacity.
     """
 
-    within: float = Field(gt=0)
+    within: float = Field(gt=0, le=DAY)
     hold: float = Field(0, ge=0)
     nodes: Count | None = None
-    instance_types: list[str] | None = Field(None, min_length=1)
+    instance_types: list[Word] | None = Field(None, min_length=1)
     capacity_type: Literal["on-demand", "spot", "reserved"] | None = None
-    node_pool: str | None = None
-    node_labels: dict[str, list[str] | Literal["present"]] = Field(default_factory=dict)
-    taints_gone: list[str] = Field(default_factory=list)
-    events: dict[str, Annotated[list[Literal["Pod", "Node", "NodeClaim", "NodePool"]], Field(min_length=1)]] = Field(
+    node_pool: DnsLabel | None = None
+    node_labels: dict[LabelKey, list[LabelValue] | Literal["present"]] = Field(default_factory=dict)
+    taints_gone: list[LabelKey] = Field(default_factory=list)
+    events: dict[Reason, Annotated[list[Literal["Pod", "Node", "NodeClaim", "NodePool"]], Field(min_length=1)]] = Field(
         default_factory=dict
     )
     replacement: Replacement | None = None
     always_a_home: bool = False
-    ready_gap: float | None = Field(None, ge=0)
+    ready_gap: float | None = Field(None, ge=0, le=DAY)
     pending: Pending | None = None
     undisturbed: bool = False
     disrupted_at_once: int | None = Field(None, gt=0)

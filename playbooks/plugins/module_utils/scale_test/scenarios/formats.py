@@ -9,13 +9,35 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from ..text.shown import visible
+
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_LABEL_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_DNS_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_QUANTITY = re.compile(r"[+]?(\d+(\.\d*)?|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][-+]?\d{1,2})?")
+_IMAGE = re.compile(
+    r"(?=.{1,512}$)"
+    r"([A-Za-z0-9][-A-Za-z0-9.]*(:\d{1,5})?/)?"  # registry
+    r"[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*"
+    r"(:\w[-\w.]{0,127})?(@sha256:[0-9a-f]{64})?",
+    re.ASCII,
+)
+_WORD = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,127}")
+_REASON = re.compile(r"[A-Za-z]{1,128}")
+_TEXT = 500  # characters
+
+DAY = 24 * 60 * 60.0  # seconds; the recorder's longest life
+MOST_PODS = 100_000  # of a Deployment: ten times what a cluster of 5,000 nodes is known to hold well
+
+Pods = Annotated[int, Field(ge=0, le=MOST_PODS)]
 
 
 class Model(BaseModel):
     """A mapping of a scenario file: unknown keys fail, and nothing changes it afterwards."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, coerce_numbers_to_str=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=to_camel, coerce_numbers_to_str=True, allow_inf_nan=False
+    )
 
 
 class Nothing(Model):
@@ -25,8 +47,8 @@ class Nothing(Model):
 class Range(Model):
     """How many there may be: at least `min`, and at most `max` if it is said."""
 
-    min: int = Field(0, ge=0)
-    max: int | None = Field(None, ge=0)
+    min: Pods = 0
+    max: Pods | None = None
 
     @model_validator(mode="after")
     def _not_empty(self) -> Self:
@@ -62,7 +84,58 @@ def _dns_label(value: str) -> str:
     return value
 
 
+def _label_key(value: str) -> str:
+    prefix, _, name = value.rpartition("/")
+    if not _LABEL_NAME.fullmatch(name) or ("/" in value and not _DNS_NAME.fullmatch(prefix)):
+        raise ValueError("Kubernetes would refuse it as a key; write one such as example.com/name or name")
+    return value
+
+
+def _label_value(value: str) -> str:
+    if value and not _LABEL_NAME.fullmatch(value):
+        raise ValueError("Kubernetes would refuse it as a label's value; use at most 63 of A-Z, a-z, 0-9, -, _ and .")
+    return value
+
+
+def _quantity(value: str) -> str:
+    if len(value) > 40 or not _QUANTITY.fullmatch(value):
+        raise ValueError("Kubernetes would refuse it as a quantity; write one such as 2, 500m or 1.5Gi")
+    return value
+
+
+def _image(value: str) -> str:
+    if not _IMAGE.fullmatch(value):
+        raise ValueError("no node could pull it; write an image such as registry.k8s.io/pause:3.10")
+    return value
+
+
+def _word(value: str) -> str:
+    if not _WORD.fullmatch(value):
+        raise ValueError("nothing has such a name; use at most 128 of A-Z, a-z, 0-9, -, _ and .")
+    return value
+
+
+def _reason(value: str) -> str:
+    if not _REASON.fullmatch(value):
+        raise ValueError("no event has such a reason; write a word such as Nominated")
+    return value
+
+
+def _text(value: str) -> str:
+    if len(value) > _TEXT or visible(value) != value:
+        raise ValueError(f"reports and terminals could not show it; use at most {_TEXT} characters that can be seen")
+    return value
+
+
 DnsLabel = Annotated[str, AfterValidator(_dns_label)]
+LabelKey = Annotated[str, AfterValidator(_label_key)]
+LabelValue = Annotated[str, AfterValidator(_label_value)]
+Quantity = Annotated[str, AfterValidator(_quantity)]
+Image = Annotated[str, AfterValidator(_image)]
+Word = Annotated[str, AfterValidator(_word)]  # an instance type or a zone
+Reason = Annotated[str, AfterValidator(_reason)]
+Text = Annotated[str, AfterValidator(_text)]
+Sentence = Annotated[str, Field(min_length=1), AfterValidator(_text)]
 
 
 def merge_patch(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,14 +12,28 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
-import yaml
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
+from ..text import shown
+from ..text.yaml_file import YamlError, read
 from .actions import FAULTS, Churn, Meanwhile, NodePoolPatch, Nodes, OutOfCapacity, Throttle
 from .environments import KINDS
 from .expectation import Expectation, Replacement
-from .formats import DnsLabel, Model, Nothing, merge_patch
+from .formats import (
+    MOST_PODS,
+    DnsLabel,
+    Image,
+    LabelKey,
+    LabelValue,
+    Model,
+    Nothing,
+    Pods,
+    Quantity,
+    Sentence,
+    merge_patch,
+)
+from .node_pool import NodePoolSpec
 
 __all__ = ["Expectation", "Replacement", "Scenario", "ScenarioError", "Step", "instead", "load", "parse"]
 
@@ -29,10 +43,10 @@ class ScenarioError(ValueError):
 
 
 class _Wrong(NamedTuple):
-    """What is wrong between several keys: the one to look at, its value, and the rest of the message."""
+    """What is wrong between several keys: the one to look at, its value as shown, and the rest of the message."""
 
     key: str
-    value: object
+    value: str
     why: str
 
 
@@ -56,6 +70,16 @@ def node_class_name(spec: Mapping[str, Any]) -> str:
     return found if isinstance(found, str) else ""
 
 
+def _wrong_spec(pool: str, spec: Mapping[str, Any]) -> Iterator[_Wrong]:
+    """What the scale test could not read of a NodePool's `spec`."""
+    try:
+        NodePoolSpec.model_validate(spec)
+    except ValidationError as error:
+        for found in error.errors(include_url=False):
+            key = shown.key(["nodePools", pool, *found["loc"]])
+            yield _Wrong(key, shown.value(found["input"]), found["msg"].removeprefix("Value error, "))
+
+
 class TopologySpread(Model):
     """How the pods are spread, in Kubernetes' own words; the label selector is the story's pods.
 
@@ -66,9 +90,9 @@ class TopologySpread(Model):
         when_unsatisfiable: Whether a pod waits when it would break that.
     """
 
-    topology_key: str
-    max_skew: int = Field(1, gt=0)
-    min_domains: int | None = Field(None, gt=0)
+    topology_key: LabelKey
+    max_skew: int = Field(1, gt=0, le=MOST_PODS)
+    min_domains: int | None = Field(None, gt=0, le=MOST_PODS)
     when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = "DoNotSchedule"
 
 
@@ -85,10 +109,10 @@ class Deployment(Model):
     """
 
     name: DnsLabel
-    replicas: int = Field(0, ge=0)
-    image: str = "registry.k8s.io/pause:3.10"
-    requests: dict[str, str] = Field(default_factory=dict)
-    node_selector: dict[str, str] = Field(default_factory=dict)
+    replicas: Pods = 0
+    image: Image = "registry.k8s.io/pause:3.10"
+    requests: dict[LabelKey, Quantity] = Field(default_factory=dict)
+    node_selector: dict[LabelKey, LabelValue] = Field(default_factory=dict)
     topology_spread: list[TopologySpread] = Field(default_factory=list)
 
 
@@ -118,7 +142,7 @@ class Step(Model):
         expect: What must come of it.
     """
 
-    scale: int | None = Field(None, ge=0)
+    scale: Pods | None = None
     meanwhile: Meanwhile | None = None
     patch_node_pool: NodePoolPatch | None = None
     interrupt: Nodes | None = None
@@ -129,7 +153,7 @@ class Step(Model):
     kill_controller: Nothing | None = None
     restart_api_server: Nothing | None = None
     churn: Churn | None = None
-    observe: str | None = Field(None, min_length=1)
+    observe: Sentence | None = None
     expect: Expectation
 
     @model_validator(mode="after")
@@ -224,7 +248,7 @@ class Scenario(Model):
     """
 
     name: DnsLabel
-    description: str
+    description: Sentence
     tags: list[DnsLabel] = Field(default_factory=list)
     stacks: Annotated[list[str], AfterValidator(_known_kinds)] = Field(min_length=1)
     node_pools: dict[DnsLabel, dict[str, Any]] = Field(default_factory=dict)
@@ -243,7 +267,9 @@ class Scenario(Model):
         for kind in self.environments:
             if kind not in self.stacks:
                 why = f"{kind} is not under `stacks`, so it would have no effect; {instead(kind, self.stacks)}"
-                yield _Wrong(f"environments.{kind}", self.environments[kind].model_dump(by_alias=True), why)
+                yield _Wrong(
+                    f"environments.{kind}", shown.value(self.environments[kind].model_dump(by_alias=True)), why
+                )
         seen: set[_Wrong] = set()
         for kind in self.stacks:
             pools, existing = self._pools_in(kind)
@@ -254,15 +280,17 @@ class Scenario(Model):
                 seen.add(_Wrong(f"{where}existingNodePools", "[]", why))
             if both := sorted(pools.keys() & set(existing)):
                 why = f"{', '.join(both)} would be the scenario's own under nodePools; name it in one of both"
-                seen.add(_Wrong(f"{where}existingNodePools", str(existing), why))
+                seen.add(_Wrong(f"{where}existingNodePools", shown.value(existing), why))
             for name, spec in pools.items():
-                if not node_class_name(spec):
+                if node_class_name(spec):
+                    seen.update(_wrong_spec(name, spec))
+                else:
                     where = f"environments.{kind}." if self.environments else ""
                     why = (
                         "template.spec.nodeClassRef.name is missing, so no node could be launched; "
                         "name one of the stack's node classes"
                     )
-                    seen.add(_Wrong(f"{where}nodePools.{name}", str(spec), why))
+                    seen.add(_Wrong(f"{where}nodePools.{name}", shown.value(spec), why))
         yield from sorted(seen, key=lambda wrong: wrong.key)
 
     def _wrong_steps(self) -> Iterator[_Wrong]:
@@ -271,14 +299,14 @@ class Scenario(Model):
             short = (short or step.out_of_capacity is not None) and step.clear_faults is None
             if step.expect.other_instance_type and not short:
                 why = "no step before it puts an instance type out of capacity; add outOfCapacity"
-                yield _Wrong(f"steps.{index}.expect.otherInstanceType", True, why)
+                yield _Wrong(f"steps.{index}.expect.otherInstanceType", "True", why)
             patch = step.patch_node_pool
             if patch and any(patch.name not in self._pools_in(kind)[0] for kind in self.stacks):
                 why = (
                     "not a NodePool of the scenario in all its environments, and it may not change others'; "
                     f"{instead(patch.name, self.node_pools)}"
                 )
-                yield _Wrong(f"steps.{index}.patchNodePool.name", patch.name, why)
+                yield _Wrong(f"steps.{index}.patchNodePool.name", shown.value(patch.name), why)
 
     def _pools_in(self, kind: str) -> tuple[dict[str, dict[str, Any]], list[str]]:
         """The NodePools that it makes in an environment, and those that it needs there."""
@@ -323,8 +351,9 @@ def parse(data: object, source: str) -> Scenario:
     try:
         return Scenario.model_validate(data)
     except ValidationError as error:
-        lines = [f"{source}: {line}" for details in error.errors() for line in _explain(details)]
-        raise ScenarioError("\n".join(lines)) from error
+        found = error.errors(include_url=False)[: shown.LINES + 1]
+        lines = [f"{source}: {line}" for details in found for line in _explain(details)]
+        raise ScenarioError(shown.message(lines)) from error
 
 
 def load(folder: Path) -> list[Scenario]:
@@ -337,9 +366,9 @@ def load(folder: Path) -> list[Scenario]:
     problems: list[str] = []
     for path in sorted(folder.glob("*.yml")):
         try:
-            scenario = parse(yaml.safe_load(path.read_text(encoding="utf-8")), path.name)
-        except yaml.YAMLError as error:
-            problems.append(f"{path.name}: not YAML, so it cannot be run; mend it: {error}")
+            scenario = parse(read(path), path.name)
+        except YamlError as error:
+            problems.append(f"{path.name}: {error}; the scenario cannot be run until then")
         except ScenarioError as error:
             problems.append(str(error))
         else:
@@ -350,7 +379,7 @@ def load(folder: Path) -> list[Scenario]:
                     f"by either; write name: {path.stem}"
                 )
     if problems:
-        raise ScenarioError("\n".join(problems))
+        raise ScenarioError("\n".join(problems[: shown.LINES]))
     if not found:
         raise ScenarioError(f"{folder}: no scenario (*.yml), so nothing would be tested; name a folder that has some")
     return found
@@ -368,16 +397,13 @@ def _explain(details: ErrorDetails) -> Iterator[str]:
     contradiction = details.get("ctx", {}).get("error")
     if isinstance(contradiction, _ContradictionError):
         for wrong in contradiction.found:
-            shown = wrong.value if str(wrong.value).startswith(("[", "{")) else repr(wrong.value)
-            yield f"{wrong.key}: {shown}: {wrong.why}; the scenario cannot be run until it is mended"
+            yield f"{wrong.key}: {wrong.value}: {wrong.why}; the scenario cannot be run until it is mended"
         return
-    key = ".".join(str(part) for part in details["loc"]) or "(the whole file)"
+    key = shown.key(details["loc"]) or "(the whole file)"
+    value = shown.value(details["input"])
     if details["type"] == "extra_forbidden":
         allowed = [field.alias or name for name, field in _model_at(details["loc"][:-1]).model_fields.items()]
-        yield (
-            f"{key}: {details['input']!r}: unknown key, so it would have no effect; "
-            f"{instead(str(details['loc'][-1]), allowed)}"
-        )
+        yield (f"{key}: {value}: unknown key, so it would have no effect; {instead(str(details['loc'][-1]), allowed)}")
         return
     if details["type"] == "missing":
         yield f"{key}: missing, so the scenario cannot be run; add it"
@@ -387,7 +413,7 @@ def _explain(details: ErrorDetails) -> Iterator[str]:
         message = message.removeprefix("Value error, ")
     else:
         message = f"{message[0].lower()}{message[1:]}"
-    yield f"{key}: {details['input']!r}: {message}; the scenario cannot be run until it is mended"
+    yield f"{key}: {value}: {message}; the scenario cannot be run until it is mended"
 
 
 def _model_at(location: tuple[int | str, ...]) -> type[BaseModel]:

@@ -1,0 +1,266 @@
+"""The form of the timeline's lines, as far as they are read, so that what a torn file holds is said and not judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from ..recording.timeline import Line, TimelineError
+from ..scenarios.formats import Quantity
+from ..scenarios.node_pool import NodePoolSpec
+from ..text import shown
+
+Outcome = Literal["rest", "hopeless", "late"]
+
+
+def _moment(text: str) -> str:
+    if datetime.fromisoformat(text).tzinfo is None:
+        raise ValueError("a time without an offset")
+    return text
+
+
+Time = Annotated[str, AfterValidator(_moment)]
+Number = Annotated[float, Field(ge=0, le=1e18)]
+Amounts = dict[str, Annotated[Quantity, Field(strict=False)]]
+Index = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True, coerce_numbers_to_str=True, allow_inf_nan=False)
+
+
+class _Condition(_Part):
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    lastTransitionTime: Time | None = None  # noqa: N815
+
+
+class _Metadata(_Part):
+    name: str
+    uid: str = ""
+    namespace: str = ""
+    labels: dict[str, str] = {}
+    creationTimestamp: Time | None = None  # noqa: N815
+    deletionTimestamp: Time | None = None  # noqa: N815
+
+
+class _Taint(_Part):
+    key: str
+
+
+class _Object(_Part):
+    metadata: _Metadata
+    conditions: list[_Condition] = []
+    nodeName: str = ""  # noqa: N815
+    nodeSelector: dict[str, str] = {}  # noqa: N815
+    requests: dict[str, Number] = {}
+    taints: list[_Taint] = []
+    capacity: Amounts = {}
+    allocatable: Amounts = {}
+    resources: Amounts = {}
+    expireAfter: str = ""  # noqa: N815
+    maxPods: Index = 0  # noqa: N815
+    nodeClassRef: dict[str, str] = {}  # noqa: N815
+    spec: NodePoolSpec | None = None
+
+
+class _PodMetadata(_Metadata):
+    uid: str
+
+
+class _Pod(_Object):
+    metadata: _PodMetadata
+
+
+class _About(_Part):
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class _Event(_Object):
+    involvedObject: _About  # noqa: N815
+    reason: str = ""
+    message: str = ""
+
+
+class _Line(_Part):
+    received: Time
+
+
+class _Start(_Line):
+    prices: bool = False
+    kubernetes: str | None = None
+
+
+class _Stop(_Line):
+    reason: str
+
+
+class _Gap(_Line):
+    kind: str
+    reason: str
+
+
+class _Change(_Line):
+    kind: str
+    object: _Object
+
+
+class _PodChange(_Line):
+    object: _Pod
+
+
+class _EventChange(_Line):
+    object: _Event
+
+
+class _Price(_Line):
+    instanceType: str  # noqa: N815
+    capacityType: str  # noqa: N815
+    zone: str
+    pricePerHour: Number  # noqa: N815
+    source: Literal["controller", "table"] = "controller"
+
+
+class _Prices(_Line):
+    cheapest: dict[str, dict[str, Number]]
+
+
+class _Controller(_Line):
+    memory_bytes: Number
+    cpu_seconds: Number
+    api_errors: Number
+    started: Number
+
+
+class _Queue(_Line):
+    errors: Number
+    reading: bool
+
+
+class _Mark(_Line):
+    scenario: str
+
+
+class _Step(_Mark):
+    step: Index
+    requested: Time
+    outcome: Outcome
+
+
+class _Error(_Mark):
+    task: str
+    message: str
+
+
+class _FaultDetail(_Part):
+    nodeClaim: str = ""  # noqa: N815
+    instanceTypes: list[str] = []  # noqa: N815
+
+
+class _Fault(_Mark):
+    step: Index
+    kind: str
+    detail: _FaultDetail
+
+
+class _NoticeDetail(_FaultDetail):
+    nodeClaim: str  # noqa: N815
+
+
+class _ShortageDetail(_FaultDetail):
+    instanceTypes: list[str]  # noqa: N815
+
+
+class _Notice(_Fault):
+    detail: _NoticeDetail
+
+
+class _Shortage(_Fault):
+    detail: _ShortageDetail
+
+
+class _Resource(_Part):
+    kind: str
+    id: str
+    nodeClaim: str | None = None  # noqa: N815
+
+
+class _Resources(_Mark):
+    moment: Literal["before", "story", "after"]
+    source: str
+    reason: str = ""
+    resources: list[_Resource]
+    orphans: list[_Resource]
+
+
+_FORMS: dict[str, type[_Line]] = {
+    "START": _Start,
+    "SYNCED": _Line,
+    "STOP": _Stop,
+    "GAP": _Gap,
+    "ADDED": _Change,
+    "MODIFIED": _Change,
+    "DELETED": _Change,
+    "PRICE": _Price,
+    "PRICES": _Prices,
+    "CONTROLLER": _Controller,
+    "QUEUE": _Queue,
+    "STORY": _Mark,
+    "STEP": _Step,
+    "ERROR": _Error,
+    "END": _Mark,
+    "FAULT": _Fault,
+    "RESOURCES": _Resources,
+}
+_OF_KIND: dict[str, type[_Line]] = {
+    "Pod": _PodChange,
+    "Event": _EventChange,
+    "interruption": _Notice,
+    "rebalance": _Notice,
+    "out-of-capacity": _Shortage,
+}
+
+
+def checked(lines: Iterable[object]) -> Iterator[Line]:
+    """The lines of a timeline as they are, as long as they can be read.
+
+    Args:
+        lines: What JSON made of each line of the file, from the first.
+
+    Raises:
+        TimelineError: A line cannot be read; the text has its number, from 1.
+    """
+    for number, line in enumerate(lines, 1):
+        yield _checked(line, number)
+
+
+def _checked(line: Any, number: int) -> Line:
+    type_ = line.get("type") if isinstance(line, Mapping) else None
+    form = _FORMS.get(type_) if isinstance(type_, str) else None
+    if form is None:
+        raise _unusable(number, f"type: {shown.value(type_)}: no such line")
+    kind = line.get("kind")
+    if form in (_Change, _Fault) and isinstance(kind, str):
+        form = _OF_KIND.get(kind, form)
+    try:
+        form.model_validate(line)
+    except ValidationError as error:
+        found = error.errors(include_url=False)[0]
+        raise _unusable(
+            number, f"{type_}: {shown.key(found['loc'])}: {shown.value(found['input'])}: {found['msg']}"
+        ) from error
+    return line  # type: ignore[no-any-return]
+
+
+def _unusable(number: int, why: str) -> TimelineError:
+    return TimelineError(
+        f"timeline.jsonl, line {number}: {shown.message([why])}, so the run cannot be judged; remove the line if it is "
+        "the last, or run the scale test again"
+    )

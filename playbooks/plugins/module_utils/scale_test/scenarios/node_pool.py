@@ -1,0 +1,50 @@
+"""What the scale test itself reads of a NodePool's `spec`. All else is Karpenter's matter, and left to it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .formats import Quantity
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
+
+
+class _Requirement(_Part):
+    key: str
+    operator: str
+    values: list[str] | None = None
+
+
+class _NodeClassReference(_Part):
+    kind: str = ""
+    name: Annotated[str, Field(min_length=1)]
+
+
+class _Nodes(_Part):
+    node_class: _NodeClassReference = Field(alias="nodeClassRef")
+    requirements: list[_Requirement] | None = None
+
+
+class _Metadata(_Part):
+    labels: dict[str, str] | None = None
+
+
+class _Template(_Part):
+    metadata: _Metadata | None = None
+    spec: _Nodes
+
+
+class NodePoolSpec(_Part):
+    """The form of those parts.
+
+    Attributes:
+        template: Requirements, labels and node class of its nodes.
+        limits: Resource -> quantity.
+    """
+
+    template: _Template
+    limits: dict[str, Quantity] | None = None

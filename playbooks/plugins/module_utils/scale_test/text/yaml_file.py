@@ -1,0 +1,152 @@
+"""Reads YAML that somebody else may have written: plain data, and no more of it than a person would write.
+
+Read are mappings with text as keys, lists, text, numbers, yes and no, and null: what JSON has. A date stays text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import yaml
+
+from .shown import cut, visible
+
+BYTES = 256 * 1024  # of the file, and of the file with each alias written out
+DEPTH = 40
+_MARKS = 8  # bytes around a value: quotes, blanks, what keeps it from the next
+
+_DIGITS = 40  # of a number
+_TAG = "tag:yaml.org,2002:"
+# libyaml's is ten times as fast; the same classes of PyYAML make the values.
+_BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class YamlError(ValueError):
+    """A file that is not read; the text says why, and what to do."""
+
+
+class _Loader(_BASE):  # type: ignore[misc]
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
+        first: [(tag, pattern) for tag, pattern in found if tag not in (f"{_TAG}timestamp", f"{_TAG}value")]
+        for first, found in _BASE.yaml_implicit_resolvers.items()
+    }
+
+    def construct_number(self, node: Any) -> float:
+        made = self.construct_yaml_int if node.tag == f"{_TAG}int" else self.construct_yaml_float
+        try:
+            found: float = made(node) if len(node.value) <= _DIGITS else math.inf
+        except ValueError:  # 0x_ is one by YAML's pattern
+            found = math.nan
+        if not math.isfinite(found):
+            raise _at(node, f"{_text(node)} is no number to reckon with; write another, or put it in quotes")
+        return found
+
+
+for kind in ("int", "float"):
+    _Loader.add_constructor(f"{_TAG}{kind}", _Loader.construct_number)
+
+
+def read(path: Path) -> Any:
+    """What a YAML file holds; None if it is empty.
+
+    Raises:
+        YamlError: It cannot be read, is not YAML, or is more than anybody would write.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(BYTES + 1)
+    except OSError as error:
+        raise YamlError(f"cannot be read ({error.strerror})") from error
+    if len(content) > BYTES:
+        raise YamlError(f"has more than {BYTES // 1024} KiB, so it is not read; make it smaller")
+    return parse(content)
+
+
+def parse(content: bytes) -> Any:
+    """What YAML holds; None if it holds nothing.
+
+    Raises:
+        YamlError: It is not YAML, or more than anybody would write.
+    """
+    try:
+        _measure(yaml.parse(content, Loader=_Loader))
+        loader = _Loader(content)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                return None
+            _check(node)
+            return loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        where = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise YamlError(f"not YAML; mend it: {where}{cut(visible(error.problem), 200)}") from error
+    except yaml.YAMLError as error:
+        why = " ".join(str(error).split())
+        raise YamlError(f"not YAML; mend it: {cut(visible(why), 200)}") from error
+
+
+def _measure(events: Iterator[Any]) -> None:
+    """Refuse what is too deep or too much, before anything is made of it."""
+    size = 0  # with each alias written out
+    sizes: dict[str, int | None] = {}  # of what each anchor stands for; None while it is open
+    opened: list[tuple[str | None, int]] = []
+    for event in events:
+        anchor = getattr(event, "anchor", None)
+        if tag := getattr(event, "tag", None):
+            raise _at(event, f"the tag {cut(visible(tag), 60)} makes something else than data; leave it out")
+        if isinstance(event, yaml.AliasEvent):
+            known = sizes.get(str(anchor), 0)
+            if known is None:
+                raise _at(event, f"*{cut(visible(anchor), 60)} would hold itself without end; write it out")
+            size += known
+        elif isinstance(event, yaml.CollectionStartEvent):
+            opened.append((anchor, size))
+            if anchor:
+                sizes[anchor] = None
+            size += _MARKS
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = opened.pop()
+            if anchor:
+                sizes[anchor] = size - before
+        elif isinstance(event, yaml.ScalarEvent):
+            size += len(event.value) + _MARKS
+            if anchor:
+                sizes[anchor] = len(event.value) + _MARKS
+        if len(opened) > DEPTH:
+            raise _at(event, f"more than {DEPTH} levels deep, so it is not read; make it flatter")
+        if size > BYTES:
+            raise _at(
+                event, f"more than {BYTES // 1024} KiB, aliases (*) written out, so it is not read; make it smaller"
+            )
+
+
+def _check(root: Any) -> None:
+    """Refuse keys that are not text, and keys told twice, of which the last would count."""
+    waiting, seen = [root], {id(root)}
+    while waiting:
+        node = waiting.pop()
+        inner: list[Any] = node.value if isinstance(node, yaml.SequenceNode) else []
+        if isinstance(node, yaml.MappingNode):
+            keys: set[str] = set()
+            for name, _ in node.value:
+                if name.tag not in (f"{_TAG}str", f"{_TAG}merge"):
+                    raise _at(name, f"the key {_text(name)} is not text, so nothing would find it; put it in quotes")
+                if name.value in keys:
+                    raise _at(name, f"the key {_text(name)} is there twice, of which one would be lost; remove one")
+                keys.add(name.value)
+            inner = [found for _, found in node.value]
+        waiting += [one for one in inner if id(one) not in seen]
+        seen.update(map(id, inner))
+
+
+def _text(node: Any) -> str:
+    return cut(repr(node.value), 60) if isinstance(node, yaml.ScalarNode) else "that is a list or a mapping"
+
+
+def _at(found: Any, why: str) -> YamlError:
+    return YamlError(f"line {found.start_mark.line + 1}: {why}")

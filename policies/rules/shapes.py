@@ -1,0 +1,214 @@
+"""What rules read of each type of resource, and what they take it for: the one place where that is said.
+
+Only what a rule relies on is here. A boolean that is compared with True needs no shape, for nothing else is it; neither
+does a part of which only the presence counts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from . import tokens
+from .quantities import quantity
+from .values import EACH, Either, Kind, Shape, read
+
+
+def shaped(token: str, properties: Mapping[str, Any], urn: str | None = None) -> Mapping[str, Any]:
+    """A resource's properties as rules read them: what is of another shape raises UnreadableError.
+
+    Args:
+        token: The resource's type.
+        properties: Reading one of them may raise UnknownValueError.
+        urn: The resource's, where the reader has several.
+    """
+    found: Mapping[str, Any] = read(properties, _SHAPES.get(token), "", urn)
+    return found
+
+
+def _whole(low: int, high: int) -> Kind:
+    """A number without a fraction, as a number or, as some APIs have it, in digits."""
+
+    def accepts(value: Any) -> bool:
+        if isinstance(value, str):
+            return re.fullmatch(r"-?[0-9]{1,12}", value) is not None and low <= int(value) <= high
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            return False
+        return value == int(value) and low <= value <= high
+
+    return Kind(f"a whole number from {low} to {high}", accepts)
+
+
+def _is_quantity(value: Any) -> bool:
+    try:
+        return quantity(value) >= 0
+    except ValueError:
+        return False
+
+
+def _is_share(value: Any) -> bool:
+    return not isinstance(value, bool) and re.fullmatch(r"[0-9]{1,9}(\.0)?|[0-9]{1,3}%", str(value)) is not None
+
+
+TEXT: Final = Kind("a text", lambda value: isinstance(value, str))
+TEXTS: Final = Either((TEXT, [TEXT]))  # IAM, for one, takes a single value wherever it takes a list
+COUNT: Final = _whole(0, 2**31 - 1)
+PORT: Final = _whole(-1, 65_535)
+QUANTITY: Final = Kind("a quantity such as 100, 500m or 4000Gi", _is_quantity)
+OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Gte", "Lt", "Lte")
+_OPERATOR: Final = Kind(f"one of {', '.join(OPERATORS)}", lambda value: value in OPERATORS)
+_SHARE: Final = Kind("a number of nodes, or a share such as 10%", _is_share)
+
+_CONDITION: Final[Shape] = {"StringEquals": {EACH: TEXTS}, "StringLike": {EACH: TEXTS}, EACH: {}}
+_STATEMENT: Final[Shape] = {
+    "Effect": TEXT,
+    "Principal": Either((TEXT, {EACH: TEXTS})),
+    "Action": TEXTS,
+    "NotAction": TEXTS,
+    "Resource": TEXTS,
+    "Condition": _CONDITION,
+}
+#: An IAM policy, and one on a resource.
+POLICY_DOCUMENT: Final[Shape] = {"Statement": Either((_STATEMENT, [_STATEMENT]))}
+#: What an EventBridge rule listens for.
+EVENT_PATTERN: Final[Shape] = {"source": [TEXT], "detail-type": [TEXT]}
+
+_TAGS: Final[Shape] = {EACH: TEXT}
+_TAINT: Final[Shape] = {"key": TEXT, "value": TEXT, "effect": TEXT}
+_SELECTOR_TERM: Final[Shape] = {"id": TEXT, "alias": TEXT, "tags": {EACH: TEXT}}
+_METADATA_OPTIONS: Final[Shape] = {"httpTokens": TEXT, "httpPutResponseHopLimit": COUNT}
+_BLOCK_DEVICES: Final[Shape] = [{"ebs": {}}]
+
+_NODE_POOL: Final[Shape] = {
+    "metadata": {"name": TEXT},
+    "spec": {
+        "replicas": COUNT,
+        "weight": COUNT,
+        "limits": {EACH: QUANTITY},
+        "disruption": {
+            "budgets": [{"nodes": _SHARE, "reasons": [TEXT]}],
+            "consolidationPolicy": TEXT,
+            "consolidateAfter": TEXT,
+        },
+        "template": {
+            "metadata": {"labels": {EACH: TEXT}},
+            "spec": {
+                "nodeClassRef": {"group": TEXT, "kind": TEXT, "name": TEXT},
+                "requirements": [{"key": TEXT, "operator": _OPERATOR, "values": [TEXT], "minValues": COUNT}],
+                "taints": [_TAINT],
+                "startupTaints": [_TAINT],
+                "expireAfter": TEXT,
+            },
+        },
+    },
+}
+
+_EC2_NODE_CLASS: Final[Shape] = {
+    "metadata": {"name": TEXT},
+    "spec": {
+        "amiFamily": TEXT,
+        "amiSelectorTerms": [_SELECTOR_TERM],
+        "subnetSelectorTerms": [_SELECTOR_TERM],
+        "securityGroupSelectorTerms": [_SELECTOR_TERM],
+        "metadataOptions": _METADATA_OPTIONS,
+        "blockDeviceMappings": _BLOCK_DEVICES,
+        "kubelet": {"maxPods": COUNT},
+        "tags": _TAGS,
+    },
+}
+
+_EKS: Final[Shape] = {
+    "vpcConfig": {"publicAccessCidrs": [TEXT]},
+    "kubernetesNetworkConfig": {"serviceIpv4Cidr": TEXTS},
+    "encryptionConfig": {"resources": TEXTS},
+    "enabledClusterLogTypes": TEXTS,
+    "tags": _TAGS,
+}
+
+_AKS: Final[Shape] = {
+    "name": TEXT,
+    "apiServerAccessProfile": {"authorizedIPRanges": [TEXT]},
+    "networkProfile": {"podCidr": TEXTS, "serviceCidr": TEXTS},
+    "nodeProvisioningProfile": {},
+    "agentPoolProfiles": [{"maxPods": COUNT}],
+    "servicePrincipalProfile": {},
+    "identity": {},
+    "aadProfile": {},
+    "oidcIssuerProfile": {},
+    "securityProfile": {"workloadIdentity": {}, "azureKeyVaultKms": {}},
+    "tags": _TAGS,
+}
+
+#: The values of the charts that the rules know, together: no key means something else in another of them.
+_CHART_VALUES: Final[Shape] = {
+    "replicas": COUNT,
+    "controller": {"resources": {"requests": {}, "limits": {}}},
+    "affinity": {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchExpressions": [{"key": TEXT, "operator": TEXT}]}]
+            }
+        }
+    },
+    "settings": {"interruptionQueue": TEXT, "featureGates": {}},
+    "routingMode": TEXT,
+    "tunnelProtocol": TEXT,
+    "tunnelPort": PORT,
+    "ipam": {
+        "mode": TEXT,
+        "operator": {"clusterPoolIPv4PodCIDRList": TEXTS, "clusterPoolIPv4MaskSize": _whole(0, 32)},
+    },
+    "cni": {"chainingMode": TEXT},
+}
+
+_INGRESS: Final[Shape] = {
+    "cidrBlocks": TEXTS,
+    "ipv6CidrBlocks": TEXTS,
+    "cidrIpv4": TEXTS,
+    "cidrIpv6": TEXTS,
+    "fromPort": PORT,
+    "toPort": PORT,
+}
+_AZURE_RULE: Final[Shape] = {"sourceAddressPrefix": TEXTS, "sourceAddressPrefixes": TEXTS}
+
+_TAGGED: Final = (
+    *(tokens.NODE_GROUP, tokens.SUBNET, tokens.QUEUE, tokens.AZURE_RESOURCE_GROUP, tokens.AZURE_IDENTITY),
+    *(tokens.IAM_POLICY, tokens.EVENT_RULE),
+)
+_ATTACHMENTS: Final = (
+    *(tokens.IAM_POLICY_ATTACHMENT, tokens.IAM_GROUP_POLICY_ATTACHMENT),
+    *(tokens.IAM_ROLE_POLICY_ATTACHMENT, tokens.IAM_USER_POLICY_ATTACHMENT),
+)
+
+_SHAPES: Final[Mapping[str, Shape]] = {
+    **{token: {"tags": _TAGS, "name": TEXT, "eventPattern": TEXT} for token in _TAGGED},
+    **{token: {"policyArn": TEXT} for token in _ATTACHMENTS},
+    tokens.NODE_POOL: _NODE_POOL,
+    tokens.NODE_OVERLAY: {"spec": {}},
+    tokens.EC2_NODE_CLASS: _EC2_NODE_CLASS,
+    tokens.AKS_NODE_CLASS: {"metadata": {"name": TEXT}, "spec": {"maxPods": COUNT, "tags": _TAGS}},
+    tokens.CLUSTER: _EKS,
+    tokens.AKS_CLUSTER: _AKS,
+    tokens.HELM_RELEASE: {"chart": TEXT, "version": TEXT, "values": _CHART_VALUES},
+    tokens.LAUNCH_TEMPLATE: {
+        "metadataOptions": _METADATA_OPTIONS,
+        "blockDeviceMappings": _BLOCK_DEVICES,
+        "networkInterfaces": [{}],
+        "tags": _TAGS,
+    },
+    tokens.VPC: {"cidrBlock": TEXTS, "tags": _TAGS},
+    tokens.TAG: {"key": TEXT, "value": TEXT},
+    tokens.SECURITY_GROUP: {"ingress": [_INGRESS], "tags": _TAGS},
+    tokens.SECURITY_GROUP_RULE: _INGRESS,
+    tokens.SECURITY_GROUP_INGRESS_RULE: _INGRESS,
+    tokens.EVENT_TARGET: {"rule": TEXT, "arn": TEXT},
+    tokens.IAM_ROLE: {"inlinePolicies": [{}], "managedPolicyArns": [TEXT], "tags": _TAGS},
+    tokens.AZURE_NETWORK: {"addressSpace": {"addressPrefixes": TEXTS}, "tags": _TAGS},
+    tokens.AZURE_SECURITY_GROUP: {"securityRules": [_AZURE_RULE]},
+    tokens.AZURE_SECURITY_RULE: _AZURE_RULE,
+    tokens.AZURE_ROLE_ASSIGNMENT: {"scope": TEXT, "roleDefinitionId": TEXT},
+    tokens.AZURE_FEDERATED_CREDENTIAL: {"subject": TEXT, "issuer": TEXT, "audiences": [TEXT]},
+    tokens.AZURE_DIAGNOSTICS: {"resourceUri": TEXT, "logs": [{}]},
+}

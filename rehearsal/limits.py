@@ -1,0 +1,44 @@
+"""What a rehearsal needs of the machine: room on the disk and open files. Looked at before anything is started."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+from pathlib import Path
+
+# A rehearsal of half an hour writes some hundred MiB (etcd's write-ahead log, logs, Pulumi's state); see README.md.
+_LEAST_ROOM = 2**30
+# The API server holds some hundred sockets and files, and more in a burst.
+_LEAST_FILES = 1024
+_ENOUGH_FILES = 10_240
+
+
+class LimitError(RuntimeError):
+    """The machine has too little of something; the text has the figures and the fix."""
+
+
+def check(folder: Path) -> None:
+    """Raise the limit of open files as far as we may, and see that there is enough of everything.
+
+    Args:
+        folder: Where the rehearsal will write; it need not exist.
+
+    Raises:
+        LimitError: There is not.
+    """
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _ENOUGH_FILES if most == resource.RLIM_INFINITY else min(most, _ENOUGH_FILES)
+    if wanted < _LEAST_FILES:
+        raise LimitError(
+            f"the limit of open files (RLIMIT_NOFILE) is {most}, so the API server would run out of them; "
+            f"raise it to {_LEAST_FILES} or more, as root: ulimit -Hn {_LEAST_FILES}, or LimitNOFILE of a service"
+        )
+    if now != resource.RLIM_INFINITY and now < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    existing = next(place for place in (folder, *folder.parents) if place.exists())
+    free = shutil.disk_usage(existing).free
+    if free < _LEAST_ROOM:
+        raise LimitError(
+            f"{existing} has {free / 2**20:.0f} MiB free, so etcd would stop in the middle of a story; make room for "
+            f"{_LEAST_ROOM / 2**20:.0f} MiB, or put the state elsewhere with --state DIR"
+        )

@@ -1,0 +1,107 @@
+"""Documents that are broken somewhere: a strategy for property tests, with a right document as its seed."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from hypothesis import strategies
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+T = TypeVar("T")
+
+# What nobody would write, and what somebody may have written on purpose. Each is given as a copy.
+STRANGE: list[Any] = [
+    None,
+    True,
+    "",
+    " ",
+    "word",
+    "x" * 10_000,
+    "7",
+    "\x00\x1b[31mred\x1b[0m\x9b\r",
+    "\u202egnp.exe\u2066\u200f",
+    "\ud800",
+    "[/red] [bold]",
+    "<script>alert(1)</script>",
+    "2026-11-21T13:55:37",
+    "x\n---\nkind: ClusterRoleBinding",
+    "{{ lookup('pipe', 'touch mutated') }}",
+    "../../etc",
+    0,
+    -1,
+    1.5,
+    10**30,
+    math.nan,
+    math.inf,
+    [],
+    {},
+    [None],
+    ["word"],
+    {"": None},
+    {"word": {"word": []}},
+]
+DEEP = 200
+
+
+def mutations(seed: Any, most: int = 3) -> SearchStrategy[Any]:
+    """Documents that differ from a seed in some places.
+
+    Each difference is one of: a value replaced by a strange one or nested deeply, a value wrapped into a list, an entry
+    deleted, an entry of a list told twice, a key renamed.
+
+    Args:
+        seed: A document of dicts, lists and scalars, as JSON has them. It is not changed.
+        most: Differences at most; there is one at least.
+    """
+
+    @strategies.composite
+    def mutated(draw: DrawFn) -> Any:
+        root = {"document": copy.deepcopy(seed)}  # so that the document itself can be replaced like any other value
+        for _ in range(draw(strategies.integers(1, most))):
+            _mutate(root, draw)
+        return root["document"]
+
+    return mutated()
+
+
+def attempt(call: Callable[[], T], refusal: type[Exception]) -> tuple[T | None, str]:
+    """What a call gives, and nothing; or nothing, and what it says when it refuses. Any other error passes."""
+    try:
+        return call(), ""
+    except refusal as error:
+        return None, str(error)
+
+
+def _mutate(root: dict[str, Any], draw: DrawFn) -> None:
+    path = draw(strategies.sampled_from(_paths(root["document"], ("document",))))
+    holder: Any = root
+    for key in path[:-1]:
+        holder = holder[key]
+    key = path[-1]
+    actions = ["replace", "wrap", "nest"]
+    if holder is not root:
+        actions += ["delete", "repeat"] if isinstance(holder, list) else ["delete", "rename"]
+    match draw(strategies.sampled_from(actions)):
+        case "replace":
+            holder[key] = copy.deepcopy(draw(strategies.sampled_from(STRANGE)))
+        case "wrap":
+            holder[key] = [holder[key]]
+        case "nest":
+            for _ in range(DEEP):
+                holder[key] = [holder[key]]
+        case "delete":
+            del holder[key]
+        case "repeat":
+            holder.insert(key, copy.deepcopy(holder[key]))
+        case "rename":
+            name = draw(strategies.sampled_from(["word", f"{key}s", "", "\x1b[31m", "x" * 10_000]))
+            holder[name] = holder.pop(key)
+
+
+def _paths(value: Any, path: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """The place of a value and of each value within it, as keys and indexes from the root."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(found for key, inner in entries for found in _paths(inner, (*path, key)))]

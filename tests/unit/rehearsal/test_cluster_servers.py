@@ -1,0 +1,88 @@
+"""What each process of a control plane listens on, and for whom: its command line says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from rehearsal.cluster import servers
+from rehearsal.folder import StackFolder
+
+PORT = 23456
+
+
+class Processes:
+    """Stands in for `Engines`: notes command lines and working folders."""
+
+    def __init__(self) -> None:
+        self.arguments: dict[str, list[str]] = {}
+        self.folders: dict[str, Path] = {}
+
+    def start(
+        self, name: str, command: Sequence[object], *, environment: Mapping[str, str], cwd: Path
+    ) -> SimpleNamespace:
+        self.arguments[name] = [str(argument) for argument in command[1:]]
+        self.folders[name] = cwd
+        return SimpleNamespace()
+
+
+@pytest.fixture
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Processes:
+    monkeypatch.setattr(servers, "wait_until", lambda *_, **__: None)
+    processes = Processes()
+    servers.start(
+        StackFolder("test", tmp_path).create(),
+        processes,  # type: ignore[arg-type]
+        SimpleNamespace(program=Path),  # type: ignore[arg-type]
+        name="test",
+        port=PORT,
+        service_cidr="172.20.0.0/16",
+        issuer="https://issuer.example",
+    )
+    return processes
+
+
+def values(arguments: Sequence[str], option: str) -> list[str]:
+    return [value for name, _, value in (argument.partition("=") for argument in arguments) if name == option]
+
+
+def test_etcd_listens_on_sockets_in_the_private_folder_only(started: Processes, tmp_path: Path) -> None:
+    arguments = started.arguments["etcd"]
+    assert values(arguments, "--listen-client-urls") == ["unix://etcd.sock"]
+    assert values(arguments, "--listen-peer-urls") == ["unix://etcd-peer.sock"]
+    assert values(arguments, "--enable-grpc-gateway") == ["false"]
+    assert not values(arguments, "--listen-metrics-urls")
+    assert not values(arguments, "--listen-client-http-urls")
+    folder = started.folders["etcd"]
+    assert folder == StackFolder("test", tmp_path).control_plane
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_api_server_finds_etcds_socket(started: Processes) -> None:
+    assert values(started.arguments["kube-apiserver"], "--etcd-servers") == ["unix://etcd.sock"]
+    assert started.folders["kube-apiserver"] == started.folders["etcd"]
+
+
+def test_the_api_server_lets_nobody_in_without_a_token_and_listens_on_loopback(started: Processes) -> None:
+    arguments = started.arguments["kube-apiserver"]
+    assert values(arguments, "--anonymous-auth") == ["false"]
+    assert values(arguments, "--bind-address") == ["127.0.0.1"]
+    assert values(arguments, "--secure-port") == [str(PORT)]
+    assert values(arguments, "--authorization-mode") == ["RBAC"]
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [("kube-controller-manager", "--secure-port"), ("kube-scheduler", "--secure-port"), ("kwok", "--node-port")],
+)
+def test_the_others_do_not_listen(started: Processes, name: str, option: str) -> None:
+    assert values(started.arguments[name], option) == ["0"]
+
+
+def test_no_secret_is_in_a_command_line(started: Processes, tmp_path: Path) -> None:
+    tokens = StackFolder("test", tmp_path).control_plane / "tokens.csv"
+    token = tokens.read_text().partition(",")[0]
+    assert not [name for name, arguments in started.arguments.items() if token in " ".join(arguments)]

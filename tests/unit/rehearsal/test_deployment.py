@@ -1,0 +1,92 @@
+"""What goes before `pulumi destroy`: what a scale test and another Pulumi left that were killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from rehearsal import deployment
+from rehearsal.daemon import DaemonInfo
+from rehearsal.deployment import CommandError, Deployment
+from rehearsal.engines import EngineSet
+from rehearsal.folder import StackFolder
+
+
+class Cluster:
+    """Commands that would be run, and what the cluster has of a scale test's."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, left: str, code: int = 0) -> None:
+        self.commands: list[list[str]] = []
+        self._code = code
+        monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=left))
+        monkeypatch.setattr(deployment, "call", self._call)
+
+    def _call(self, command: Sequence[str], *_: object) -> int:
+        words = [Path(command[0]).name, *(word for word in command[1:] if "kubeconfig" not in word)]
+        self.commands.append(words)
+        return self._code if words[0] == "kubectl" else 0
+
+
+def destroy(folder: Path) -> None:
+    info = DaemonInfo(1, 1.0, "aws", "us-east-1")
+    Deployment(StackFolder("eks", folder), EngineSet(folder), info).destroy()
+
+
+def test_without_leftovers_only_pulumi_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    cluster = Cluster(monkeypatch, "")
+    destroy(tmp_path)
+    assert [command[:2] for command in cluster.commands] == [["pulumi", "destroy"]]
+
+
+def test_leftovers_go_first_as_in_the_storys_own_clean_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = Cluster(monkeypatch, "namespace/story\nnodepool.karpenter.sh/a\nnodepool.karpenter.sh/b\n")
+    destroy(tmp_path)
+    namespaces, pools, pulumi = cluster.commands
+    assert namespaces[:4] == ["kubectl", "delete", "namespace/story", "--wait=false"]
+    assert pools[:5] == [
+        "kubectl",
+        "delete",
+        "nodepool.karpenter.sh/a",
+        "nodepool.karpenter.sh/b",
+        "--cascade=foreground",
+    ]
+    assert pulumi[:2] == ["pulumi", "destroy"]
+    assert "Removing what an interrupted scale test left: namespace/story, " in capsys.readouterr().err
+
+
+def test_leftovers_that_stay_are_an_error_before_pulumi_waits_for_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    cluster = Cluster(monkeypatch, "nodepool.karpenter.sh/a\n", code=1)
+    with pytest.raises(
+        CommandError, match=r"nodepool\.karpenter\.sh/a could not be removed in 5m, .* down --force eks"
+    ):
+        destroy(tmp_path)
+    assert [command[0] for command in cluster.commands] == ["kubectl"]
+
+
+def test_a_lock_of_pulumis_goes_with_the_pulumi_that_was_killed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    Cluster(monkeypatch, "")
+    locks = StackFolder("eks", tmp_path).pulumi / "state" / ".pulumi" / "locks" / "organization" / "karpstack" / "eks"
+    locks.mkdir(parents=True)
+    contents = {
+        "dead": '{"pid": 4194305}',
+        "cut": '{"pid":',
+        "alive": json.dumps({"pid": os.getpid(), "username": "x"}),
+    }
+    for name, content in contents.items():
+        (locks / f"{name}.json").write_text(content)
+    (locks / "given-away.json").write_text(contents["alive"])
+    os.utime(locks / "given-away.json", (1, 1))  # long before this process began
+    destroy(tmp_path)
+    assert [path.name for path in locks.iterdir()] == ["alive.json"]

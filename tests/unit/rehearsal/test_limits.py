@@ -1,0 +1,52 @@
+"""Too little room and too few open files are said before anything starts."""
+
+from __future__ import annotations
+
+import resource
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+from rehearsal import limits
+from rehearsal.limits import LimitError
+
+Usage = namedtuple("Usage", "total used free")
+
+
+@pytest.fixture
+def files(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The limits of open files, soft and hard; the last one counts."""
+    found = [(256, 20_000)]
+    monkeypatch.setattr("rehearsal.limits.resource.getrlimit", lambda _: found[-1])
+    monkeypatch.setattr("rehearsal.limits.resource.setrlimit", lambda _, limit: found.append(limit))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("limit", "raised"),
+    [
+        ((256, 20_000), [(10_240, 20_000)]),
+        ((256, 2048), [(2048, 2048)]),
+        ((256, resource.RLIM_INFINITY), [(10_240, resource.RLIM_INFINITY)]),
+        ((15_000, 20_000), []),
+    ],
+)
+def test_the_limit_of_open_files_is_raised(
+    files: list[tuple[int, int]], tmp_path: Path, limit: tuple[int, int], raised: list[tuple[int, int]]
+) -> None:
+    files[:] = [limit]
+    limits.check(tmp_path / "not" / "yet")
+    assert files[1:] == raised
+
+
+def test_too_few_open_files_are_said(files: list[tuple[int, int]], tmp_path: Path) -> None:
+    files[:] = [(64, 512)]
+    with pytest.raises(LimitError, match=r"RLIMIT_NOFILE\) is 512.*ulimit -Hn 1024"):
+        limits.check(tmp_path)
+
+
+def test_too_little_room_is_said(files: list[tuple[int, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rehearsal.limits.shutil.disk_usage", lambda _: Usage(2**30, 2**30, 50 * 2**20))
+    with pytest.raises(LimitError, match=f"{tmp_path} has 50 MiB free.*make room for 1024 MiB.*--state DIR"):
+        limits.check(tmp_path / "eks")

@@ -1,0 +1,138 @@
+"""One at a time works on a stack; who comes second hears at once who is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from playbooks.plugins.module_utils.scale_test.recording import stack_lock
+from rehearsal import lock, ownership, records
+from rehearsal.folder import StackFolder
+from rehearsal.processes import ProcessRecord
+
+ROOT = Path(__file__).resolve().parents[3]
+HOLDER = """
+import sys, time
+from pathlib import Path
+from rehearsal import lock
+from rehearsal.folder import StackFolder
+with lock.held(StackFolder("eks", Path(sys.argv[1])), "python -m rehearsal up eks"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> StackFolder:
+    made = StackFolder("eks", tmp_path / "eks")
+    ownership.claim(made)
+    return made
+
+
+@contextmanager
+def another(folder: StackFolder) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the lock."""
+    command = [sys.executable, "-c", HOLDER, str(folder.root)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        try:
+            assert process.stdout
+            assert process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_the_second_hears_who_is_there_and_what_to_do(folder: StackFolder) -> None:
+    with another(folder) as process:
+        words = (
+            rf"`python -m rehearsal up eks` \(process {process.pid}, since \d\d:.*kill -INT {process.pid}.*down --force"
+        )
+        with pytest.raises(lock.BusyError, match=words), lock.held(folder, "down", patience=0):
+            pass
+        with pytest.raises(stack_lock.BusyError, match=rf"`python -m rehearsal up eks` \(process {process.pid}\)"):
+            stack_lock.check(folder.lock)
+
+
+def test_the_lock_of_a_killed_holder_is_free_at_once(folder: StackFolder) -> None:
+    with another(folder) as process:
+        process.kill()
+        process.wait()
+        assert lock.holder(folder) is None
+        with lock.held(folder, "down", patience=0):
+            pass
+
+
+def test_what_the_holder_starts_does_not_hold_it(folder: StackFolder) -> None:
+    with lock.held(folder, "up"):
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        assert lock.holder(folder) is None
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_looking_makes_nothing_and_says_who(folder: StackFolder) -> None:
+    assert lock.holder(folder) is None
+    assert not folder.lock.exists()
+    with lock.held(folder, "up"):
+        found = lock.holder(folder)
+        assert found
+        assert (found.name, found.pid) == ("up", os.getpid())
+    assert lock.holder(folder) is None
+
+
+def test_a_holder_is_ended_by_an_interrupt(folder: StackFolder) -> None:
+    with another(folder) as process:
+        found = lock.end_holder(folder)
+        assert found
+        assert found.pid == process.pid
+        with lock.held(folder, "down", patience=0):
+            pass
+
+
+def test_only_the_process_that_holds_it_is_ended(folder: StackFolder) -> None:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as bystander:
+        try:
+            records.write(
+                folder.holder, ProcessRecord("up", bystander.pid, psutil.Process(bystander.pid).create_time())
+            )
+            assert lock.end_holder(folder) is None  # nobody holds it: the record is an old one
+            with lock.held(folder, "up"):
+                records.write(folder.holder, ProcessRecord("up", bystander.pid, 1.0))
+                assert lock.end_holder(folder) is None  # the pid was given away again
+            assert bystander.poll() is None
+        finally:
+            bystander.kill()
+
+
+@pytest.mark.parametrize("record", ["", "{", "[]", '{"name": 1}'])
+def test_a_broken_record_hides_the_name_and_no_more(folder: StackFolder, record: str) -> None:
+    with lock.held(folder, "up"):
+        folder.holder.write_text(record)
+        with pytest.raises(lock.BusyError, match="another command is working on eks"), lock.held(folder, "down", 0):
+            pass
+        with pytest.raises(stack_lock.BusyError, match="another command is working"):
+            stack_lock.check(folder.lock)
+
+
+def test_a_recorder_holds_it_for_its_playbook(folder: StackFolder) -> None:
+    stack_lock.check(folder.lock)
+    with stack_lock.held(folder.lock, os.getppid()):
+        found = lock.holder(folder)
+        assert found
+        process = found.process()
+        assert process
+        assert (found.name, process.pid) == ("ansible-playbook", os.getppid())
+        with pytest.raises(lock.BusyError, match="`ansible-playbook`"), lock.held(folder, "down", 0):
+            pass
+    assert lock.holder(folder) is None
+    assert json.loads(folder.holder.read_text())["pid"] == os.getppid()
