@@ -1,7 +1,7 @@
 """One at a time works on a stack: `up`, `run`, `review`, `down`, or a scale test that is run by hand.
 
 The kernel's lock (flock) on a file in the state folder, which it frees however its holder ends; a record beside it
-tells who that is. The scale test's recorder takes the same lock (see `VARIABLE`) and writes the same record.
+tells who that is. The scale test's playbook takes the same lock (see `VARIABLE`) and writes the same record.
 """
 
 from __future__ import annotations

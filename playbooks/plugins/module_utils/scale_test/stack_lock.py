@@ -9,59 +9,54 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import subprocess
+import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 _HOLDER = "lock-holder.json"
 # Whoever only looks holds the lock for a moment too.
 _PATIENCE = 0.5
+# Has the locked file open for as long as the process runs whose id is the argument.
+_KEEPER = "import psutil, sys; psutil.Process(int(sys.argv[1])).wait()"
 
 
 class BusyError(RuntimeError):
     """Somebody else works on the stack; the text says who, and what to do."""
 
 
-@contextmanager
-def held(path: Path, owner: int) -> Iterator[None]:
-    """Hold the lock.
+def take(path: Path, owner: int) -> None:
+    """Take the lock for a process: it is free again when that has ended, however it did.
 
     Args:
         path: The file.
-        owner: Id of the process on whose behalf: the playbook.
+        owner: Id of the process.
 
     Raises:
         BusyError: Somebody else holds it.
     """
-    with _taken(path):
-        _tell(path.with_name(_HOLDER), owner)
-        yield
-
-
-def check(path: Path) -> None:
-    """See that nobody works on the stack.
-
-    Raises:
-        BusyError: Somebody does.
-    """
-    with _taken(path):
-        pass
-
-
-@contextmanager
-def _taken(path: Path) -> Iterator[None]:
     with path.open("a") as file:
-        deadline = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as error:
-                if time.monotonic() > deadline:
-                    raise BusyError(_busy(path.with_name(_HOLDER))) from error
-            time.sleep(0.02)
-        yield
+        _lock(file.fileno(), path.with_name(_HOLDER))
+        _tell(path.with_name(_HOLDER), owner)
+        subprocess.Popen(
+            [sys.executable, "-c", _KEEPER, str(owner)],
+            pass_fds=[file.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+
+def _lock(descriptor: int, holder: Path) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > deadline:
+                raise BusyError(_busy(holder)) from error
+        time.sleep(0.02)
 
 
 def _tell(path: Path, owner: int) -> None:
