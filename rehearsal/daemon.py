@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from rehearsal import records, user_environment
+from rehearsal import limits, records, user_environment
 from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
 from rehearsal.processes import ProcessRecord, crash_text, last_lines, start_time, stop_recorded
@@ -117,7 +117,8 @@ def check(folder: StackFolder) -> None:
             "the rehearsal's daemon is gone, so the rehearsal has ended (stopped by another command or killed, perhaps "
             f"by the kernel for lack of memory); the last lines of {log}:"
         )
-        raise LostError("\n".join([text, *(f"  {line}" for line in last_lines(log))]))
+        lines = [text, *(f"  {line}" for line in last_lines(log)), limits.shortage(folder.root)]
+        raise LostError("\n".join(filter(None, lines)))
 
 
 @dataclass(frozen=True)

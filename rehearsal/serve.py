@@ -182,7 +182,11 @@ class Daemon:
 
     def _publish(self, **changes: object) -> None:
         with self._lock:
-            self._info = replace(self._info, **changes).write(self._folder)  # type: ignore[arg-type]
+            self._info = replace(self._info, **changes)  # type: ignore[arg-type]
+            try:
+                self._info.write(self._folder)
+            except OSError as error:  # the disk is full, perhaps: nobody hears of it, but what is to be done is done
+                _log.error("%s could not be written: %s", self._folder.run_file, error)
 
 
 def main() -> int:
