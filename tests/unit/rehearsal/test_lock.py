@@ -15,7 +15,7 @@ import pytest
 from playbooks.plugins.module_utils.scale_test import stack_lock
 from rehearsal import lock, ownership, records
 from rehearsal.folder import StackFolder
-from rehearsal.processes import ProcessRecord
+from rehearsal.processes import ProcessRecord, start_time
 
 ROOT = Path(__file__).resolve().parents[3]
 HOLDER = """
@@ -101,9 +101,7 @@ def test_a_holder_is_ended_by_an_interrupt(folder: StackFolder) -> None:
 def test_only_the_process_that_holds_it_is_ended(folder: StackFolder) -> None:
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as bystander:
         try:
-            records.write(
-                folder.holder, ProcessRecord("up", bystander.pid, psutil.Process(bystander.pid).create_time())
-            )
+            records.write(folder.holder, ProcessRecord("up", bystander.pid, start_time(psutil.Process(bystander.pid))))
             assert lock.end_holder(folder) is None  # nobody holds it: the record is an old one
             with lock.held(folder, "up"):
                 records.write(folder.holder, ProcessRecord("up", bystander.pid, 1.0))

@@ -226,6 +226,17 @@ def test_a_broken_record_hinders_nobody_and_is_removed(folder: StackFolder, cont
     assert list(folder.processes.iterdir()) == []
 
 
+@pytest.mark.skipif(not psutil.LINUX, reason="elsewhere a process keeps the time of day of its start")
+def test_a_clock_that_is_set_makes_no_process_another(folder: StackFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = ProcessRecord.write(folder, "etcd", os.getpid())
+    record = ProcessRecord(**json.loads(path.read_text()))
+    # An hour later by the clock, so that the machine has started an hour later, too.
+    now = psutil.boot_time()
+    monkeypatch.setattr("psutil.boot_time", lambda: now + 3600)
+    monkeypatch.setattr("psutil._pslinux.boot_time", lambda: now + 3600)
+    assert record.process() is not None
+
+
 def test_a_pid_that_was_given_away_is_left_alone(folder: StackFolder) -> None:
     other = subprocess.Popen(SLEEP, stdout=subprocess.DEVNULL)
     try:

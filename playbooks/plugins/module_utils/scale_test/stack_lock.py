@@ -1,7 +1,7 @@
 """The lock of a rehearsed stack: one at a time works on it. A real stack has none.
 
 `python -m rehearsal env` names the file. Whoever holds the kernel's lock on it tells in `lock-holder.json` beside it
-who that is: name, pid, started (seconds since the epoch).
+who that is: name, pid, started (in seconds: since the machine's start on Linux, since the epoch elsewhere).
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def _lock(descriptor: int, holder: Path) -> None:
 def _tell(path: Path, owner: int) -> None:
     import psutil  # the rehearsal brings it; on a real cluster, where there is no lock, it may be missing
 
-    record = {"name": "ansible-playbook", "pid": owner, "started": psutil.Process(owner).create_time()}
+    # On Linux by the machine's start: a time of day would move whenever the clock is set.
+    started = psutil.Process(owner).create_time() - (psutil.boot_time() if psutil.LINUX else 0.0)
+    record = {"name": "ansible-playbook", "pid": owner, "started": started}
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     partial.touch(mode=0o600)
     partial.write_text(json.dumps(record), encoding="utf-8")
