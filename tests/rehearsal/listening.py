@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import socket
 import subprocess
@@ -13,12 +14,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import psutil
+import pytest
 from pulumi.runtime.proto import provider_pb2
 
 from rehearsal import listeners
 from rehearsal.control import TOKEN_VARIABLE
 from rehearsal.providers import values
 from tests.rehearsal.conftest import RehearsedStack, descendants
+
+needs_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the kernel's tables in /proc")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
 NOBODY = 65534
 _LISTENING = "0A"
@@ -67,6 +72,35 @@ def outcomes(probes: Sequence[Probe], uid: int | None = None) -> list[str]:
 def is_nothing(outcome: str) -> bool:
     """Whether somebody has learnt and done nothing."""
     return outcome.startswith(("error ", "401 ", "403 ")) or outcome.strip() == f"400 {_WANTS_TLS}"
+
+
+def only_what_is_declared_listens(stack: RehearsedStack) -> None:
+    """Compare the list of listeners with what the kernel says."""
+    declared = {listener.address for listener in listeners.declared(stack.folder, stack.info)}
+    found = sockets_of_the_kernel(stack)
+    assert found == declared, f"not declared: {sorted(found - declared)}; not there: {sorted(declared - found)}"
+    for address in declared:
+        if address.startswith("unix:"):
+            folder = Path(address.removeprefix("unix:")).parent.stat()
+            assert (folder.st_uid, folder.st_mode & 0o077) == (os.geteuid(), 0), address
+        else:
+            assert address.startswith("127.0.0.1:"), address
+    shown = stack.succeed("status")
+    assert "not declared" not in shown, shown
+
+
+def a_stranger_gets_nothing(stack: RehearsedStack) -> None:
+    """Ask everything as another user: without secrets, and with all of them."""
+    ours = probes_with_secrets(stack)
+    answers = outcomes(ours)
+    assert all(outcome.startswith("200 ") for outcome in answers), f"the probes are no good: {answers}"
+    probes = [*probes_of_everything(stack), *ours, *probes_of_files(stack)]
+    got = [
+        f"{outcome} <- {probe}"
+        for probe, outcome in zip(probes, outcomes(probes, NOBODY), strict=True)
+        if not is_nothing(outcome)
+    ]
+    assert not got, "\n".join(got)
 
 
 def probes_of_everything(stack: RehearsedStack) -> list[Probe]:
