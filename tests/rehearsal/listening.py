@@ -30,8 +30,8 @@ _LISTENING = "0A"
 #: The flag of a unix socket that takes connections.
 _ACCEPTS = 0x10000
 _STRANGER = Path(__file__).with_name("stranger.py")
-# What a server of TLS says to a request without: its port is known, and nothing else.
-_WANTS_TLS = "Client sent an HTTP request to an HTTPS server."
+#: What servers written in Go say of themselves: to a request without TLS, and where they have nothing at all.
+SAYS_NOTHING = ("Client sent an HTTP request to an HTTPS server.", "404 page not found")
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def outcomes(probes: Sequence[Probe], uid: int | None = None) -> list[str]:
 
 def is_nothing(outcome: str) -> bool:
     """Whether somebody has learnt and done nothing."""
-    return outcome.startswith(("error ", "401 ", "403 ")) or outcome.strip() == f"400 {_WANTS_TLS}"
+    return outcome.startswith(("error ", "401 ", "403 ")) or outcome[len("400 ") :].strip() in SAYS_NOTHING
 
 
 def only_what_is_declared_listens(stack: RehearsedStack) -> None:
