@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ import psutil
 import pytest
 
 from rehearsal.folder import StackFolder
-from rehearsal.processes import EngineCrashError, Engines, ProcessRecord, crash_text, stop_recorded, wait_until
+from rehearsal.processes import EngineCrashError, Engines, ProcessRecord, crash_text, ends, stop_recorded, wait_until
 
 SLEEP = [sys.executable, "-c", "import time; print('ready', flush=True); time.sleep(60)"]
 STUBBORN = [
@@ -138,7 +139,7 @@ def test_what_is_recorded_otherwise_is_stopped_too(folder: StackFolder) -> None:
     with subprocess.Popen(SLEEP, stdout=subprocess.DEVNULL) as process:
         record = ProcessRecord.write(folder, "pulumi", process.pid)
         assert stop_recorded(folder) == ["pulumi"]
-        assert not psutil.pid_exists(process.pid)
+        assert process.wait(1) == -signal.SIGTERM
     assert not record.exists()
 
 
@@ -149,6 +150,13 @@ def test_a_broken_record_hinders_nobody_and_is_removed(folder: StackFolder, cont
     assert stop_recorded(folder) == ["etcd"]
     assert not psutil.pid_exists(engine.pid) or psutil.Process(engine.pid).status() == psutil.STATUS_ZOMBIE
     assert list(folder.processes.iterdir()) == []
+
+
+def test_one_that_ended_and_was_not_waited_for_keeps_nobody_waiting(folder: StackFolder) -> None:
+    with subprocess.Popen([sys.executable, "-c", "pass"]) as process:
+        known = psutil.Process(process.pid)
+        wait_until(lambda: known.status() == psutil.STATUS_ZOMBIE, "the end", 10)
+        assert ends(known, 0)
 
 
 def test_a_pid_that_was_given_away_is_left_alone(folder: StackFolder) -> None:
