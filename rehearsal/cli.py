@@ -361,7 +361,7 @@ def _down(options: argparse.Namespace) -> int:
     patience = 0.5
     if options.force and (ended := lock.end_holder(folder)):
         tell(f"Ended {lock.described(ended)}, which was working on {folder.stack}.")
-        patience = 5.0  # a recorder notices the end of its playbook within a second
+        patience = 5.0  # a playbook's lock is free a moment after its end
     with _alone(options, patience):
         if not daemon.running(folder):
             return _nothing_to_take_down(folder)

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import psutil
 
-from rehearsal import records, user_environment
+from rehearsal import limits, records, user_environment
 from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
-from rehearsal.processes import ProcessRecord, crash_text, last_lines, stop_recorded
+from rehearsal.processes import ProcessRecord, crash_text, end, last_lines, start_time, stop_recorded
 from rehearsal.stack_file import StackFile
 
 _START_TIMEOUT = 60.0
@@ -44,7 +44,7 @@ class DaemonInfo:
 
     Attributes:
         pid: Process id.
-        started: Time of its start, in seconds since the epoch: a pid alone can be given away again.
+        started: Its `start_time`: a pid alone can be given away again.
         cloud: The cloud that it plays.
         region: The region of the simulated account.
         ready: Whether the simulated account has started.
@@ -119,7 +119,8 @@ def check(folder: StackFolder) -> None:
             "the rehearsal's daemon is gone, so the rehearsal has ended (stopped by another command or killed, perhaps "
             f"by the kernel for lack of memory); the last lines of {log}:"
         )
-        raise LostError("\n".join([text, *(f"  {line}" for line in last_lines(log))]))
+        lines = [text, *(f"  {line}" for line in last_lines(log)), limits.shortage(folder.root)]
+        raise LostError("\n".join(filter(None, lines)))
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,7 @@ def start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> Sta
             },
         )
     # Written at once, so that a Ctrl-C from here on finds the process to stop.
-    started = psutil.Process(process.pid).create_time()
+    started = start_time(psutil.Process(process.pid))
     info = DaemonInfo(process.pid, started, stack_file.cloud, stack_file.region).write(folder)
     return StartingDaemon(folder, process, log, info, writer)
 
@@ -186,10 +187,10 @@ def stop(folder: StackFolder) -> list[str]:
     info = read(folder)
     process = info.process() if info else None
     if process:
-        _end(process)
+        end(process, _STOP_TIMEOUT)
     left = []
     for lost in find(folder):
-        _end(lost)
+        end(lost, _STOP_TIMEOUT)
         left.append("daemon")
     left += stop_recorded(folder)
     info = read(folder)  # its last words
@@ -209,13 +210,3 @@ def find(folder: StackFolder) -> list[psutil.Process]:
             if process.cmdline()[1 : 1 + len(wanted)] == wanted and process.uids().real == os.getuid():
                 found.append(process)
     return found
-
-
-def _end(process: psutil.Process) -> None:
-    with suppress(psutil.NoSuchProcess):
-        process.terminate()
-        try:
-            process.wait(_STOP_TIMEOUT)
-        except psutil.TimeoutExpired:
-            process.kill()
-            process.wait(5)

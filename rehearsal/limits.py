@@ -8,6 +8,8 @@ from pathlib import Path
 
 # A rehearsal of half an hour writes some hundred MiB (etcd's write-ahead log, logs, Pulumi's state); see README.md.
 _LEAST_ROOM = 2**30
+# A file system with less than that is full: etcd takes its log's room by 64 MB.
+_FULL = 64 * 10**6
 # The API server holds some hundred sockets and files, and more in a burst.
 _LEAST_FILES = 1024
 _ENOUGH_FILES = 10_240
@@ -40,10 +42,25 @@ def check(folder: Path) -> None:
         )
     if now != resource.RLIM_INFINITY and now < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-    existing = next(place for place in (folder, *folder.parents) if place.exists())
-    free = shutil.disk_usage(existing).free
+    existing, free = _room(folder)
     if free < _LEAST_ROOM:
         raise LimitError(
             f"{existing} has {free / 2**20:.0f} MiB free, so etcd would stop in the middle of a story; make room for "
             f"{_LEAST_ROOM / 2**20:.0f} MiB, or put the state elsewhere with --state DIR"
         )
+
+
+def shortage(folder: Path) -> str:
+    """What a rehearsal may have died of: that the disk is full, as a sentence; empty if it is not."""
+    existing, free = _room(folder)
+    if free >= _FULL:
+        return ""
+    return (
+        f"{existing} has no space left ({free / 2**20:.0f} MiB): make room, or put the state elsewhere with --state DIR"
+    )
+
+
+def _room(folder: Path) -> tuple[Path, int]:
+    """The folder, or what there is above it, and the bytes that are free there."""
+    existing = next(place for place in (folder, *folder.parents) if place.exists())
+    return existing, shutil.disk_usage(existing).free

@@ -1,7 +1,7 @@
 """One at a time works on a stack: `up`, `run`, `review`, `down`, or a scale test that is run by hand.
 
 The kernel's lock (flock) on a file in the state folder, which it frees however its holder ends; a record beside it
-tells who that is. The scale test's recorder takes the same lock (see `VARIABLE`) and writes the same record.
+tells who that is. The scale test's playbook takes the same lock (see `VARIABLE`) and writes the same record.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import psutil
 
 from rehearsal import records
 from rehearsal.folder import StackFolder
-from rehearsal.processes import ProcessRecord
+from rehearsal.processes import ProcessRecord, ends, start_time
 
 #: Tells a scale test by hand where the lock is; one that `run` starts has none, because `run` holds the lock itself.
 VARIABLE = "KARPSTACK_REHEARSAL_LOCK"
@@ -47,7 +47,7 @@ def held(folder: StackFolder, command: str, patience: float = 0.5) -> Iterator[N
                 raise BusyError(_busy(folder, holder(folder)))
             time.sleep(0.02)
         pid = os.getpid()
-        records.write(folder.holder, ProcessRecord(command, pid, psutil.Process(pid).create_time()))
+        records.write(folder.holder, ProcessRecord(command, pid, start_time(psutil.Process(pid))))
         yield
 
 
@@ -70,9 +70,7 @@ def end_holder(folder: StackFolder, grace: float = 60.0) -> ProcessRecord | None
     family = [process, *process.children(recursive=True)]
     with suppress(psutil.NoSuchProcess):
         process.send_signal(signal.SIGINT)
-    try:
-        process.wait(grace)
-    except psutil.TimeoutExpired:
+    if not ends(process, grace):
         for one in family:
             with suppress(psutil.NoSuchProcess):
                 one.kill()
@@ -82,7 +80,9 @@ def end_holder(folder: StackFolder, grace: float = 60.0) -> ProcessRecord | None
 
 def described(found: ProcessRecord) -> str:
     """Who holds a lock, for people."""
-    return f"`{found.name}` (process {found.pid}, since {datetime.fromtimestamp(found.started):%H:%M:%S})"
+    process = found.process()
+    since = f", since {datetime.fromtimestamp(process.create_time()):%H:%M:%S}" if process else ""
+    return f"`{found.name}` (process {found.pid}{since})"
 
 
 def _busy(folder: StackFolder, found: ProcessRecord | None) -> str:

@@ -41,6 +41,15 @@ class EngineCrashError(RuntimeError):
     """An engine ended by itself; the text names it and shows the last lines of its log."""
 
 
+def start_time(process: psutil.Process) -> float:
+    """When a process was started, in seconds, by a clock that nobody sets.
+
+    Since the start of the machine on Linux, where a time of day would move whenever the clock is set; since the epoch
+    elsewhere, where the system keeps what was written down at the start.
+    """
+    return process.create_time() - (psutil.boot_time() if psutil.LINUX else 0.0)
+
+
 @dataclass(frozen=True)
 class ProcessRecord:
     """A process that a later command may have to stop.
@@ -48,7 +57,7 @@ class ProcessRecord:
     Attributes:
         name: What it is, for messages; one record a name.
         pid: Its process id.
-        started: Time of its start, in seconds since the epoch: a pid alone can be given away again.
+        started: Its `start_time`: a pid alone can be given away again.
     """
 
     name: str
@@ -59,14 +68,14 @@ class ProcessRecord:
     def write(cls, folder: StackFolder, name: str, pid: int) -> Path:
         """Record a running process; the file, which is to be removed when the process has been waited for."""
         path = folder.processes / f"{name}.json"
-        records.write(path, cls(name, pid, psutil.Process(pid).create_time()))
+        records.write(path, cls(name, pid, start_time(psutil.Process(pid))))
         return path
 
     def process(self) -> psutil.Process | None:
         """The process if it still runs; a pid that was given to another program since is not it."""
         try:
             process = psutil.Process(self.pid)
-            same = abs(process.create_time() - self.started) < 1.0
+            same = abs(start_time(process) - self.started) < 1.0
             return process if same and process.status() != psutil.STATUS_ZOMBIE else None
         except (psutil.Error, ValueError, OverflowError):  # the latter two for what no process can be called
             return None
@@ -316,14 +325,29 @@ def stop_recorded(folder: StackFolder, grace: float = 5.0) -> list[str]:
         process = record.process()
         if process is not None:
             stopped.append(record.name)
-            process.terminate()
-            try:
-                process.wait(grace)
-            except psutil.TimeoutExpired:
-                process.kill()
-                process.wait(grace)
+            end(process, grace)
         path.unlink(missing_ok=True)
     return stopped
+
+
+def end(process: psutil.Process, grace: float) -> None:
+    """SIGTERM, then SIGKILL after `grace` seconds, for a process that need not be a child of this one."""
+    with suppress(psutil.NoSuchProcess):
+        process.terminate()
+        if not ends(process, grace):
+            process.kill()
+            ends(process, grace)
+
+
+def ends(process: psutil.Process, seconds: float) -> bool:
+    """Whether a process ends in time. It has ended also when its parent has not taken notice of that (a zombie)."""
+    deadline = time.monotonic() + seconds
+    with suppress(psutil.NoSuchProcess):
+        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+    return True
 
 
 def mark(folder: StackFolder) -> dict[str, str]:

@@ -25,7 +25,7 @@ from rehearsal.cluster.servers import API_SERVER
 from rehearsal.daemon import STAY, DaemonInfo
 from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
-from rehearsal.processes import Engines
+from rehearsal.processes import Engines, start_time
 from rehearsal.providers import kubernetes
 from rehearsal.providers.package import Configuration, Provider
 from rehearsal.providers.resource import Properties
@@ -142,7 +142,7 @@ class Daemon:
         timing = Timing.from_environment()
         self._ended = ended
         self._folder = folder
-        self._info = DaemonInfo(os.getpid(), psutil.Process().create_time(), stack_file.cloud, stack_file.region)
+        self._info = DaemonInfo(os.getpid(), start_time(psutil.Process()), stack_file.cloud, stack_file.region)
         self._lock = threading.Lock()
         self._engines = Engines(folder, on_crash=self._crashed, on_loss=self._lose)
         charts = Charts(engine_set)
@@ -202,7 +202,11 @@ class Daemon:
 
     def _publish(self, **changes: object) -> None:
         with self._lock:
-            self._info = replace(self._info, **changes).write(self._folder)  # type: ignore[arg-type]
+            self._info = replace(self._info, **changes)  # type: ignore[arg-type]
+            try:
+                self._info.write(self._folder)
+            except OSError as error:  # the disk is full, perhaps: nobody hears of it, but what is to be done is done
+                _log.error("%s could not be written: %s", self._folder.run_file, error)
 
 
 def main() -> int:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from reference import rules
 
-from . import markdown, page, sarif, wording
+from . import configuration, markdown, page, sarif, wording
 from .assemble import assemble
 from .engine import EngineError
 from .model import Review
@@ -35,16 +34,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     source = (options.config_file or project / f"Pulumi.{options.stack}.yaml").resolve()
     configured = None if options.policy_pack_config == _BASELINE else Path(options.policy_pack_config).resolve()
     output = (options.output or project / "build" / "review" / options.stack).resolve()
+    known = rules()
     try:
         check_output(output)
-        settings = _settings(configured)
+        settings = configuration.read(configured, known) if configured else {}
         said = preview(project, PACK, configured, options.stack)
     except (EngineError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     review = assemble(
         said,
-        rules(),
+        known,
         stack=options.stack,
         configuration=source,
         uri=_uri(source, project),
@@ -103,24 +103,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--output", type=Path, help="folder for the documents (default: build/review/<stack>)")
     return parser
-
-
-def _settings(path: Path | None) -> Mapping[str, Any]:
-    if path is None:
-        return {}
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"--policy-pack-config {path} can't be read ({error}), so nothing was previewed; name a file such as "
-            f"policies/production.json, or {_BASELINE}"
-        ) from error
-    if not isinstance(content, dict):
-        raise ValueError(
-            f"--policy-pack-config {path} is no object with rules, so it would configure nothing; "
-            "policies/README.md shows one"
-        )
-    return content
 
 
 def _uri(path: Path, project: Path) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from rules.values import readable
 
 #: What the engine writes for a secret.
 SECRET: Final = "[secret]"  # noqa: S105  it is none
@@ -23,6 +24,7 @@ _NAMED: Final = 4
 _SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
 _MARKUP: Final = re.compile(r"<\{%[^%]*%\}>")
 _PROVIDER: Final = "pulumi:providers:"
+_NO_DIGEST: Final = "`pulumi preview --json` wrote something that is no digest of a preview"
 
 
 class EngineError(Exception):
@@ -98,8 +100,13 @@ def read_digest(text: str) -> Digest:
     """
     try:
         return Digest.model_validate(_blinded(json.loads(text)))
-    except (ValueError, ValidationError) as error:
-        raise EngineError(f"`pulumi preview --json` wrote something that is no digest of a preview: {error}") from error
+    except ValidationError as error:
+        # Where it is and what is wrong with it; not the value, which may be anything.
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "all of it"
+        raise EngineError(f"{_NO_DIGEST}: {readable(where)}: {first['msg'].lower()}") from error
+    except (ValueError, RecursionError) as error:
+        raise EngineError(f"{_NO_DIGEST}: {readable(str(error))}") from error
 
 
 def read_events(lines: Iterable[str]) -> list[PolicyEvent]:
@@ -115,8 +122,8 @@ def read_events(lines: Iterable[str]) -> list[PolicyEvent]:
         try:
             said = json.loads(line).get("policyEvent")
             event = PolicyEvent.model_validate(said) if said else None
-        except (ValueError, AttributeError) as error:
-            raise EngineError(f"line {number} of the engine's event log is no event: {error}") from error
+        except (ValueError, AttributeError, RecursionError) as error:
+            raise EngineError(f"line {number} of the engine's event log is no event of Pulumi's") from error
         if event:
             event = event.model_copy(update={"message": _MARKUP.sub("", event.message).strip()})
             found[(event.policy, event.urn, event.message, event.level)] = event

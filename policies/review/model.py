@@ -1,10 +1,15 @@
-"""What a review says. The three documents are written from this and nothing else; nothing here is secret."""
+"""What a review says. The three documents are written from this and nothing else; nothing here is secret.
+
+Each text is one that can be shown, whoever wrote it: not too long, with nothing in it that a terminal or a page obeys
+apart from markup, which is each document's matter.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
+from rules.values import readable
 
 Severity = Literal["critical", "high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low")
@@ -13,6 +18,13 @@ Verdict = Literal["passed", "refused", "failed"]
 
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _readable(cls, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(readable(entry) if isinstance(entry, str) else entry for entry in value)
+        return readable(value) if isinstance(value, str) else value
 
 
 class Place(_Model):

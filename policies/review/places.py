@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import yaml
 from rules import tokens
@@ -28,6 +28,11 @@ _SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
 }
 _NAMED: Final = ("nodePools", "nodeClasses")
+#: Bytes; the example environments have five thousand.
+LONGEST: Final = 256 * 1024
+_DEEPEST: Final = 50
+# libyaml's is ten times as fast, and may crash on what is nested without end.
+_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _OF_TOKEN: Final = {token: section for section, of in _SECTIONS.items() for token in of}
 #: Rules about a thing that has a section of its own, wherever the thing is found.
 _OF_RULE: Final = {"tags-required": "tags"}
@@ -37,7 +42,7 @@ class Places:
     """The lines of one stack's configuration."""
 
     def __init__(self, path: Path, project: str) -> None:
-        """Read a file; one that is missing or no YAML has the line 1 only."""
+        """Read a file; one that is missing, no YAML or far too long has the line 1 only."""
         self._project = project
         self._lines = _lines(path)
 
@@ -63,11 +68,15 @@ class Places:
 
 def _lines(path: Path) -> dict[tuple[str, ...], int]:
     """Lines of the keys below `config`, two levels deep."""
-    if not path.is_file():
-        return {}
     try:
-        root = yaml.compose(path.read_text(encoding="utf-8"), yaml.SafeLoader)
-    except yaml.YAMLError:
+        if not path.is_file() or path.stat().st_size > LONGEST:
+            return {}
+        text = path.read_text(encoding="utf-8")
+        if _deep(text):
+            return {}
+        # Composed and not loaded: an alias stays one node, however much it stands for.
+        root = yaml.compose(text, _LOADER)
+    except (OSError, ValueError, yaml.YAMLError):
         return {}
     found: dict[tuple[str, ...], int] = {}
     for top, config in _entries(root):
@@ -78,6 +87,16 @@ def _lines(path: Path) -> dict[tuple[str, ...], int]:
             for name, _ in _entries(value):
                 found[key.value, name.value] = name.start_mark.line + 1
     return found
+
+
+def _deep(text: str) -> bool:
+    """Whether more mappings and lists lie in each other than anybody would write."""
+    depth = 0
+    for event in yaml.parse(text, _LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            return True
+    return False
 
 
 def _entries(node: yaml.Node | None) -> list[tuple[yaml.ScalarNode, yaml.Node]]:

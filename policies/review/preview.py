@@ -77,14 +77,20 @@ def preview(
             command += ["--stack", stack]
         try:
             result = subprocess.run(
-                command, cwd=project, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
+                command,
+                cwd=project,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                encoding="utf-8",
+                errors="backslashreplace",
             )
         except FileNotFoundError as error:
             raise EngineError(
                 "there is no program `pulumi` on PATH, so nothing was previewed: install Pulumi, or rehearse with "
                 "`make review`"
             ) from error
-        lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
+        lines = log.read_text(encoding="utf-8", errors="backslashreplace").splitlines() if log.is_file() else []
     return recorded(result.returncode, result.stdout, lines, result.stderr)
 
 

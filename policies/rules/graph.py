@@ -40,7 +40,7 @@ def releases(resources: Resources, chart: str, judgement: Judgement) -> Iterator
     """The Helm releases of a chart; one whose chart is unknown leaves the judgement incomplete."""
     for resource in of(resources, HELM_RELEASE):
         with judgement.part():
-            if is_chart(output(resource, "chart"), chart):
+            if is_chart(output(resource, "chart") or "", chart):
                 yield resource
 
 

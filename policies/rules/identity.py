@@ -58,7 +58,7 @@ def _managed_policy(path: str, holder: Any, key: str | int, judgement: Judgement
         # The ARNs of AWS's own policies are constants. One that is unknown is that of a policy yet to
         # be made, and judged itself; a line for each attachment would bury the findings.
         return
-    if _BROAD_POLICY.fullmatch(arn):
+    if arn and _BROAD_POLICY.fullmatch(arn):
         judgement.violation(f"{path} is {arn}, which allows whole services.")
 
 

@@ -70,6 +70,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.kills", description=__doc__)
     parser.add_argument("--process", action="append", choices=PROCESSES, help="only this one; can be repeated")
     parser.add_argument("--moment", action="append", choices=MOMENTS, help="only this one; can be repeated")
+    parser.add_argument("--no-next", action="store_true", help="do not try whether the next `up` works")
     options = parser.parse_args()
     table = Table(title=f"kill -9 in `run eks --scenarios {STORY}`", title_justify="left")
     for column in ("killed", "at", "noticed", "ended", "code", "said", "left", "next up"):
@@ -80,7 +81,7 @@ def main() -> int:
             if why := ABSENT.get((name, moment)):
                 table.add_row(name, moment, "", "", "", f"[dim]not there: {why}[/]", "", "")
                 continue
-            found = case(name, moment)
+            found = case(name, moment, next_up=not options.no_next)
             row = (
                 *(seconds(found.noticed), seconds(found.ended), str(found.code)),
                 *(found.said, ", ".join(found.left) or "nothing", found.next_up),
@@ -91,7 +92,7 @@ def main() -> int:
     return 0
 
 
-def case(name: str, moment: str) -> Outcome:
+def case(name: str, moment: str, *, next_up: bool) -> Outcome:
     """Kill one process at one moment."""
     with tempfile.TemporaryDirectory() as temporary:
         stack = new_stack(Path(temporary))
@@ -114,7 +115,7 @@ def case(name: str, moment: str) -> Outcome:
             if victim is None:
                 return Outcome(None, None, command.poll(), f"never there: {last(output)}", [], "")
             victim.kill()
-            outcome = watched(command, name, stack, output)
+            outcome = watched(command, name, stack, output, next_up=next_up)
         finally:
             if command.poll() is None:
                 command.kill()
@@ -137,7 +138,7 @@ def awaited(command: psutil.Popen, name: str, moment: str, folder: StackFolder, 
 def arrived(moment: str, folder: StackFolder, report: Path) -> bool:
     """Whether the run has come so far."""
     if moment == "up":
-        return True
+        return (folder.logs / "kube-scheduler.log").exists()
     if moment == "story":
         timeline = report / "timeline.jsonl"
         return timeline.is_file() and '"STORY"' in timeline.read_text()
@@ -165,7 +166,7 @@ def of(folder: StackFolder) -> Iterator[tuple[psutil.Process, str]]:
                 yield found, line
 
 
-def watched(command: psutil.Popen, name: str, stack: RehearsedStack, output: Path) -> Outcome:
+def watched(command: psutil.Popen, name: str, stack: RehearsedStack, output: Path, *, next_up: bool) -> Outcome:
     """Follow the run from the kill to the end and beyond."""
     killed = time.monotonic()
     noticed = ended = None
@@ -187,10 +188,11 @@ def watched(command: psutil.Popen, name: str, stack: RehearsedStack, output: Pat
         time.sleep(0.05)
     left = [f"{found.pid} {line[:60]}{listening(found)}" for found, line in of(stack.folder)]
     text = said(output)
-    again = stack.command("up")
-    return Outcome(
-        noticed, ended, command.poll(), text, left, "works" if again.returncode == 0 else again.stdout[-200:]
-    )
+    again = ""
+    if next_up:
+        result = stack.command("up")
+        again = "works" if result.returncode == 0 else result.stdout[-200:]
+    return Outcome(noticed, ended, command.poll(), text, left, again)
 
 
 def listening(found: psutil.Process) -> str:

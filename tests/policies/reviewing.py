@@ -60,13 +60,18 @@ def review(
     return assemble(said, RULES, stack, configuration, configuration.name, settings or {}, "policies/production.json")
 
 
+def recording(name: str) -> Any:
+    """A recorded preview: its exit code, digest and events."""
+    return json.loads(gzip.decompress((RECORDED / f"{name}.json.gz").read_bytes()))
+
+
 def recorded_review(name: str, stack: str) -> Review:
     """The review of a real preview.
 
     `<name>.json.gz` has its exit code, its digest (`--json --show-sames`) and its policies' events (`--event-log`), of
     an example stack with nothing up, without what the review does not read: most outputs, and the configuration.
     """
-    content = json.loads(gzip.decompress((RECORDED / f"{name}.json.gz").read_bytes()))
+    content = recording(name)
     said = recorded(content["code"], json.dumps(content["digest"]), [json.dumps(one) for one in content["events"]])
     settings = json.loads((ROOT / "policies" / "examples.json").read_text())
     return review(said, stack, ROOT / f"Pulumi.{stack}.yaml", settings)

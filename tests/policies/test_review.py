@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 from markdown_it import MarkdownIt
-from review import command, markdown, page, sarif, wording
-from review.changes import readable
+from review import command, configuration, markdown, page, sarif, wording
+from review.changes import readable as in_words
 from review.engine import EngineError, read_digest, read_events
 from review.model import Review
 from review.preview import recorded
@@ -32,6 +32,7 @@ from reviewing import (
 )
 from rules import tokens
 from rules.exceptions import Granted
+from rules.values import readable
 
 from tests.html_page import Page
 
@@ -39,7 +40,7 @@ HERE = Path(__file__).resolve().parent
 POOL = urn(tokens.NODE_POOL, "pool")
 #: What the engine writes where it can't replace a secret by text.
 CIPHERTEXT = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "hunter2"}
-NASTY = "a|b <script>alert(1)</script> `c` @team #12 [x](http://evil.example) \n---\n **d** &amp; \\"
+NASTY = "\x1b[31m\u202e a|b <script>alert(1)</script> `c` @team #12 [x](http://evil.example) \n---\n **d** &amp; \\"
 
 
 def node_pool(name: str = "pool", *requirements: Any, **spec: Any) -> dict[str, Any]:
@@ -190,8 +191,8 @@ def test_changes_are_counted_by_type_and_named() -> None:
         ("same", "AWS iam Role", 1),
     ]
     assert [(one.operation, one.name) for one in found.changes] == [("delete", "old"), ("replace", "queue")]
-    assert readable(tokens.NODE_POOL) == "Kubernetes NodePool"
-    assert readable(tokens.AKS_CLUSTER) == "Azure containerservice ManagedCluster"
+    assert in_words(tokens.NODE_POOL) == "Kubernetes NodePool"
+    assert in_words(tokens.AKS_CLUSTER) == "Azure containerservice ManagedCluster"
 
 
 def test_a_pool_has_its_types_and_its_ceiling() -> None:
@@ -377,7 +378,7 @@ def test_the_page_needs_nothing_but_itself() -> None:
 def test_the_page_says_what_others_wrote_as_text() -> None:
     html = page.render(nasty())
     assert "script" not in {tag for tag, _ in Page(html).elements}
-    assert " ".join(NASTY.split()) in Page(html).text
+    assert " ".join(readable(NASTY).split()) in Page(html).text
     other = review(preview(events=[event(policyName="x", message="y", enforcementLevel="mandatory")], code=1))
     hostile = other.model_copy(
         update={"findings": tuple(one.model_copy(update={"url": "javascript:alert(1)"}) for one in other.findings)}
@@ -398,6 +399,21 @@ def tables(text: str) -> Iterator[list[int]]:
             rows[-1] += 1
         elif token.type == "table_close":
             yield rows
+
+
+def test_nothing_in_the_documents_can_move_a_terminal_or_turn_a_line_round(tmp_path: Path) -> None:
+    command.write(nasty(), tmp_path)
+    for path in tmp_path.iterdir():
+        said = path.read_text()
+        assert "x1b" in said, path.name
+        assert all(character.isprintable() or character == "\n" for character in said), path.name
+
+
+def test_a_text_of_any_length_is_cut() -> None:
+    long = "x" * 1_000_000
+    found = review(preview(node_pool(), events=[violation("node-pool-limits", long, POOL)], code=1), stack=long)
+    assert len(sarif.render(found)) < 200_000
+    assert len(page.render(found)) < 200_000
 
 
 def test_tables_of_the_comment_keep_their_columns() -> None:
@@ -434,7 +450,9 @@ def test_tables_of_the_comment_keep_their_columns() -> None:
     }
     assert set(read.values("href")) <= {rule.url for rule in RULES}
     assert not re.search(r"(^|[^\w])@\w", text), "somebody would be notified"
-    assert "".join(NASTY.split()) in read.text.replace(" ", ""), "comments stand in what would be a mention or a link"
+    assert "".join(readable(NASTY).split()) in read.text.replace(" ", ""), (
+        "comments stand in what would be a mention or a link"
+    )
 
 
 def test_the_comment_fits() -> None:
@@ -522,7 +540,24 @@ def test_the_command_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.parametrize(
-    ("content", "words"), [(None, "can't be read"), ("{", "can't be read"), ("[]", "is no object")]
+    ("content", "words"),
+    [
+        (None, "can't be read"),
+        ("{", "can't be read"),
+        pytest.param("[" * 100_000, "can't be read", id="too deep"),
+        pytest.param(" " * 1_100_000 + "{}", "longer than 1000000 bytes", id="too long"),
+        ("[]", "is no object"),
+        ('{"node-pool-limit": "advisory"}', "node-pool-limit is no rule of this pack"),
+        ('{"node-pool-limits": "fatal"}', 'node-pool-limits is "fatal", not one of advisory, mandatory'),
+        ('{"node-pool-limits": 7}', "node-pool-limits is 7, not one of advisory, mandatory"),
+        ('{"node-pool-cost-ceiling": {"usdPerHour": []}}', "node-pool-cost-ceiling.usdPerHour is [], not number"),
+        ('{"node-pool-cost-ceiling": {"usdPerHour": true}}', "node-pool-cost-ceiling.usdPerHour is true, not number"),
+        (
+            '{"node-pool-cost-ceiling": {"usd": 7}}',
+            "usd is no setting of this rule, which has enforcementLevel, usdPer",
+        ),
+        ('{"\\u001b[31m\\ud800": {}}', "\\x1b[31m\\ud800 is no rule of this pack"),
+    ],
 )
 def test_a_bad_configuration_of_the_pack_is_refused(
     content: str | None, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -533,7 +568,13 @@ def test_a_bad_configuration_of_the_pack_is_refused(
     assert command.main(["--stack", "x", "--policy-pack-config", str(configuration), "--output", str(tmp_path)]) == 2
     said = capsys.readouterr().err
     assert words in said
-    assert "policies/" in said
+    assert said.startswith("error: --policy-pack-config ")
+    assert "nothing" in said
+
+
+@pytest.mark.parametrize("path", [ROOT / "policies" / name for name in ("production.json", "examples.json")])
+def test_the_configurations_beside_the_pack_are_taken(path: Path) -> None:
+    assert configuration.read(path, RULES) == json.loads(path.read_text())
 
 
 PULUMI = """#!{python}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import socket
 import subprocess
@@ -13,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import psutil
+import pytest
 from pulumi.runtime.proto import provider_pb2
 
 from rehearsal import listeners
@@ -20,13 +22,16 @@ from rehearsal.control import TOKEN_VARIABLE
 from rehearsal.providers import values
 from tests.rehearsal.conftest import RehearsedStack, descendants
 
+needs_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the kernel's tables in /proc")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+
 NOBODY = 65534
 _LISTENING = "0A"
 #: The flag of a unix socket that takes connections.
 _ACCEPTS = 0x10000
 _STRANGER = Path(__file__).with_name("stranger.py")
-# What a server of TLS says to a request without: its port is known, and nothing else.
-_WANTS_TLS = "Client sent an HTTP request to an HTTPS server."
+#: What servers written in Go say of themselves: to a request without TLS, and where they have nothing at all.
+SAYS_NOTHING = ("Client sent an HTTP request to an HTTPS server.", "404 page not found")
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,36 @@ def outcomes(probes: Sequence[Probe], uid: int | None = None) -> list[str]:
 
 def is_nothing(outcome: str) -> bool:
     """Whether somebody has learnt and done nothing."""
-    return outcome.startswith(("error ", "401 ", "403 ")) or outcome.strip() == f"400 {_WANTS_TLS}"
+    return outcome.startswith(("error ", "401 ", "403 ")) or outcome[len("400 ") :].strip() in SAYS_NOTHING
+
+
+def only_what_is_declared_listens(stack: RehearsedStack) -> None:
+    """Compare the list of listeners with what the kernel says."""
+    declared = {listener.address for listener in listeners.declared(stack.folder, stack.info)}
+    found = sockets_of_the_kernel(stack)
+    assert found == declared, f"not declared: {sorted(found - declared)}; not there: {sorted(declared - found)}"
+    for address in declared:
+        if address.startswith("unix:"):
+            folder = Path(address.removeprefix("unix:")).parent.stat()
+            assert (folder.st_uid, folder.st_mode & 0o077) == (os.geteuid(), 0), address
+        else:
+            assert address.startswith("127.0.0.1:"), address
+    shown = stack.succeed("status")
+    assert "not declared" not in shown, shown
+
+
+def a_stranger_gets_nothing(stack: RehearsedStack) -> None:
+    """Ask everything as another user: without secrets, and with all of them."""
+    ours = probes_with_secrets(stack)
+    answers = outcomes(ours)
+    assert all(outcome.startswith("200 ") for outcome in answers), f"the probes are no good: {answers}"
+    probes = [*probes_of_everything(stack), *ours, *probes_of_files(stack)]
+    got = [
+        f"{outcome} <- {probe}"
+        for probe, outcome in zip(probes, outcomes(probes, NOBODY), strict=True)
+        if not is_nothing(outcome)
+    ]
+    assert not got, "\n".join(got)
 
 
 def probes_of_everything(stack: RehearsedStack) -> list[Probe]:

@@ -12,12 +12,20 @@ from kubernetes import client
 from tests.rehearsal import azure
 from tests.rehearsal.azure import flat
 from tests.rehearsal.conftest import RehearsedStack, brought_up, preview_as_production
+from tests.rehearsal.listening import a_stranger_gets_nothing, needs_linux, needs_root, only_what_is_declared_listens
 
 
 @pytest.fixture(scope="module")
 def aks_nap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsedStack]:
     """The environment; each test puts it right again, but for the last two, which end it."""
     yield from brought_up(tmp_path_factory, "aks-nap")
+
+
+@needs_linux
+@needs_root
+def test_nobody_else_gets_in(aks_nap: RehearsedStack) -> None:
+    only_what_is_declared_listens(aks_nap)
+    a_stranger_gets_nothing(aks_nap)
 
 
 def test_production_settings_find_nothing_new(aks_nap: RehearsedStack) -> None:

@@ -22,6 +22,7 @@ from tests.rehearsal.conftest import (
     previewing_bad_resources,
     refused_for,
 )
+from tests.rehearsal.listening import a_stranger_gets_nothing, needs_linux, needs_root, only_what_is_declared_listens
 
 #: What Azure resources must be refused for, in the groups of bad_resources.
 REFUSED = {
@@ -45,6 +46,13 @@ REFUSED = {
 def aks_self_hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsedStack]:
     """The environment; each test puts it right again, and the last takes it down."""
     yield from brought_up(tmp_path_factory, "aks-self-hosted")
+
+
+@needs_linux
+@needs_root
+def test_nobody_else_gets_in(aks_self_hosted: RehearsedStack) -> None:
+    only_what_is_declared_listens(aks_self_hosted)
+    a_stranger_gets_nothing(aks_self_hosted)
 
 
 def look_anew(stack: RehearsedStack) -> None:

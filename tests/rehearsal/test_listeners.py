@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 
-import pytest
+import urllib3
 
 from rehearsal import listeners
-from tests.rehearsal import listening
+from rehearsal.control import TOKEN_VARIABLE, URL_VARIABLE
+from tests.chromium import needs_chromium
+from tests.rehearsal.attacking_page import attack
 from tests.rehearsal.conftest import RehearsedStack
-
-needs_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the kernel's tables in /proc")
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-
-
-def only_what_is_declared_listens(stack: RehearsedStack) -> None:
-    """Compare the list with what the kernel says."""
-    declared = {listener.address for listener in listeners.declared(stack.folder, stack.info)}
-    assert listening.sockets_of_the_kernel(stack) == declared
-    for address in declared:
-        if address.startswith("unix:"):
-            folder = Path(address.removeprefix("unix:")).parent.stat()
-            assert (folder.st_uid, folder.st_mode & 0o077) == (os.geteuid(), 0), address
-        else:
-            assert address.startswith("127.0.0.1:")
-    shown = stack.succeed("status")
-    assert "not declared" not in shown, shown
-
-
-def a_stranger_gets_nothing(stack: RehearsedStack) -> None:
-    """Ask everything as another user: without secrets, and with all of them."""
-    ours = listening.probes_with_secrets(stack)
-    assert [outcome[:3] for outcome in listening.outcomes(ours)] == ["200"] * len(ours), (
-        "the probes themselves are good"
-    )
-    probes = [*listening.probes_of_everything(stack), *ours, *listening.probes_of_files(stack)]
-    got = zip(probes, listening.outcomes(probes, listening.NOBODY), strict=True)
-    assert [(probe, outcome) for probe, outcome in got if not listening.is_nothing(outcome)] == []
+from tests.rehearsal.listening import (
+    SAYS_NOTHING,
+    a_stranger_gets_nothing,
+    needs_linux,
+    needs_root,
+    only_what_is_declared_listens,
+)
 
 
 @needs_linux
@@ -49,3 +28,19 @@ def test_only_what_is_declared_listens(eks: RehearsedStack) -> None:
 @needs_root
 def test_a_stranger_gets_nothing(eks: RehearsedStack) -> None:
     a_stranger_gets_nothing(eks)
+
+
+@needs_chromium
+def test_a_page_gets_nothing(eks: RehearsedStack, tmp_path: Path) -> None:
+    addresses = {address for _, address in listeners.open_sockets(eks.info) if not address.startswith("unix:")}
+    with attack(tmp_path) as page:
+        for address in sorted(addresses):
+            page.attack(int(address.rpartition(":")[2]))
+    assert 403 in page.statuses, "the attacks have reached no server"
+    assert page.statuses <= {400, 401, 403, 404}
+    assert {text.strip() for text in page.read if "nothing was done" not in text and "token" not in text} <= {
+        *SAYS_NOTHING
+    }
+    variables = eks.info.variables
+    headers = {"Authorization": f"Bearer {variables[TOKEN_VARIABLE]}"}
+    assert urllib3.request("GET", f"{variables[URL_VARIABLE]}/faults", headers=headers).json() == {"faults": []}

@@ -1,4 +1,4 @@
-"""Ansible module: see that nobody else works on a rehearsed stack. See DOCUMENTATION."""
+"""Ansible module: let nobody else work on a rehearsed stack. See DOCUMENTATION."""
 
 from __future__ import annotations
 
@@ -6,26 +6,30 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test.recording import stack_lock
+from ..module_utils.scale_test import stack_lock
 
 DOCUMENTATION = r"""
 module: karpstack_lock
-short_description: See that nobody else works on a rehearsed stack
+short_description: Let nobody else work on a rehearsed stack until the playbook ends
 description:
-  - Fails where somebody does, and says who.
-  - The lock is free again when the module ends. The recorder holds it while it records, see M(karpstack_recorder).
+  - Fails where somebody does already, and says who.
 author: karpstack
 options:
   path:
     description: The stack's lock, as C(python -m rehearsal env) names it.
     type: path
     required: true
+  owner:
+    description: Id of the process whose end frees the lock.
+    type: int
+    required: true
 """
 
 EXAMPLES = r"""
-- name: Nobody else works on the stack
+- name: Let nobody else work on the stack
   karpstack_lock:
     path: "{{ lookup('ansible.builtin.env', 'KARPSTACK_REHEARSAL_LOCK') }}"
+    owner: "{{ lookup('ansible.builtin.pipe', 'ps -o ppid= -p $PPID') | int }}"
 """
 
 RETURN = r""" # """
@@ -33,9 +37,11 @@ RETURN = r""" # """
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec={"path": {"type": "path", "required": True}})
+    module = AnsibleModule(
+        argument_spec={"path": {"type": "path", "required": True}, "owner": {"type": "int", "required": True}}
+    )
     try:
-        stack_lock.check(Path(module.params["path"]))
+        stack_lock.take(Path(module.params["path"]), module.params["owner"])
     except (stack_lock.BusyError, OSError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False)

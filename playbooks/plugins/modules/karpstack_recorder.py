@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import signal
-from contextlib import nullcontext
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule, env_fallback
 
 from ..module_utils.scale_test.market.facts import Facts, FactsError
 from ..module_utils.scale_test.market.prices import Table
-from ..module_utils.scale_test.recording import recording, stack_lock
+from ..module_utils.scale_test.recording import recording
 from ..module_utils.scale_test.recording.recorder import Recorder, resources
 from ..module_utils.scale_test.recording.timeline import Writer
 
@@ -59,11 +57,6 @@ options:
   owner:
     description: Id of the process whose end ends the recording.
     type: int
-  lock:
-    description:
-      - Lock of a rehearsed stack, which is held for as long as it records; see M(karpstack_lock).
-      - None if not given, for a real stack, or where whoever started the playbook holds it.
-    type: path
 """
 
 EXAMPLES = r"""
@@ -103,7 +96,6 @@ def main() -> None:
             "region": {"type": "str"},
             "node_class": {"type": "dict"},
             "owner": {"type": "int"},
-            "lock": {"type": "path"},
         },
         required_if=[("state", "started", ["node_class"])],
         required_by={"facts": ["cloud", "region"]},
@@ -133,22 +125,19 @@ def main() -> None:
 def _record(module: AnsibleModule, writer: Writer, table: Table | None) -> str:
     """Record until the end; why it came. An error is told in the timeline, where those who wait see it."""
     reason = "it crashed"
-    owner = module.params["owner"]
-    lock = module.params["lock"]
     try:
-        with stack_lock.held(Path(lock), owner or os.getpid()) if lock else nullcontext():
-            kubeconfig = module.params["kubeconfig"]
-            node_class = module.params["node_class"]
-            recorder = Recorder(
-                writer,
-                resources(node_class["kind"], node_class["path"]),
-                Path(kubeconfig) if kubeconfig else None,
-                module.params["metrics_url"] or None,
-                table,
-                metrics_token=module.params["metrics_token"] or "",
-            )
-            signal.signal(signal.SIGTERM, lambda *_: recorder.stop())
-            reason = recorder.run(owner)
+        kubeconfig = module.params["kubeconfig"]
+        node_class = module.params["node_class"]
+        recorder = Recorder(
+            writer,
+            resources(node_class["kind"], node_class["path"]),
+            Path(kubeconfig) if kubeconfig else None,
+            module.params["metrics_url"] or None,
+            table,
+            metrics_token=module.params["metrics_token"] or "",
+        )
+        signal.signal(signal.SIGTERM, lambda *_: recorder.stop())
+        reason = recorder.run(module.params["owner"])
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise

@@ -37,6 +37,7 @@ class Handler(BaseHTTPRequestHandler):
         address = urlsplit(self.path)
         query = parse_qs(address.query)
         self.server.asked.append(address.path)
+        self.server.selectors += query.get("fieldSelector", [])
         plural = address.path.rsplit("/", 1)[-1]
         status = self.server.statuses.get(plural, 200)
         items: list[dict[str, Any]] = [named(plural)]
@@ -68,6 +69,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.asked: list[str] = []
+        self.selectors: list[str] = []
         self.statuses: dict[str, int] = {}
 
 
@@ -106,6 +108,18 @@ def test_every_kind_has_a_file_with_all_its_objects(server: Server, kubeconfig: 
     assert [pod["metadata"]["name"] for pod in found["pod"]] == [f"pod-{i:03}" for i in range(700)]
     assert found["nodepool"] == [{"apiVersion": "v1", "kind": "NodePool", "metadata": {"name": "nodepools"}}]
     assert "/api/v1/namespaces/other/pods" in server.asked
+
+
+def test_no_events_of_other_peoples_namespaces_are_saved(server: Server, kubeconfig: Path, tmp_path: Path) -> None:
+    save(tmp_path / "evidence", WANTED, kubeconfig)
+    assert len(saved(tmp_path / "evidence")["event"]) == 3
+    asked = [path for path in server.asked if path.endswith("events")]
+    assert asked == [
+        "/api/v1/namespaces/other/events",
+        "/api/v1/namespaces/kube-system/events",
+        "/api/v1/events",
+    ]
+    assert server.selectors == ["involvedObject.namespace="]
 
 
 def test_no_secret_is_read_or_written(server: Server, kubeconfig: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from rehearsal.daemon import DaemonInfo, LostError, check
 from rehearsal.folder import StackFolder
+from rehearsal.processes import start_time
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def folder(tmp_path: Path) -> StackFolder:
 @pytest.fixture
 def ours() -> DaemonInfo:
     """This very process as a daemon."""
-    return DaemonInfo(os.getpid(), psutil.Process().create_time(), "aws", "us-east-1", ready=True)
+    return DaemonInfo(os.getpid(), start_time(psutil.Process()), "aws", "us-east-1", ready=True)
 
 
 def test_with_a_daemon_that_lives_a_command_goes_on(folder: StackFolder, ours: DaemonInfo) -> None:

@@ -50,3 +50,11 @@ def test_too_little_room_is_said(files: list[tuple[int, int]], tmp_path: Path, m
     monkeypatch.setattr("rehearsal.limits.shutil.disk_usage", lambda _: Usage(2**30, 2**30, 50 * 2**20))
     with pytest.raises(LimitError, match=f"{tmp_path} has 50 MiB free.*make room for 1024 MiB.*--state DIR"):
         limits.check(tmp_path / "eks")
+
+
+@pytest.mark.parametrize(("free", "said"), [(10 * 2**20, "has no space left (10 MiB)"), (2**30, "")])
+def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, said: str) -> None:
+    monkeypatch.setattr("rehearsal.limits.shutil.disk_usage", lambda _: Usage(2**30, 2**30 - free, free))
+    found = limits.shortage(tmp_path / "eks")
+    assert said in found
+    assert bool(found) == bool(said)

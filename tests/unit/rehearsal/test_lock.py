@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -13,10 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from playbooks.plugins.module_utils.scale_test.recording import stack_lock
+from playbooks.plugins.module_utils.scale_test import stack_lock
 from rehearsal import lock, ownership, records
 from rehearsal.folder import StackFolder
-from rehearsal.processes import ProcessRecord
+from rehearsal.processes import ProcessRecord, start_time
 
 ROOT = Path(__file__).resolve().parents[3]
 HOLDER = """
@@ -58,7 +57,7 @@ def test_the_second_hears_who_is_there_and_what_to_do(folder: StackFolder) -> No
         with pytest.raises(lock.BusyError, match=words), lock.held(folder, "down", patience=0):
             pass
         with pytest.raises(stack_lock.BusyError, match=rf"`python -m rehearsal up eks` \(process {process.pid}\)"):
-            stack_lock.check(folder.lock)
+            stack_lock.take(folder.lock, os.getpid())
 
 
 def test_the_lock_of_a_killed_holder_is_free_at_once(folder: StackFolder) -> None:
@@ -102,9 +101,7 @@ def test_a_holder_is_ended_by_an_interrupt(folder: StackFolder) -> None:
 def test_only_the_process_that_holds_it_is_ended(folder: StackFolder) -> None:
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as bystander:
         try:
-            records.write(
-                folder.holder, ProcessRecord("up", bystander.pid, psutil.Process(bystander.pid).create_time())
-            )
+            records.write(folder.holder, ProcessRecord("up", bystander.pid, start_time(psutil.Process(bystander.pid))))
             assert lock.end_holder(folder) is None  # nobody holds it: the record is an old one
             with lock.held(folder, "up"):
                 records.write(folder.holder, ProcessRecord("up", bystander.pid, 1.0))
@@ -121,18 +118,24 @@ def test_a_broken_record_hides_the_name_and_no_more(folder: StackFolder, record:
         with pytest.raises(lock.BusyError, match="another command is working on eks"), lock.held(folder, "down", 0):
             pass
         with pytest.raises(stack_lock.BusyError, match="another command is working"):
-            stack_lock.check(folder.lock)
+            stack_lock.take(folder.lock, os.getpid())
 
 
-def test_a_recorder_holds_it_for_its_playbook(folder: StackFolder) -> None:
-    stack_lock.check(folder.lock)
-    with stack_lock.held(folder.lock, os.getppid()):
-        found = lock.holder(folder)
-        assert found
-        process = found.process()
-        assert process
-        assert (found.name, process.pid) == ("ansible-playbook", os.getppid())
-        with pytest.raises(lock.BusyError, match="`ansible-playbook`"), lock.held(folder, "down", 0):
-            pass
-    assert lock.holder(folder) is None
-    assert json.loads(folder.holder.read_text())["pid"] == os.getppid()
+def test_a_scale_test_by_hand_holds_it_until_its_end(folder: StackFolder) -> None:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as playbook:
+        try:
+            stack_lock.take(folder.lock, playbook.pid)
+            found = lock.holder(folder)
+            assert found
+            process = found.process()
+            assert process
+            assert (found.name, process.pid) == ("ansible-playbook", playbook.pid)
+            with pytest.raises(lock.BusyError, match="`ansible-playbook`"), lock.held(folder, "down", 0):
+                pass
+            with pytest.raises(stack_lock.BusyError, match="`ansible-playbook`"):
+                stack_lock.take(folder.lock, os.getpid())
+        finally:
+            playbook.kill()
+            playbook.wait()
+    with lock.held(folder, "down", 10):
+        pass

@@ -53,6 +53,7 @@ _log = logging.getLogger(__name__)
 
 _UNAUTHENTICATED = "Authentication failed. The 'Authorization' header is missing."
 _INVALID = "The access token is invalid."
+_NO_CONTENT = "The request content was invalid and could not be deserialized."
 
 
 @dataclass(frozen=True)
@@ -88,10 +89,10 @@ class HttpRequest:
         """The body as an object."""
         try:
             found = json.loads(self.body or b"{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
-            raise ArmError("InvalidRequestContent", "The request content was invalid and could not be deserialized.")
+            raise ArmError("InvalidRequestContent", _NO_CONTENT)
         return found
 
 
@@ -137,6 +138,13 @@ class Routes:
             )
             _log.warning("Entra gave no token: %s%s", error, f" To mend: {error.mend}" if error.mend else "")
             return HttpResponse(error.status, error.body)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            if not request.body:
+                raise
+            # ARM has a schema for each body, and refuses another before anything reads it; here reading finds it out.
+            _log.warning("A body of another shape: %s %s", request.method, request.path, exc_info=True)
+            refused = ArmError("InvalidRequestContent", f"{_NO_CONTENT} ({error!r})")
+            return HttpResponse(refused.status, refused.body)
 
     def _login(self, request: HttpRequest) -> HttpResponse:
         if match := _DISCOVERY.fullmatch(request.path):

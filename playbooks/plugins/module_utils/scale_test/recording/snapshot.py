@@ -26,7 +26,7 @@ _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def kinds(namespace: str, node_class_kind: str, node_class_path: str) -> tuple[Resource, ...]:
-    """What is saved: the workload of a namespace, and all of Karpenter's.
+    """What is saved: the workload of a namespace, all of Karpenter's, and the events about them.
 
     Args:
         namespace: The workload's.
@@ -40,7 +40,10 @@ def kinds(namespace: str, node_class_kind: str, node_class_path: str) -> tuple[R
         Resource("NodeClaim", "/apis/karpenter.sh/v1/nodeclaims"),
         Resource("Node", "/api/v1/nodes"),
         Resource(node_class_kind, node_class_path),
-        Resource("Event", "/api/v1/events"),
+        # Of the workload, of the controller's pods, and of what is in no namespace; other people's are none of ours.
+        Resource("Event", f"/api/v1/namespaces/{namespace}/events"),
+        Resource("Event", "/api/v1/namespaces/kube-system/events"),
+        Resource("Event", "/api/v1/events", (("fieldSelector", "involvedObject.namespace="),)),
     )
 
 
@@ -58,14 +61,16 @@ def save(folder: Path, wanted: tuple[Resource, ...], kubeconfig: Path | None = N
     api = config.new_client_from_config(config_file=str(kubeconfig) if kubeconfig else None)
     folder.mkdir(parents=True, exist_ok=True)
     missing: list[str] = []
+    read: dict[str, list[dict[str, Any]]] = {}
     for position, resource in enumerate(wanted):
         try:
-            found = _read(api, resource)
+            found = read.setdefault(resource.kind, []) + _read(api, resource)
         except BrokenError as error:
             if not error.status:  # nobody answers: the others need not be waited for
-                return [*missing, f"{', '.join(one.kind for one in wanted[position:])}: {error}"]
+                return [*missing, f"{', '.join(dict.fromkeys(one.kind for one in wanted[position:]))}: {error}"]
             missing.append(f"{resource.kind}: {error.status} {error}")
             continue
+        read[resource.kind] = found
         text = yaml.dump([_shown(one) for one in found], Dumper=_DUMPER, allow_unicode=True)
         (folder / f"{resource.kind.lower()}.yml").write_text(text, encoding="utf-8")
     return missing
@@ -90,7 +95,7 @@ def _read(api: client.ApiClient, resource: Resource) -> list[dict[str, Any]]:
 def _shown(found: Mapping[str, Any]) -> dict[str, Any]:
     """An object without what nobody reads and without what may be secret."""
     metadata = {key: value for key, value in found["metadata"].items() if key != "managedFields"}
-    if _REPEATED in metadata.get("annotations", {}):
+    if _REPEATED in (metadata.get("annotations") or {}):
         metadata["annotations"] = {**metadata["annotations"], _REPEATED: HIDDEN}
     hidden: dict[str, Any] = _without_secrets({**found, "metadata": metadata})
     return hidden

@@ -1,0 +1,84 @@
+"""The pack's configuration, as `--policy-pack-config` takes it: read, and refused where it would not do what it says.
+
+The engine checks values against the rules' schemas. It lets names pass that no rule has, and says of a shape that it
+can't read no more than that; here each is named.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from rules.rule import Rule
+from rules.values import readable
+
+#: Bytes; the examples have three thousand.
+LONGEST: Final = 1_000_000
+_LEVELS: Final = ("advisory", "mandatory", "remediate", "disabled")
+_LEVEL: Final = "enforcementLevel"
+#: The engine's name for every rule of the pack.
+_ALL: Final = "all"
+#: Python's types by those of JSON schemas.
+_TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "array": list,
+    "boolean": bool,
+    "integer": int,
+    "number": (int, float),
+    "object": dict,
+    "string": str,
+}
+
+
+def read(path: Path, rules: Iterable[Rule]) -> Mapping[str, Any]:
+    """The configuration in a file.
+
+    Raises:
+        ValueError: There is none that can be read, or something in it would have no effect; the text says what.
+    """
+    try:
+        if path.stat().st_size > LONGEST:
+            raise ValueError(f"it is longer than {LONGEST} bytes")
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"--policy-pack-config {path} can't be read ({readable(str(error))}), so nothing was previewed; name a "
+            "file such as policies/production.json, or baseline"
+        ) from error
+    if not isinstance(content, dict):
+        raise ValueError(
+            f"--policy-pack-config {path} is no object with rules, so it would configure nothing; "
+            "policies/README.md shows one"
+        )
+    if wrong := list(_wrong(content, {rule.name: rule for rule in rules})):
+        raise ValueError(f"--policy-pack-config {path} can't be used, so nothing was previewed:\n" + "\n".join(wrong))
+    return content
+
+
+def _wrong(content: Mapping[str, Any], rules: Mapping[str, Rule]) -> Iterator[str]:
+    """A sentence for each thing that is wrong."""
+    for name, configured in content.items():
+        if name not in rules and name != _ALL:
+            yield _said(name, "is no rule of this pack, so it would have no effect; docs/policies.md lists the rules")
+            continue
+        settings = configured if isinstance(configured, dict) else {_LEVEL: configured}
+        schemas = {_LEVEL: {"enum": _LEVELS}, **(rules[name].settings if name in rules else {})}
+        for setting, value in settings.items():
+            key = f"{name}.{setting}" if isinstance(configured, dict) else name
+            if setting not in schemas:
+                yield _said(key, f"is no setting of this rule, which has {', '.join(schemas)}")
+            elif not _fits(value, schemas[setting]):
+                wanted = schemas[setting].get("type") or f"one of {', '.join(_LEVELS)}"
+                yield _said(key, f"is {json.dumps(value)[:120]}, not {wanted}")
+
+
+def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Whether a value is of the schema's type; the engine looks at the rest."""
+    if "type" not in schema:
+        return value in schema["enum"]
+    return isinstance(value, _TYPES[schema["type"]]) and (schema["type"] == "boolean" or not isinstance(value, bool))
+
+
+def _said(key: str, what: str) -> str:
+    return readable(f"{key} {what}").replace("\n", " ")
