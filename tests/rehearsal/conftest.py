@@ -22,8 +22,7 @@ from kubernetes import client, config, watch
 from rehearsal.daemon import DaemonInfo, read
 from rehearsal.folder import StackFolder
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 540.0
 #: What a developer may have in the environment. No rehearsal uses it, and no trace of it may be left (see `canaries`).
 IN_THE_ENVIRONMENT = {
@@ -33,13 +32,6 @@ IN_THE_ENVIRONMENT = {
     "GITHUB_TOKEN": "canary-git-Uq6nFi1aVgHs7CjM",
     "PULUMI_ACCESS_TOKEN": "canary-pul-yK0eWb4rTxOd8ZlP",
 }
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests of a file share a stack, so one worker runs them; a test with a stack of its own runs anywhere."""
-    for item in items:
-        if item.path.is_relative_to(HERE) and "fresh" not in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @dataclass
