@@ -42,6 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     # Whoever ends this command otherwise (a CI job, a terminal that is closed) gets the clean-up of a Ctrl-C.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+    limits.no_core_files()
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         return command(options)

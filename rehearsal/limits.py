@@ -19,6 +19,11 @@ class LimitError(RuntimeError):
     """The machine has too little of something; the text has the figures and the fix."""
 
 
+def no_core_files() -> None:
+    """What this process starts, and itself, leave no memory on the disk when they crash: it holds keys and tokens."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
 def check(folder: Path) -> None:
     """Raise the limit of open files as far as we may, and see that there is enough of everything.
 

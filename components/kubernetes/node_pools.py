@@ -68,6 +68,11 @@ def _apply(prefix: str, manifest: Mapping[str, Any], opts: pulumi.ResourceOption
         api_version=manifest["apiVersion"],
         kind=manifest["kind"],
         metadata=manifest["metadata"],
-        spec=manifest["spec"],
+        spec=_with_secrets(manifest["spec"]),
         opts=opts,
     )
+
+
+def _with_secrets(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The spec, with user data as a secret: scripts that start nodes often carry credentials."""
+    return {**spec, "userData": pulumi.Output.secret(spec["userData"])} if "userData" in spec else spec

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -24,6 +25,14 @@ from rehearsal.folder import StackFolder
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 LIMIT = 540.0
+#: What a developer may have in the environment. No rehearsal uses it, and no trace of it may be left (see `canaries`).
+IN_THE_ENVIRONMENT = {
+    "ARM_CLIENT_SECRET": "canary-arm-RbZyD2fGQ7vKqLp9",
+    "AWS_SECRET_ACCESS_KEY": "canary-aws-hT4wJx8sNcUe0YmA",
+    "AWS_SESSION_TOKEN": "canary-sts-9BvXo3kEwPzL5tRd",
+    "GITHUB_TOKEN": "canary-git-Uq6nFi1aVgHs7CjM",
+    "PULUMI_ACCESS_TOKEN": "canary-pul-yK0eWb4rTxOd8ZlP",
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -57,6 +66,7 @@ class RehearsedStack:
                 *rest,
             ],
             cwd=ROOT,
+            env=os.environ | IN_THE_ENVIRONMENT,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -83,7 +93,7 @@ class RehearsedStack:
         for line in self.succeed("env").splitlines():
             if line.startswith("export "):
                 name, value = line.removeprefix("export ").split("=", 1)
-                found[name] = subprocess.run(["sh", "-c", f"printf %s {value}"], capture_output=True, text=True).stdout
+                found[name] = "".join(shlex.split(value))  # by no shell: other users see command lines
         return found
 
     def by_hand(self, *command: str, timeout: float = LIMIT) -> subprocess.CompletedProcess[str]:

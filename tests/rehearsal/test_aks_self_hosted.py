@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from kubernetes import client, watch
 
 from rehearsal.engines import EngineSet
-from tests.rehearsal import azure
+from tests.rehearsal import azure, canaries
 from tests.rehearsal.azure import flat
 from tests.rehearsal.conftest import (
     Preview,
@@ -116,9 +117,29 @@ def test_refuses_the_bad_resources_of_each_group(preview: Preview, group: str) -
     assert refused_for(preview(group)) >= set(REFUSED[group])
 
 
-def test_story(aks_self_hosted: RehearsedStack, tmp_path: Path) -> None:
-    claim = azure.only_claim(aks_self_hosted, "self-hosted-inflate", tmp_path)
+def test_story_and_no_secret_leaves_the_place_where_it_belongs(aks_self_hosted: RehearsedStack, tmp_path: Path) -> None:
+    key = "AAAAC3NzaC1lZDI1NTE5AAAAICanaryHd7TqLm2XoRf9VbKs4WjNc6YpGu1EiZa3Sx"
+    with canaries.planted(aks_self_hosted, "karpstack:karpenter.sshPublicKey", f"ssh-ed25519 {key} canary"):
+        with canaries.command_lines() as seen:
+            claim = azure.only_claim(aks_self_hosted, "self-hosted-inflate", tmp_path / "report")
+            printed = aks_self_hosted.succeed("review", "--output", str(tmp_path / "review"))
+        secrets = {"the SSH key": key, **in_the_cluster(aks_self_hosted)}
+        assert canaries.leaks(aks_self_hosted, secrets, seen, printed, tmp_path) == []
     assert claim["instance_type"].startswith("Standard_D")
+
+
+def in_the_cluster(stack: RehearsedStack) -> dict[str, str]:
+    """What the stack's own Secrets hold for its nodes; the SSH key's is among them, or nothing would be proven."""
+    secrets: Any = client.CoreV1Api(stack.api()).list_namespaced_secret("kube-system")
+    found = {
+        f"{secret.metadata.name}/{name}": base64.b64decode(value).decode()
+        for secret in secrets.items
+        if secret.metadata.name.startswith(("bootstrap-token-", "karpenter-ssh-"))
+        for name, value in secret.data.items()
+        if name in ("token-secret", "ssh-public-key")
+    }
+    assert len(found) == 2
+    return found
 
 
 def test_a_stack_without_a_subscription_is_refused(aks_self_hosted: RehearsedStack) -> None:

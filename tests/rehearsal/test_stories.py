@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +13,45 @@ import pytest
 from kubernetes import client
 
 from tests import stories
+from tests.rehearsal import canaries
 from tests.rehearsal.conftest import ROOT, RehearsedStack
+
+USER_DATA = "#!/bin/sh\n# canary-user-data-Zr5uXe2oKtBq8WnJ\n"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the published stories left."""
+
+    folder: Path
+    printed: str
+    seen: canaries.CommandLines
 
 
 @pytest.fixture(scope="module")
-def report(eks: RehearsedStack, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def told(eks: RehearsedStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+    """The published stories, told while nodes have secret user data."""
     folder = tmp_path_factory.mktemp("report")
-    eks.succeed("run", "--report", str(folder))
-    assert (folder / "junit.xml").is_file()
-    return dict(json.loads((folder / "report.json").read_text()))
+    with canaries.planted(eks, "karpstack:nodeClasses.default.userData", USER_DATA):
+        with canaries.command_lines() as seen:
+            printed = eks.succeed("run", "--report", str(folder))
+        assert (folder / "junit.xml").is_file()
+        yield Told(folder, printed, seen)
+
+
+@pytest.fixture(scope="module")
+def report(told: Told) -> dict[str, Any]:
+    return dict(json.loads((told.folder / "report.json").read_text()))
+
+
+def test_no_secret_leaves_the_place_where_it_belongs(eks: RehearsedStack, told: Told, tmp_path: Path) -> None:
+    node_class = eks.by_hand("kubectl", "get", "ec2nodeclass", "default", "-o", "jsonpath={.spec.userData}").stdout
+    assert node_class == USER_DATA, "or nothing would be proven"
+    with canaries.command_lines() as seen:
+        printed = eks.succeed("review", "--output", str(tmp_path))
+    seen.seen |= told.seen.seen
+    secrets = {"user data": USER_DATA.split()[-1]}
+    assert canaries.leaks(eks, secrets, seen, told.printed + printed, told.folder, tmp_path) == []
 
 
 def test_cheapest_fit_is_one_m5_large(report: dict[str, Any]) -> None:

@@ -344,3 +344,13 @@ def test_every_taggable_resource_carries_the_environments_tags() -> None:
     assert len(tagged) > 30
     for each in tagged:
         assert each.inputs["tags"].items() >= {"owner": "platform", "environment": "development"}.items(), each.urn
+
+
+def test_user_data_is_a_secret() -> None:
+    script = "#!/bin/sh\ncurl --header 'Authorization: ...' https://example.org\n"
+    classes = deployed(nodeClasses__default__userData=script).of(NODE_CLASS)
+    assert {one.inputs["metadata"]["name"]: one.secrets for one in classes} == {
+        "default": frozenset({"spec"}),
+        "bottlerocket": frozenset(),
+    }
+    assert [one.inputs["spec"].get("userData") for one in classes if one.secrets] == [script]
