@@ -33,15 +33,14 @@ _HEADER = struct.Struct("=IHHII")
 _REQUEST = struct.Struct("=BBBxI")
 # Ports and addresses of both ends, in network order, interface, cookie.
 _SOCKET = struct.Struct("!HH16s16s4x8s")
-# Family, state; the socket; user, inode.
-_ANSWER = struct.Struct(f"=BBxx{_SOCKET.size}s12xII")
+# State; user, inode; the rest repeats the question, or counts bytes.
+_ANSWER = struct.Struct(f"=xBxx{_SOCKET.size}x12xII")
 _ANSWER_SECONDS = 1.0
 
 _ESTABLISHED = 1
 #: The kernel's tables of connections. A socket that is meant for both protocols shows IPv4 addresses in the second.
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _MAPPED = "0000000000000000FFFF0000"
-_MAPPED_BYTES = b"\0" * 10 + b"\xff" * 2
 # Where no table can be read, each process of ours is looked at, which takes too long to be done for each of many calls.
 _SECONDS_REMEMBERED = 1.0
 
@@ -91,11 +90,8 @@ def _asked(client: Address, server: Address) -> _End | None:
         answer = kernel.recv(4096)
     if _HEADER.unpack_from(answer)[1] != _SOCK_DIAG_BY_FAMILY:
         return None  # an error: there is no such socket
-    family, state, found, uid, inode = _ANSWER.unpack_from(answer, _HEADER.size)
-    *ends, _ = _SOCKET.unpack(found)
-    shown = [_MAPPED_BYTES + each if family == socket.AF_INET6 else each.ljust(16, b"\0") for each in addresses]
-    # Where there is no such connection, the kernel may answer with a socket that listens.
-    return _End(state, uid, inode) if ends == [client[1], server[1], *shown] else None
+    # Where there is no such connection this may be a socket that listens at the client's address; its state says so.
+    return _End(*_ANSWER.unpack_from(answer, _HEADER.size))
 
 
 @cache

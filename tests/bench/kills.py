@@ -33,7 +33,7 @@ ENGINES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"
 # Words of the command line, of what is no engine.
 COMMANDS = {
     "pulumi": r"\bpulumi (up|destroy) ",
-    "language-host": r"rehearsal\.language_host|pulumi-language-python|pulumi\.policy",
+    "policy-pack": r"pulumi\.policy ",
     "ansible-playbook": r"ansible-playbook .*scale_test\.yml",
     "recorder": r"karpstack_recorder",
 }
@@ -45,8 +45,8 @@ ABSENT = {
     ("recorder", "up"): "runs in stories",
     ("recorder", "destroy"): "runs in stories",
     ("pulumi", "story"): "runs in up and destroy",
-    ("language-host", "story"): "runs in up",
-    ("language-host", "destroy"): "runs in up: destroy needs no program",
+    ("policy-pack", "story"): "runs in up",
+    ("policy-pack", "destroy"): "runs in up",
 }
 LIMIT = 400.0
 # So that a process is killed at work and not while it loads.

@@ -72,6 +72,12 @@ class Run:
             yield
             time.sleep(0.1)
 
+    def until_engines(self) -> None:
+        """Until the API server runs."""
+        while not any("/kube-apiserver " in line for _, line in of(self.stack.folder)):
+            assert self.command.poll() is None, self.said
+            time.sleep(0.1)
+
     def ends(self, within: float) -> int:
         """Its exit code, once it has ended; nothing of it may be left."""
         code = self.command.wait(within)
@@ -112,9 +118,8 @@ def test_no_process_gets_the_users_secrets_and_a_dead_etcd_ends_a_story(run: Run
     assert "error: etcd is gone, and without it nothing goes on" in run.said
 
 
-def test_a_killed_daemon_ends_a_story_and_leaves_nothing(run: Run) -> None:
-    for _ in run.until_story():
-        pass
+def test_a_killed_daemon_ends_an_up_and_leaves_nothing(run: Run) -> None:
+    run.until_engines()
     info = read(run.stack.folder)
     assert info
     psutil.Process(info.pid).kill()
@@ -123,9 +128,7 @@ def test_a_killed_daemon_ends_a_story_and_leaves_nothing(run: Run) -> None:
 
 
 def test_a_killed_command_takes_all_with_it(run: Run) -> None:
-    while not any("/kube-apiserver " in line for _, line in of(run.stack.folder)):
-        assert run.command.poll() is None, run.said
-        time.sleep(0.1)
+    run.until_engines()
     run.command.kill()
     run.command.wait()
     deadline = time.monotonic() + 15
