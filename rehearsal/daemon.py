@@ -18,7 +18,7 @@ import psutil
 from rehearsal import limits, records, user_environment
 from rehearsal.engines import EngineSet
 from rehearsal.folder import StackFolder
-from rehearsal.processes import ProcessRecord, crash_text, last_lines, start_time, stop_recorded
+from rehearsal.processes import ProcessRecord, crash_text, end, last_lines, start_time, stop_recorded
 from rehearsal.stack_file import StackFile
 
 _START_TIMEOUT = 60.0
@@ -185,10 +185,10 @@ def stop(folder: StackFolder) -> list[str]:
     info = read(folder)
     process = info.process() if info else None
     if process:
-        _end(process)
+        end(process, _STOP_TIMEOUT)
     left = []
     for lost in find(folder):
-        _end(lost)
+        end(lost, _STOP_TIMEOUT)
         left.append("daemon")
     left += stop_recorded(folder)
     info = read(folder)  # its last words
@@ -208,13 +208,3 @@ def find(folder: StackFolder) -> list[psutil.Process]:
             if process.cmdline()[1 : 1 + len(wanted)] == wanted and process.uids().real == os.getuid():
                 found.append(process)
     return found
-
-
-def _end(process: psutil.Process) -> None:
-    with suppress(psutil.NoSuchProcess):
-        process.terminate()
-        try:
-            process.wait(_STOP_TIMEOUT)
-        except psutil.TimeoutExpired:
-            process.kill()
-            process.wait(5)

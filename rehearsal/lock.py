@@ -18,7 +18,7 @@ import psutil
 
 from rehearsal import records
 from rehearsal.folder import StackFolder
-from rehearsal.processes import ProcessRecord, start_time
+from rehearsal.processes import ProcessRecord, ends, start_time
 
 #: Tells a scale test by hand where the lock is; one that `run` starts has none, because `run` holds the lock itself.
 VARIABLE = "KARPSTACK_REHEARSAL_LOCK"
@@ -70,9 +70,7 @@ def end_holder(folder: StackFolder, grace: float = 60.0) -> ProcessRecord | None
     family = [process, *process.children(recursive=True)]
     with suppress(psutil.NoSuchProcess):
         process.send_signal(signal.SIGINT)
-    try:
-        process.wait(grace)
-    except psutil.TimeoutExpired:
+    if not ends(process, grace):
         for one in family:
             with suppress(psutil.NoSuchProcess):
                 one.kill()

@@ -325,14 +325,29 @@ def stop_recorded(folder: StackFolder, grace: float = 5.0) -> list[str]:
         process = record.process()
         if process is not None:
             stopped.append(record.name)
-            process.terminate()
-            try:
-                process.wait(grace)
-            except psutil.TimeoutExpired:
-                process.kill()
-                process.wait(grace)
+            end(process, grace)
         path.unlink(missing_ok=True)
     return stopped
+
+
+def end(process: psutil.Process, grace: float) -> None:
+    """SIGTERM, then SIGKILL after `grace` seconds, for a process that need not be a child of this one."""
+    with suppress(psutil.NoSuchProcess):
+        process.terminate()
+        if not ends(process, grace):
+            process.kill()
+            ends(process, grace)
+
+
+def ends(process: psutil.Process, seconds: float) -> bool:
+    """Whether a process ends in time. It has ended also when its parent has not taken notice of that (a zombie)."""
+    deadline = time.monotonic() + seconds
+    with suppress(psutil.NoSuchProcess):
+        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+    return True
 
 
 def mark(folder: StackFolder) -> dict[str, str]:

@@ -20,6 +20,7 @@ from rehearsal.processes import (
     Engines,
     ProcessRecord,
     crash_text,
+    ends,
     mark,
     stop_marked,
     stop_recorded,
@@ -213,7 +214,7 @@ def test_what_is_recorded_otherwise_is_stopped_too(folder: StackFolder) -> None:
     with subprocess.Popen(SLEEP, stdout=subprocess.DEVNULL) as process:
         record = ProcessRecord.write(folder, "pulumi", process.pid)
         assert stop_recorded(folder) == ["pulumi"]
-        assert not psutil.pid_exists(process.pid)
+        assert process.wait(1) == -signal.SIGTERM
     assert not record.exists()
 
 
@@ -235,6 +236,13 @@ def test_a_clock_that_is_set_makes_no_process_another(folder: StackFolder, monke
     monkeypatch.setattr("psutil.boot_time", lambda: now + 3600)
     monkeypatch.setattr("psutil._pslinux.boot_time", lambda: now + 3600)
     assert record.process() is not None
+
+
+def test_one_that_ended_and_was_not_waited_for_keeps_nobody_waiting(folder: StackFolder) -> None:
+    with subprocess.Popen([sys.executable, "-c", "pass"]) as process:
+        known = psutil.Process(process.pid)
+        wait_until(lambda: known.status() == psutil.STATUS_ZOMBIE, "the end", 10)
+        assert ends(known, 0)
 
 
 def test_a_pid_that_was_given_away_is_left_alone(folder: StackFolder) -> None:
