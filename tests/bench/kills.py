@@ -35,7 +35,8 @@ COMMANDS = {
     "pulumi": r"\bpulumi (up|destroy) ",
     "policy-pack": r"pulumi\.policy ",
     "ansible-playbook": r"ansible-playbook .*scale_test\.yml",
-    "recorder": r"karpstack_recorder",
+    # Not the wrapper that Ansible keeps beside it.
+    "recorder": r"^\S+ \S*AnsiballZ_karpstack_recorder\.py",
 }
 PROCESSES = ("command", "daemon", *ENGINES, *COMMANDS)
 # Why a process is not there at a moment.

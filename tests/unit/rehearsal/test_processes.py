@@ -111,8 +111,9 @@ def test_engines_end_with_a_daemon_that_is_killed(folder: StackFolder) -> None:
     ) as daemon:
         assert daemon.stdout
         engine = psutil.Process(int(daemon.stdout.readline()))
+        wait_until(lambda: engine.name() == "sleep", "the engine", 10)  # what tells it of its parent's end has run
         daemon.kill()
-    engine.wait(10)
+    assert ends(engine, 10)
 
 
 def test_what_a_command_left_is_stopped_by_its_mark_with_all_that_it_started(
