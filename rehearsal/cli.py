@@ -236,6 +236,16 @@ def _tell_crashes(folder: StackFolder) -> None:
         tell(text, heading="engine crash:")
 
 
+def _tell_end(folder: StackFolder) -> None:
+    """Tell of a daemon that has ended although nobody had told it to."""
+    info = daemon.read(folder)
+    if info and info.ready and not info.lost:
+        try:
+            daemon.check(folder)
+        except daemon.LostError as error:
+            tell(str(error))
+
+
 def _forget(folder: StackFolder) -> None:
     """Remove what an earlier rehearsal left: its account is gone, so its state describes nothing."""
     daemon.stop(folder)
@@ -244,11 +254,17 @@ def _forget(folder: StackFolder) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     stack_file = _stack_file(options)
+    if options.scenario_dir and not any(options.scenario_dir.glob("*.yml")):
+        raise ValueError(
+            f"--scenario-dir {options.scenario_dir} has no scenario (*.yml), so nothing would be tested; name the "
+            "folder of yours, or leave the option out for playbooks/scenarios"
+        )
     with _alone(options) as folder:
         return _run_alone(options, folder, stack_file)
 
 
 def _run_alone(options: argparse.Namespace, folder: StackFolder, stack_file: StackFile) -> int:
+    started = time.time()  # as files are dated
     report = (options.report or PROJECT / "build" / "rehearsal" / folder.stack).resolve()
     ours = daemon.running(folder) is None
     if ours:
@@ -257,7 +273,11 @@ def _run_alone(options: argparse.Namespace, folder: StackFolder, stack_file: Sta
         code = _play(folder, {**_choice(options), "report_dir": str(report)})
     if ours and not options.keep:
         _take_down(folder)
-    tell(f"Report: {report / 'report.html'}")
+    page = report / "report.html"
+    written = page.is_file() and page.stat().st_mtime >= started
+    tell(
+        f"Report: {page}" if written else f"No report was written; what is in {report} is of an earlier run, if at all."
+    )
     return code
 
 
@@ -305,9 +325,14 @@ def _play(folder: StackFolder, variables: dict[str, str]) -> int:
 
 
 def _env(options: argparse.Namespace) -> int:
-    folder = _folder(options)
-    info = daemon.require(folder)
+    # What follows in the shell shall not reach what it was pointed at before, even where the stack is not up.
     print(f"unset {' '.join(user_environment.real_account(os.environ))}")
+    try:
+        folder = _folder(options)
+        info = daemon.require(folder)
+    except (daemon.DaemonError, ownership.OwnershipError):
+        print(f"export KUBECONFIG={os.devnull} PULUMI_BACKEND_URL=file://{os.devnull}\nfalse")
+        raise
     variables = environment(folder, EngineSet.current(), info) | {lock.VARIABLE: str(folder.lock)}
     for key, value in sorted(variables.items()):
         print(f"export {key}={shlex.quote(value)}")
@@ -326,13 +351,14 @@ def _status(options: argparse.Namespace) -> int:
             f"{folder.stack}: down" + (f" (logs of the last rehearsal: {folder.logs})" if folder.logs.is_dir() else "")
         )
         _tell_crashes(folder)
+        _tell_end(folder)
         if not holder and (lost := daemon.find(folder)):
             tell(
                 f"{folder.stack}: its state is lost, but its daemon runs (pid {', '.join(str(one.pid) for one in lost)}"
                 f"); end it with: python -m rehearsal down {folder.stack}"
             )
         return 3
-    table = Table(title=escape(f"{folder.stack}: up, {info.cloud} {info.region}"), title_justify="left")
+    table = Table(title=f"{folder.stack}: up, {info.cloud} {info.region}", title_justify="left")
     for column in ("engine", "pid", "memory", "log"):
         table.add_column(column, justify="right" if column in ("pid", "memory") else "left", overflow="fold")
     total = 0

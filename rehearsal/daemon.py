@@ -115,9 +115,11 @@ def check(folder: StackFolder) -> None:
         raise LostError(f"{info.lost} is gone, and without it nothing goes on, so the rehearsal has ended")
     if not info or not info.alive:
         log = folder.logs / "daemon.log"
+        why = "stopped by another command or killed, perhaps by the kernel for lack of memory"
         text = (
-            "the rehearsal's daemon is gone, so the rehearsal has ended (stopped by another command or killed, perhaps "
-            f"by the kernel for lack of memory); the last lines of {log}:"
+            f"the rehearsal's daemon is gone, so the rehearsal has ended ({why}); the last lines of {log}:"
+            if not info or info.ready
+            else f"the rehearsal's daemon ended before it was ready; the last lines of {log}:"
         )
         lines = [text, *(f"  {line}" for line in last_lines(log)), limits.shortage(folder.root)]
         raise LostError("\n".join(filter(None, lines)))

@@ -39,7 +39,9 @@ class OwnUserServer(socketserver.TCPServer):
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
         """Whether a connection is one of this user's."""
-        if peers.is_own(client_address, (LOOPBACK, self.server_address[1])):
+        # In this order: while our end is established, the end that the kernel was asked about is its other end, and
+        # not one of a later connection from the same port.
+        if peers.is_own(client_address, (LOOPBACK, self.server_address[1])) and peers.is_established(request):
             return True
         # Once: whoever tries again and again shall not fill the disk.
         if not self._told:

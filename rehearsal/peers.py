@@ -78,6 +78,13 @@ def is_own(client: Address, server: Address) -> bool:
     return end is not None and end.ours
 
 
+def is_established(connection: socket.socket) -> bool:
+    """Whether an accepted connection is still whole; where the kernel does not tell, it is taken to be."""
+    if not hasattr(socket, "TCP_INFO"):
+        return True
+    return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _ESTABLISHED
+
+
 def _asked(client: Address, server: Address) -> _End | None:
     """Ask the kernel about this very socket (sock_diag(7)): some microseconds."""
     addresses = [socket.inet_aton(client[0]), socket.inet_aton(server[0])]

@@ -18,7 +18,7 @@ from typing import Protocol
 
 import psutil
 
-from rehearsal import control
+from rehearsal import control, log
 from rehearsal.cluster.charts import Charts
 from rehearsal.cluster.control_plane import Clusters
 from rehearsal.cluster.servers import API_SERVER
@@ -30,7 +30,7 @@ from rehearsal.providers import kubernetes
 from rehearsal.providers.package import Configuration, Provider
 from rehearsal.providers.resource import Properties
 from rehearsal.providers.server import ProviderServer
-from rehearsal.stack_file import StackFile
+from rehearsal.stack_file import StackFile, StackFileError
 from rehearsal.timing import Timing
 
 _log = logging.getLogger(__name__)
@@ -75,10 +75,12 @@ def _aws(
     folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, timing: Timing, clusters: Clusters
 ) -> _Cloud:
     # Each cloud's own libraries are loaded for that cloud alone: moto takes a second and 150 MB.
-    from rehearsal.clouds.aws.account import Account
+    from rehearsal.clouds.aws.account import Account, unknown_region
     from rehearsal.clouds.aws.control import AwsControl
     from rehearsal.providers import aws
 
+    if problem := unknown_region(stack_file.region):
+        raise StackFileError(f"{stack_file.path}: {problem}")
     account = Account(stack_file.region, engine_set.prices("aws"), timing)
 
     def start() -> Mapping[str, str]:
@@ -212,7 +214,7 @@ class Daemon:
 def main() -> int:
     """Serve until SIGTERM, the loss of an engine, or the end of whoever started this and did not let it stay."""
     stack, root, stack_file, engines = sys.argv[1:]
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log.configure()
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     # Loading moto and the clouds' descriptions makes millions of objects that stay: looking for garbage among them
@@ -220,7 +222,11 @@ def main() -> int:
     gc.disable()
     threading.Thread(target=_end_with_starter, args=(stopped,), name="starter", daemon=True).start()
     folder = StackFolder(stack, Path(root))
-    daemon = Daemon(folder, StackFile.load(Path(stack_file)), EngineSet(Path(engines)), stopped)
+    try:
+        daemon = Daemon(folder, StackFile.load(Path(stack_file)), EngineSet(Path(engines)), stopped)
+    except StackFileError as error:
+        _log.error("%s", error)
+        return 1
     try:
         daemon.start()
         gc.freeze()

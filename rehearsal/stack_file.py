@@ -6,7 +6,9 @@ copy in the state folder, because `pulumi stack init` adds an encryption salt.
 
 from __future__ import annotations
 
+import re
 import reprlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,15 +18,21 @@ import yaml
 from rehearsal import records
 
 _SALT = "encryptionsalt"
-#: Cloud -> the key of its region, and an example.
-_REGIONS = {"aws": ("aws:region", "us-east-1"), "azure": ("azure-native:location", "westus2")}
+#: Cloud -> the key of its region, an example, and what all of them look like.
+_REGIONS = {
+    "aws": ("aws:region", "us-east-1", r"[a-z]{2}(-[a-z]+)+-[0-9]"),
+    "azure": ("azure-native:location", "westus2", r"[A-Za-z]+( ?[A-Za-z0-9]+)*"),
+}
 
 # Far more than a stack has to say. Aliases make a file of a few lines say a thousand times as much.
 _MAX_BYTES = 1_000_000
 _MAX_VALUES = 100_000
 _MAX_DEPTH = 50
+# Of a number; Python takes long for longer ones, and refuses to write them.
+_MAX_DIGITS = 40
 # libyaml's is ten times as fast. It must not be given what is nested without end: it would crash.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 class StackFileError(Exception):
@@ -74,10 +82,15 @@ class StackFile:
             raise StackFileError(
                 f"{path}: karpstack:cloud is {reprlib.repr(cloud)}; the rehearsal plays: {', '.join(_REGIONS)}"
             )
-        key, example = _REGIONS[cloud]
+        key, example, pattern = _REGIONS[cloud]
         region = config.get(key)
-        if not isinstance(region, str):
+        if region is None:
             raise StackFileError(f"{path}: {key} is missing; add for example `{key}: {example}`")
+        if not isinstance(region, str) or not re.fullmatch(pattern, region):
+            raise StackFileError(
+                f"{path}: {key} = {reprlib.repr(region)} is the name of no region, so that nothing could be created "
+                f"there; write for example `{key}: {example}`"
+            )
         if cloud == "aws":
             return cls(path, cloud, region)
         # The rehearsal plays the very subscription that the stack names: ids in its configuration mean something.
@@ -108,8 +121,8 @@ def _read(path: Path) -> dict[str, Any]:
                 f"{path} has more than {_MAX_BYTES} bytes, which no stack needs; remove what is not its"
             )
         text = path.read_text(encoding="utf-8")
-        if _depth(text) > _MAX_DEPTH:
-            raise StackFileError(f"{path} is nested too deeply to be read; a stack's settings have some ten levels")
+        _measure(path, yaml.parse(text, _LOADER))
+        _refuse_doubles(path, yaml.compose(text, _LOADER))
         content = yaml.load(text, _LOADER)  # noqa: S506 - a safe one
     except (yaml.YAMLError, ValueError) as error:  # the latter for a date that there is not
         raise StackFileError(f"{path} is not valid YAML: {error}") from error
@@ -120,35 +133,65 @@ def _read(path: Path) -> dict[str, Any]:
             f"{path} = {reprlib.repr(content)} is no mapping, so that no setting could be read; "
             "it begins with `config:`"
         )
-    if _size(content, {}) > _MAX_VALUES:
-        raise StackFileError(
-            f"{path} has more than {_MAX_VALUES} values, which no stack needs, or refers to itself; "
-            "write what its aliases (*name) stand for once"
-        )
     return content
 
 
-def _depth(text: str) -> int:
-    """How many mappings and lists lie in each other; it is not looked on where there are too many."""
-    depth = deepest = 0
-    for event in yaml.parse(text, _LOADER):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        deepest = max(deepest, depth)
-        if deepest > _MAX_DEPTH:
-            break
-    return deepest
+def _measure(path: Path, events: Iterator[yaml.Event]) -> None:
+    """Refuse what is nested too deeply or says too much, aliases written out, before anything is made of it."""
+    numbers = yaml.resolver.Resolver()
+    count = 0
+    counts: dict[str, int] = {}  # of the values that an anchor stands for
+    opened: list[tuple[str | None, int]] = []
+    for event in events:
+        if isinstance(event, yaml.AliasEvent):
+            # An alias within what it stands for has no count yet.
+            count += counts.get(event.anchor, _MAX_VALUES + 1)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            opened.append((event.anchor, count))
+            count += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = opened.pop()
+            if anchor:
+                counts[anchor] = count - before
+        elif isinstance(event, yaml.ScalarEvent):
+            count += 1
+            if event.anchor:
+                counts[event.anchor] = 1
+            if event.implicit[0] and len(event.value) > _MAX_DIGITS:
+                tag = numbers.resolve(yaml.ScalarNode, event.value, (True, False))
+                if tag.endswith((":int", ":float")):
+                    raise StackFileError(
+                        f"{path}, line {event.start_mark.line + 1}: {reprlib.repr(event.value)} is no number to reckon "
+                        "with; write another, or put it in quotes"
+                    )
+        if len(opened) > _MAX_DEPTH:
+            raise StackFileError(f"{path} is nested too deeply to be read; a stack's settings have some ten levels")
+        if count > _MAX_VALUES:
+            raise StackFileError(
+                f"{path} has more than {_MAX_VALUES} values, which no stack needs, or refers to itself; "
+                "write what its aliases (*name) stand for once"
+            )
 
 
-def _size(value: Any, known: dict[int, int]) -> int:
-    """How many values there are, those behind aliases as often as they are referred to; `known` has sizes by id."""
-    if not isinstance(value, dict | list):
-        return 1
-    if id(value) not in known:
-        known[id(value)] = _MAX_VALUES + 1  # for whoever meets it in itself
-        known[id(value)] = 1 + sum(
-            _size(inner, known) for inner in (value.values() if isinstance(value, dict) else value)
-        )
-    return known[id(value)]
+def _refuse_doubles(path: Path, root: yaml.Node | None) -> None:
+    """Refuse keys that are told twice: the last would count here, and Pulumi would refuse both."""
+    waiting, seen = [root], {id(root)}
+    while waiting:
+        node = waiting.pop()
+        inner: list[yaml.Node] = list(node.value) if isinstance(node, yaml.SequenceNode) else []
+        if isinstance(node, yaml.MappingNode):
+            told: set[str] = set()
+            for key, value in node.value:
+                if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+                    if key.value in told:
+                        raise StackFileError(
+                            f"{path}, line {key.start_mark.line + 1}: {reprlib.repr(key.value)} is there twice, so "
+                            "that one of them would be lost; remove one"
+                        )
+                    told.add(key.value)
+                inner.append(value)
+        waiting += [one for one in inner if id(one) not in seen]
+        seen.update(map(id, inner))
 
 
 def _encrypted(value: Any, path: str = "") -> list[str]:

@@ -15,6 +15,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from rehearsal import user_environment
+
 HERE = Path(__file__).resolve().parent
 #: A Pulumi on PATH is used when it is at least this one; the same version is built otherwise.
 PULUMI_VERSION = "3.246.0"
@@ -100,7 +102,7 @@ def pulumi_on_path() -> Path | None:
             text=True,
             timeout=20,
             check=True,
-            env={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "1"},
+            env={**user_environment.allowed(os.environ), "PULUMI_SKIP_UPDATE_CHECK": "1"},
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return None

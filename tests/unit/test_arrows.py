@@ -49,7 +49,7 @@ ALLOWED: dict[str, set[str]] = {
     "policies": {"policies"},
     "playbooks": {"playbooks"},
     "rehearsal": {"rehearsal"},
-    "rehearsal/engines": {"rehearsal/engines"},
+    "rehearsal/engines": {"rehearsal/engines", "rehearsal/user_environment"},
     "rehearsal/cluster": {
         "rehearsal/cluster",
         "rehearsal/engines",

@@ -6,10 +6,13 @@ second account at the same time is refused, and `stop` forgets everything. Nothi
 
 from __future__ import annotations
 
+import difflib
 import os
 import threading
 from pathlib import Path
 from typing import Any, ClassVar
+
+from botocore.session import Session
 
 from rehearsal.clouds.aws import catalogue, dispatch, images, instances, lookups, prices
 from rehearsal.clouds.aws.cloud import AccountView, AwsCloud
@@ -35,6 +38,23 @@ _QUESTIONS = {
     "events": "list_rules",
     "eks": "list_clusters",
 }
+
+
+def unknown_region(name: str) -> str:
+    """Why nothing can be created in a region: key, consequence and fix; empty where AWS has one of that name."""
+    session = Session()
+    known = [
+        region
+        for partition in session.get_available_partitions()
+        for region in session.get_available_regions("ec2", partition)
+    ]
+    if name in known:
+        return ""
+    near = difflib.get_close_matches(name, known, 1)
+    return (
+        f"aws:region = {name!r} is no region of AWS, so that nothing could be created there; "
+        f"{f'did you mean {near[0]}?' if near else 'write for example us-east-1'}"
+    )
 
 
 class Account:

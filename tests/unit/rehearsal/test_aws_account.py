@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from rehearsal.clouds.aws.account import Account
+from rehearsal.clouds.aws.account import Account, unknown_region
 from rehearsal.clouds.aws.identity import CredentialError
 from rehearsal.clouds.aws.patching import Patches
 from rehearsal.clouds.aws.roles import SPOT_ROLE, Roles
@@ -254,3 +254,12 @@ def test_each_account_has_keys_of_its_own(aws: Account) -> None:
     assert other.access_key_id != aws.roles.access_key_id
     assert other.secret_access_key != aws.roles.secret_access_key
     assert len(other.access_key_id) == 20
+
+
+@pytest.mark.parametrize("region", ["us-east-1", "eu-central-1", "cn-north-1", "us-gov-west-1"])
+def test_regions_of_aws_are_known(region: str) -> None:
+    assert unknown_region(region) == ""
+
+
+def test_another_region_is_refused_with_its_neighbour() -> None:
+    assert unknown_region("eu-wst-1").endswith("did you mean eu-west-1?")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -42,9 +43,14 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     ],
 )
 def test_run_asks_for_what_is_wanted(
-    played: list[dict[str, str]], tmp_path: Path, arguments: list[str], variables: dict[str, str]
+    played: list[dict[str, str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    variables: dict[str, str],
 ) -> None:
     report = tmp_path / "report"
+    monkeypatch.setattr(Path, "glob", lambda *_: [Path("one.yml")])  # of the folder of scenarios
     assert cli.main(["run", "eks", "--state", str(tmp_path), "--report", str(report), *arguments]) == 0
     assert played == [{**variables, "report_dir": str(report)}]
 
@@ -181,6 +187,38 @@ def test_a_broken_daemon_json_is_no_daemon(content: str, tmp_path: Path, capsys:
     assert cli.main(["down", "eks", "--state", str(tmp_path)]) == 0
     assert "eks: nothing is running" in capsys.readouterr().out
     assert not folder.run_file.exists()
+
+
+def test_a_folder_without_scenarios_is_refused_before_anything_starts(
+    played: list[dict[str, str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["run", "eks", "--state", str(tmp_path / "state"), "--scenario-dir", str(tmp_path)]) == 1
+    assert "has no scenario (*.yml), so nothing would be tested" in " ".join(capsys.readouterr().err.split())
+    assert not played
+    assert not (tmp_path / "state").exists()
+
+
+def test_no_report_is_named_that_was_not_written(
+    played: list[dict[str, str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["run", "eks", "--state", str(tmp_path), "--report", str(tmp_path / "report")]) == 0
+    assert "No report was written" in capsys.readouterr().err
+
+
+def test_what_is_done_by_hand_reaches_nothing_where_the_stack_is_not_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["env", "eks", "--state", str(tmp_path)]) == 1
+    said = capsys.readouterr()
+    script = f"export KUBECONFIG=/home/me/production AWS_PROFILE=production\n{said.out}"
+    result = subprocess.run(
+        ["sh", "-c", f'{script}\necho "$? $KUBECONFIG $PULUMI_BACKEND_URL $AWS_PROFILE"'],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.split() == ["1", "/dev/null", "file:///dev/null"]
+    assert "is not up" in said.err
 
 
 def test_a_python_without_the_environment_says_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:

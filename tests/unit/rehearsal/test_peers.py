@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,3 +96,11 @@ def test_a_kernel_that_does_not_answer_means_no(connection: Connection, monkeypa
     for name in ("_asked", "_looked_up", "_is_of_own_process"):
         monkeypatch.setattr(peers, name, broken)
     assert not connection.is_own()
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="this system does not tell the state of a connection")
+def test_a_connection_that_was_reset_is_not_whole(connection: Connection) -> None:
+    assert peers.is_established(connection.server)
+    connection.client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.client.close()
+    assert not peers.is_established(connection.server)

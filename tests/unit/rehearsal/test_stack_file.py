@@ -67,7 +67,21 @@ def test_azure_has_a_region_and_a_subscription(
         ("config: text", r"config = 'text' is no mapping"),
         ({"config": {"karpstack:cloud": ["aws"]}}, r"karpstack:cloud is \['aws'\]; the rehearsal plays"),
         ({"config": {"karpstack:cloud": {"aws": 1}}}, r"karpstack:cloud is \{'aws': 1\}; the rehearsal plays"),
-        ({"config": {**GOOD["config"], "aws:region": ["us-east-1"]}}, r"aws:region is missing"),
+        (
+            {"config": {**GOOD["config"], "aws:region": ["us-east-1"]}},
+            r"aws:region = \['us-east-1'\] is the name of no",
+        ),
+        (
+            {"config": {**GOOD["config"], "aws:region": "us-east-1\x1b]0;x\x07"}},
+            r"aws:region = .* is the name of no region",
+        ),
+        (
+            {"config": {**AZURE, "azure-native:location": "west us; rm"}},
+            r"azure-native:location = 'west us; rm' is the name of no region",
+        ),
+        ("config: {a: 1, a: 2}", r"line 1: 'a' is there twice, so that one of them would be lost"),
+        ("config: {a: 0x" + "f" * 5_000 + "}", r"line 1: '0xff.*' is no number to reckon with"),
+        ("config: {a: " + ":".join(["59"] * 5_000) + "}", r"is no number to reckon with"),
         (
             {"config": {**AZURE, "azure-native:subscriptionId": {"id": 1}}},
             r"azure-native:subscriptionId = \{'id': 1\} is no id",
@@ -88,6 +102,14 @@ def test_a_few_lines_that_stand_for_millions_are_refused_at_once(tmp_path: Path)
     started = time.monotonic()
     with pytest.raises(StackFileError, match="more than 100000 values"):
         StackFile.load(write(tmp_path, BOMB))
+    assert time.monotonic() - started < 1
+
+
+def test_merge_keys_are_measured_before_they_are_merged(tmp_path: Path) -> None:
+    lines = ["a: &m0 {x: 1}", *(f"m{n}: &m{n} {{<<: [{', '.join([f'*m{n - 1}'] * 9)}]}}" for n in range(1, 10))]
+    started = time.monotonic()
+    with pytest.raises(StackFileError, match="more than 100000 values"):
+        StackFile.load(write(tmp_path, "\n".join(lines)))
     assert time.monotonic() - started < 1
 
 
