@@ -136,9 +136,9 @@ def _read(path: Path) -> dict[str, Any]:
     return content
 
 
-def _measure(path: Path, events: Iterator[yaml.Event]) -> None:
+def _measure(path: Path, events: Iterator[Any]) -> None:
     """Refuse what is nested too deeply or says too much, aliases written out, before anything is made of it."""
-    numbers = yaml.resolver.Resolver()
+    numbers: Any = yaml.resolver.Resolver()
     count = 0
     counts: dict[str, int] = {}  # of the values that an anchor stands for
     opened: list[tuple[str | None, int]] = []
