@@ -140,7 +140,7 @@ def _measure(path: Path, events: Iterator[Any]) -> None:
     """Refuse what is nested too deeply or says too much, aliases written out, before anything is made of it."""
     numbers: Any = yaml.resolver.Resolver()
     count = 0
-    counts: dict[str, int] = {}  # of the values that an anchor stands for
+    counts: dict[str | None, int] = {}  # of the values that an anchor stands for
     opened: list[tuple[str | None, int]] = []
     for event in events:
         if isinstance(event, yaml.AliasEvent):
@@ -161,7 +161,7 @@ def _measure(path: Path, events: Iterator[Any]) -> None:
                 tag = numbers.resolve(yaml.ScalarNode, event.value, (True, False))
                 if tag.endswith((":int", ":float")):
                     raise StackFileError(
-                        f"{path}, line {event.start_mark.line + 1}: {reprlib.repr(event.value)} is no number to reckon "
+                        f"{path}, line {_line(event)}: {reprlib.repr(event.value)} is no number to reckon "
                         "with; write another, or put it in quotes"
                     )
         if len(opened) > _MAX_DEPTH:
@@ -185,13 +185,18 @@ def _refuse_doubles(path: Path, root: yaml.Node | None) -> None:
                 if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
                     if key.value in told:
                         raise StackFileError(
-                            f"{path}, line {key.start_mark.line + 1}: {reprlib.repr(key.value)} is there twice, so "
+                            f"{path}, line {_line(key)}: {reprlib.repr(key.value)} is there twice, so "
                             "that one of them would be lost; remove one"
                         )
                     told.add(key.value)
                 inner.append(value)
         waiting += [one for one in inner if id(one) not in seen]
         seen.update(map(id, inner))
+
+
+def _line(found: Any) -> int:
+    """The line of an event or a node, from 1."""
+    return int(found.start_mark.line) + 1
 
 
 def _encrypted(value: Any, path: str = "") -> list[str]:
