@@ -73,7 +73,7 @@ def _low_group_of_others(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     low = _folders(base)
     low.chmod(0o770)
     gid = low.stat().st_gid
-    accounts(monkeypatch, gid, passwd("operator", SOMEBODY, gid))
+    accounts(monkeypatch, gid, passwd("operator", os.geteuid() + 1, gid))
     return low
 
 

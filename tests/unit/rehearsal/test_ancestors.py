@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal import ancestors
-from tests.unit.rehearsal.exposed_folders import SOMEBODY, accounts, passwd
+from tests.unit.rehearsal.exposed_folders import accounts, passwd
 
 
 def resolve(path: Path) -> Path:
@@ -49,7 +49,7 @@ def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
 def test_a_group_of_the_user_alone_is_nobody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o775)
     gid = tmp_path.stat().st_gid
-    stranger = passwd("stranger", SOMEBODY, gid + 1)
+    stranger = passwd("stranger", os.geteuid() + 1, gid + 1)
     accounts(monkeypatch, gid, stranger)
     assert resolve(tmp_path) == tmp_path
     accounts(monkeypatch, gid, stranger, members="me")
@@ -62,7 +62,9 @@ def test_any_other_group_is(
 ) -> None:
     tmp_path.chmod(0o775)
     gid = tmp_path.stat().st_gid
-    accounts(monkeypatch, gid, *([passwd(others, SOMEBODY, gid)] if others else []), group=group, members=members)
+    accounts(
+        monkeypatch, gid, *([passwd(others, os.geteuid() + 1, gid)] if others else []), group=group, members=members
+    )
     with pytest.raises(ancestors.ExposedError, match=rf"can be written by others \(mode 0775, group {gid}\)"):
         resolve(tmp_path)
 

@@ -151,6 +151,7 @@ def test_a_folder_that_others_may_write_is_refused_with_the_fix(engines: Path, f
 def test_a_cache_that_others_could_exchange_is_refused_with_the_fix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Exposing, words: str
 ) -> None:
+    monkeypatch.setattr(builder._Go, "find", lambda: pytest.fail("began to build"))
     above = make(tmp_path, monkeypatch)
     for variable, cache in (("KARPSTACK_CACHE", above / "cache"), ("XDG_CACHE_HOME", above)):
         monkeypatch.delenv("KARPSTACK_CACHE", raising=False)
