@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rehearsal import daemon, limits, lock, ownership, user_environment
+from rehearsal import ancestors, daemon, limits, lock, ownership, user_environment
 from rehearsal.deployment import PROJECT, CommandError, Deployment, environment
 from rehearsal.engines import EngineSet
 from rehearsal.engines.builder import BuildError, ensure
@@ -50,6 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         BuildError,
         CommandError,
         StackFileError,
+        ancestors.ExposedError,
         limits.LimitError,
         daemon.DaemonError,
         lock.BusyError,
@@ -145,7 +146,7 @@ def _stack_name(text: str) -> str:
 
 def _folder(options: argparse.Namespace) -> StackFolder:
     """The stack's folder, which is ours if it is there."""
-    folder = StackFolder(options.stack, options.state.resolve() / options.stack)
+    folder = StackFolder(options.stack, ownership.place(options.state) / options.stack)
     ownership.check(folder)
     return folder
 

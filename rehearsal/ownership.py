@@ -5,14 +5,13 @@ A marker file tells. Whoever has it made by hand, or puts files of his own besid
 
 from __future__ import annotations
 
-import grp
 import logging
 import os
-import pwd
 import shutil
 import stat
 from pathlib import Path
 
+from rehearsal import ancestors
 from rehearsal.folder import StackFolder
 
 _LOG = logging.getLogger(__name__)
@@ -33,15 +32,25 @@ class OwnershipError(Exception):
     """A folder cannot be used for a stack's state; the text says why, what would have happened, and the fix."""
 
 
+def place(state: Path) -> Path:
+    """The folder of all stacks without links; it need not exist yet. Only this path is used from then on.
+
+    Raises:
+        ancestors.ExposedError: Others could exchange it, or what is in it.
+    """
+    return ancestors.resolve(state, "the state of a stack", "name another folder with --state")
+
+
 def claim(folder: StackFolder) -> None:
     """Make the state folder, private and with its marker; one that is there must be ours.
 
     Raises:
-        OwnershipError: It is somebody else's, or others could exchange it.
+        OwnershipError: It is somebody else's.
+        ancestors.ExposedError: Others could exchange it.
     """
-    parent = folder.root.parent
+    parent = place(folder.root.parent)
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _check_parent(parent)
+    place(parent)  # where it was not there, somebody else may have made it first
     folder.root.mkdir(exist_ok=True, mode=0o700)
     check(folder)
     if not folder.marker.exists():
@@ -68,10 +77,10 @@ def check(folder: StackFolder) -> bool:
             f"{folder.root} is {kind}, so the state of {folder.stack} could lie, and be removed, anywhere; "
             "remove it, or name another folder with --state"
         )
-    if found.st_uid != os.getuid():
+    if found.st_uid != os.geteuid():
         raise OwnershipError(
-            f"{folder.root} belongs to {_user(found.st_uid)}, who could read the keys of {folder.stack} and exchange "
-            "what its commands run; name another folder with --state"
+            f"{folder.root} belongs to {ancestors.user_name(found.st_uid)}, who could read the keys of "
+            f"{folder.stack} and exchange what its commands run; name another folder with --state"
         )
     if not _is_marked(folder):
         _check_unmarked(folder)
@@ -115,35 +124,3 @@ def _check_unmarked(folder: StackFolder) -> None:
         f"{folder.root} was not made by the rehearsal (it holds {shown}), which would remove all that is in it; "
         "move it away, or name another folder with --state"
     )
-
-
-def _check_parent(parent: Path) -> None:
-    found = parent.stat()
-    if found.st_uid not in (os.getuid(), 0):
-        raise OwnershipError(
-            f"{parent} belongs to {_user(found.st_uid)}, who could exchange the state of a stack in it, and so what "
-            "its commands run; name another folder with --state"
-        )
-    by_others = found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and not _is_private_group(found.st_gid))
-    if by_others and not found.st_mode & stat.S_ISVTX:
-        raise OwnershipError(
-            f"{parent} can be written by others (mode {stat.S_IMODE(found.st_mode):04o}), who could exchange the "
-            f"state of a stack in it, and so what its commands run; run `chmod go-w {parent}`, or name another folder "
-            "with --state"
-        )
-
-
-def _is_private_group(number: int) -> bool:
-    """Whether a group is the one of this user alone, which many systems give to each user: it shuts nobody in."""
-    try:
-        user, group = pwd.getpwuid(os.getuid()), grp.getgrgid(number)
-    except KeyError:
-        return False
-    return user.pw_gid == number and group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
-
-
-def _user(number: int) -> str:
-    try:
-        return f"{pwd.getpwuid(number).pw_name} (uid {number})"
-    except KeyError:
-        return f"uid {number}"

@@ -1,7 +1,7 @@
 """The engines: pinned Go programs, charts and the price table that a rehearsal runs with.
 
-This package imports the standard library only, so that the engines can be built while the Python environment
-is being installed. `python -m rehearsal.engines` builds what is missing.
+This package, and what it imports, needs the standard library only, so that the engines can be built while the Python
+environment is being installed. `python -m rehearsal.engines` builds what is missing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from rehearsal import user_environment
+from rehearsal import ancestors, user_environment
 
 HERE = Path(__file__).resolve().parent
 #: A Pulumi on PATH is used when it is at least this one; the same version is built otherwise.
@@ -27,12 +27,18 @@ CLOUDS = ("aws", "azure")
 
 
 def cache_folder() -> Path:
-    """The one folder outside the checkout that is written to: `KARPSTACK_CACHE`, or `karpstack` in the user's cache."""
+    """The one folder outside the checkout that is written to: `KARPSTACK_CACHE`, or `karpstack` in the user's cache.
+
+    Returns:
+        Its path without links; it may not exist yet.
+
+    Raises:
+        ancestors.ExposedError: Others could exchange it, and so the programs in it.
+    """
     chosen = os.environ.get("KARPSTACK_CACHE")
-    if chosen:
-        return Path(chosen).expanduser().resolve()
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "karpstack"
+    folder = Path(chosen).expanduser() if chosen else Path(base) / "karpstack"
+    return ancestors.resolve(folder, "the engines", "name a folder of your own in KARPSTACK_CACHE")
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,11 @@ class EngineSet:
 
     @classmethod
     def current(cls) -> EngineSet:
-        """The set that this checkout's pins name; it may not be built yet (see `complete`)."""
+        """The set that this checkout's pins name; it may not be built yet (see `complete`).
+
+        Raises:
+            ancestors.ExposedError: See `cache_folder`.
+        """
         return cls(cache_folder() / "engines" / recipe_key())
 
     @property

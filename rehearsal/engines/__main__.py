@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from rehearsal.ancestors import ExposedError
 from rehearsal.engines.builder import BuildError, ensure, lint
 
 
@@ -22,7 +23,7 @@ def main() -> int:
             lint()
             return 0
         engines = ensure()
-    except BuildError as error:
+    except (BuildError, ExposedError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

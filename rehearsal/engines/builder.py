@@ -102,7 +102,8 @@ def ensure() -> EngineSet:
     """Return the current engine set, building it first when it is missing, and anew when it is damaged.
 
     Raises:
-        BuildError: Others may write the cache folder, Go is missing or too old, or a build failed.
+        ancestors.ExposedError: Others could exchange the cache folder.
+        BuildError: Others may write in it, Go is missing or too old, or a build failed.
     """
     engines = EngineSet.current()
     if exposed := manifest.exposure(cache_folder(), engines.root):

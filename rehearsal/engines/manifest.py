@@ -28,19 +28,15 @@ _SETTLED_SECONDS = 1.0
 
 
 def exposure(cache: Path, engines: Path) -> str | None:
-    """Why others could replace what lies in a folder, and the fix; None where they cannot.
+    """Why others could replace what lies in the cache, and the fix; None where they cannot.
+
+    No group may write there, not even one of the user alone.
 
     Args:
-        cache: The cache folder.
+        cache: The cache folder, as `cache_folder` has it: what is above it was judged there.
         engines: A folder in it. Each on the way is looked at; those that do not exist yet are passed over.
     """
     cache, engines = cache.resolve(), engines.resolve()
-    above = cache.parent
-    if above.is_dir() and above.stat().st_mode & (stat.S_IWOTH | stat.S_ISVTX) == stat.S_IWOTH:
-        return (
-            f"{above} may be written by everybody, so another user could put other programs in the place of {cache}: "
-            f"run `chmod o-w {above}`, or name a folder of your own in KARPSTACK_CACHE"
-        )
     between = [engines, *engines.parents]
     for folder in reversed(between[: between.index(cache) + 1]):
         if not folder.is_dir():

@@ -49,7 +49,8 @@ ALLOWED: dict[str, set[str]] = {
     "policies": {"policies"},
     "playbooks": {"playbooks"},
     "rehearsal": {"rehearsal"},
-    "rehearsal/engines": {"rehearsal/engines", "rehearsal/user_environment"},
+    "rehearsal/ancestors": set(),
+    "rehearsal/engines": {"rehearsal/engines", "rehearsal/ancestors", "rehearsal/user_environment"},
     "rehearsal/cluster": {
         "rehearsal/cluster",
         "rehearsal/engines",
@@ -86,7 +87,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 # The language host and the gRPC server speak Pulumi's protocol; nothing else of the rehearsal needs Pulumi.
 PULUMI_IN_REHEARSAL = {"rehearsal/language_host", "rehearsal/providers/server", "rehearsal/providers/values"}
-STANDARD_LIBRARY_ONLY = ("components/documents", "rehearsal/engines")
+STANDARD_LIBRARY_ONLY = ("components/documents", "rehearsal/ancestors", "rehearsal/engines")
 OURS = {"__main__", "components", "policies", "playbooks", "rehearsal", "tests"}
 
 

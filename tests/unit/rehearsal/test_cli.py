@@ -158,6 +158,17 @@ def test_a_folder_that_is_not_ours_is_refused_and_left(
 
 
 @pytest.mark.usefixtures("untouched")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_state_that_others_could_exchange_is_not_read_either(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ownership.claim(StackFolder("eks", tmp_path / "state" / "eks"))
+    tmp_path.chmod(0o777)
+    assert cli.main([command, "eks", "--state", str(tmp_path / "state")]) == 1
+    assert "chmod go-w" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("untouched")
 @pytest.mark.parametrize("command", ["up", "run", "review", "down"])
 def test_the_second_command_is_refused_and_told_of_the_first(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

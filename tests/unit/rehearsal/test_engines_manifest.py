@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.engines import EngineSet, builder, manifest
+from rehearsal.ancestors import ExposedError
+from rehearsal.engines import EngineSet, builder, cache_folder, manifest
+from tests.unit.rehearsal.exposed_folders import EXPOSED, Exposing
 
 ETCD = b"the program etcd"
 
@@ -145,12 +147,31 @@ def test_a_folder_that_others_may_write_is_refused_with_the_fix(engines: Path, f
     assert f"chmod go-w {path}" in said
 
 
-def test_a_folder_above_that_everybody_may_write_is_refused_but_for_a_sticky_one(engines: Path) -> None:
-    cache = engines.parents[1]
-    cache.parent.chmod(0o1777)
-    assert manifest.exposure(cache, engines) is None
-    cache.parent.chmod(0o777)
-    assert f"chmod o-w {cache.parent}" in str(manifest.exposure(cache, engines))
+@pytest.mark.parametrize(("make", "words"), EXPOSED)
+def test_a_cache_that_others_could_exchange_is_refused_with_the_fix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Exposing, words: str
+) -> None:
+    monkeypatch.setattr(builder._Go, "find", lambda: pytest.fail("began to build"))
+    above = make(tmp_path, monkeypatch)
+    for variable, cache in (("KARPSTACK_CACHE", above / "cache"), ("XDG_CACHE_HOME", above)):
+        monkeypatch.delenv("KARPSTACK_CACHE", raising=False)
+        monkeypatch.setenv(variable, str(cache))
+        with pytest.raises(ExposedError, match=f"^{tmp_path}{words}.*name a folder of your own in KARPSTACK_CACHE$"):
+            builder.ensure()
+        monkeypatch.delenv(variable)
+    assert not (above / "cache").exists()
+    assert not (above / "karpstack").exists()
+
+
+@pytest.mark.parametrize("variable", ["KARPSTACK_CACHE", "XDG_CACHE_HOME"])
+def test_the_cache_has_a_path_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    (tmp_path / "real" / "karpstack").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("real")
+    cache = tmp_path / "link"
+    monkeypatch.delenv("KARPSTACK_CACHE", raising=False)
+    monkeypatch.setenv(variable, str(cache / "karpstack" if variable == "KARPSTACK_CACHE" else cache))
+    assert cache_folder() == tmp_path / "real" / "karpstack"
+    assert EngineSet.current().root.parent == tmp_path / "real" / "karpstack" / "engines"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")

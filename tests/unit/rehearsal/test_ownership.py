@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rehearsal import ownership
+from rehearsal.ancestors import ExposedError
 from rehearsal.folder import StackFolder, stack_name
 from rehearsal.ownership import OwnershipError
+from tests.unit.rehearsal.exposed_folders import EXPOSED, Exposing
 
 
 @pytest.fixture
@@ -126,31 +129,39 @@ def test_a_link_or_a_file_in_its_place_is_refused(folder: StackFolder, tmp_path:
         ownership.check(folder)
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o775, 0o757])
-def test_a_parent_that_others_write_is_refused(folder: StackFolder, mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ownership, "_is_private_group", lambda number: False)
-    folder.root.parent.mkdir()
-    folder.root.parent.chmod(mode)
-    with pytest.raises(OwnershipError, match=r"can be written by others \(mode 0.*chmod go-w"):
+@pytest.mark.parametrize(("make", "words"), EXPOSED)
+def test_a_state_that_others_could_exchange_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Exposing, words: str
+) -> None:
+    parent = make(tmp_path, monkeypatch)
+    before = sorted(tmp_path.rglob("*"))
+    for use in (lambda: ownership.place(parent), lambda: ownership.claim(StackFolder("eks", parent / "eks"))):
+        with pytest.raises(ExposedError, match=f"^{tmp_path}{words}.*name another folder with --state$"):
+            use()
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_what_somebody_else_makes_first_is_refused(folder: StackFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    parent, mkdir = folder.root.parent, Path.mkdir
+
+    def second(path: Path, **options: Any) -> None:
+        if path == parent:
+            mkdir(path)
+            path.chmod(0o777)
+        mkdir(path, **options)
+
+    monkeypatch.setattr(Path, "mkdir", second)
+    with pytest.raises(ExposedError, match=f"^{parent} can be written by others"):
         ownership.claim(folder)
     assert not folder.root.exists()
-    folder.root.parent.chmod(mode | stat.S_ISVTX)  # in a folder as /tmp, nobody exchanges another's
-    ownership.claim(folder)
-
-
-def test_a_parent_of_the_users_own_group_is_as_good(folder: StackFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ownership, "_is_private_group", lambda number: True)
-    folder.root.parent.mkdir()
-    folder.root.parent.chmod(0o775)
-    ownership.claim(folder)
 
 
 def test_what_belongs_to_somebody_else_is_refused(folder: StackFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     ownership.claim(folder)
-    somebody = os.getuid() + 1
-    monkeypatch.setattr(os, "getuid", lambda: somebody)
+    somebody = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: somebody)
     with pytest.raises(OwnershipError, match=r"belongs to .*uid .*, who could read the keys"):
         ownership.check(folder)
     if folder.root.parent.stat().st_uid:  # root can exchange everything anyway
-        with pytest.raises(OwnershipError, match=r"belongs to .*uid .*, who could exchange"):
+        with pytest.raises(ExposedError, match=r"belongs to .*uid .*, who could exchange"):
             ownership.claim(folder)
