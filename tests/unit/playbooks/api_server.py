@@ -1,0 +1,82 @@
+"""An API server of a few lines: creates, reads and deletes objects of any kind, on this machine."""
+
+from __future__ import annotations
+
+import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ApiServer
+
+    def do_GET(self) -> None:
+        found = self.server.there.get(self.path)
+        if found and "deletionTimestamp" in found["metadata"] and self.path not in self.server.stuck:
+            del self.server.there[self.path]  # a look sees it going, the next one sees it gone
+        self._answer(200 if found else 404, found)
+
+    def do_POST(self) -> None:
+        made = self._body()
+        path = f"{self.path}/{made['metadata']['name']}"
+        self._answer(
+            409 if path in self.server.there else 201, self.server.there.get(path) or self.server.put(path, made)
+        )
+
+    def do_DELETE(self) -> None:
+        found = self.server.there.get(self.path)
+        uid = self._body().get("preconditions", {}).get("uid")
+        if found is None or uid not in (None, found["metadata"]["uid"]):
+            self._answer(409 if found else 404)
+            return
+        self.server.deleted.append(self.path)
+        found["metadata"]["deletionTimestamp"] = "2026-11-21T10:00:01Z"
+        self._answer(200, found)
+
+    def do_PATCH(self) -> None:
+        self.server.patched.append(self.path)
+        self._answer(500)
+
+    def _body(self) -> Any:
+        return json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+
+    def _answer(self, status: int, found: object = None) -> None:
+        body = json.dumps(found or {"kind": "Status", "code": status}).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class ApiServer(ThreadingHTTPServer):
+    """What is there by its path, what was deleted and patched, and the paths of what never goes."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.there: dict[str, dict[str, Any]] = {}
+        self.deleted: list[str] = []
+        self.patched: list[str] = []
+        self.stuck: set[str] = set()
+        self._uids = count(1)
+
+    def put(self, path: str, found: dict[str, Any]) -> dict[str, Any]:
+        """Let an object be there, and return it as the API would."""
+        metadata = {"creationTimestamp": "2026-11-21T10:00:00Z", **found["metadata"], "uid": f"uid-{next(self._uids)}"}
+        self.there[path] = {**found, "metadata": metadata}
+        return self.there[path]
+
+    def write_kubeconfig(self, path: Path) -> Path:
+        """Write a kubeconfig that names this server."""
+        content = {
+            "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{self.server_port}"}}],
+            "users": [{"name": "u", "user": {}}],
+            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        }
+        path.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "x", **content}))
+        return path
