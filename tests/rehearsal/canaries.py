@@ -127,11 +127,11 @@ class CommandLines:
 
 @contextmanager
 def command_lines() -> Iterator[CommandLines]:
-    """Look at the command lines of all processes until the block ends, twenty times a second."""
+    """Look at the command lines of all processes until the block ends, three times a second."""
     lines, ended = CommandLines(), threading.Event()
 
     def look() -> None:
-        while not ended.wait(0.05):
+        while not ended.wait(0.3):
             for process in Path("/proc").glob("[0-9]*"):
                 with suppress(OSError):  # it has ended
                     lines.seen.add((process / "cmdline").read_bytes())
