@@ -25,7 +25,7 @@ FIT = "eks-cheapest-fit"
 NAMESPACE, POOL = "/api/v1/namespaces/other", "/apis/karpenter.sh/v1/nodepools/cheapest-fit"
 DEPLOYMENT = "/apis/apps/v1/namespaces/other/deployments/inflate"
 TITLES = {"Namespace other": NAMESPACE, "NodePool cheapest-fit": POOL}
-VICTIM = {
+VICTIM: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Namespace",
     "metadata": {"name": "other", "labels": {"team": "victim"}, "managedFields": [{"manager": "kubectl-create"}]},
@@ -75,7 +75,7 @@ def test_what_is_made_is_removed(server: ApiServer, cluster: Cluster, wanted: li
 def test_what_somebody_else_has_is_refused_as_it_is(
     server: ApiServer, cluster: Cluster, wanted: list[dict[str, Any]], position: int, path: str, said: str
 ) -> None:
-    theirs = copy.deepcopy(server.put(path, {**wanted[position], "metadata": {**VICTIM["metadata"], "name": "\x1b"}}))
+    theirs = copy.deepcopy(server.put(path, {**wanted[position], "metadata": VICTIM["metadata"]}))
     made: dict[str, str] = {}
     with pytest.raises(TakenError, match=rf"is on the cluster already: it is none of a scale test's .*{said}") as taken:
         made.update(make(cluster, wanted))
