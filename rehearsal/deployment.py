@@ -169,12 +169,12 @@ class Deployment:
         if not found:
             return
         tell(f"Removing what an interrupted scale test left: {', '.join(found)}.")
-        namespaces = [name for name in found if name.startswith("namespace/")]
-        pools = [name for name in found if name not in namespaces]
-        for names, how in (namespaces, "--wait=false"), (pools, "--cascade=foreground"):
-            if names and self._call([*kubectl, "delete", *names, how, f"--timeout={_LEFTOVERS}"]):
+        # By the label and not by these names: somebody else may have taken one of them meanwhile.
+        for kind, how in ("namespaces", "--wait=false"), ("nodepools.karpenter.sh", "--cascade=foreground"):
+            removal = ["delete", kind, "--selector", _SCALE_TEST, how, f"--timeout={_LEFTOVERS}"]
+            if self._call([*kubectl, *removal]):
                 raise CommandError(
-                    f"{', '.join(names)} could not be removed in {_LEFTOVERS}, so `pulumi destroy` would wait in vain "
+                    f"{', '.join(found)} could not be removed in {_LEFTOVERS}, so `pulumi destroy` would wait in vain "
                     f"for the nodes; remove it by hand, or give up the stack: python -m rehearsal down --force "
                     f"{self._folder.stack}"
                 )

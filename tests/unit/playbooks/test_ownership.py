@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from playbooks.plugins.module_utils.scale_test.ownership import Cluster, ClusterError, Removal, TakenError, make, remove
-from playbooks.plugins.module_utils.scale_test.recording.timeline import Reader
+from playbooks.plugins.module_utils.scale_test.recording.timeline import Reader, Writer
 from playbooks.plugins.module_utils.scale_test.scenarios.objects import objects
 from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario, parse
 from tests.unit.playbooks.api_server import ApiServer
@@ -25,7 +25,7 @@ FIT = "eks-cheapest-fit"
 NAMESPACE, POOL = "/api/v1/namespaces/other", "/apis/karpenter.sh/v1/nodepools/cheapest-fit"
 DEPLOYMENT = "/apis/apps/v1/namespaces/other/deployments/inflate"
 TITLES = {"Namespace other": NAMESPACE, "NodePool cheapest-fit": POOL}
-VICTIM = {
+VICTIM: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Namespace",
     "metadata": {"name": "other", "labels": {"team": "victim"}, "managedFields": [{"manager": "kubectl-create"}]},
@@ -75,7 +75,7 @@ def test_what_is_made_is_removed(server: ApiServer, cluster: Cluster, wanted: li
 def test_what_somebody_else_has_is_refused_as_it_is(
     server: ApiServer, cluster: Cluster, wanted: list[dict[str, Any]], position: int, path: str, said: str
 ) -> None:
-    theirs = copy.deepcopy(server.put(path, {**wanted[position], "metadata": {**VICTIM["metadata"], "name": "\x1b"}}))
+    theirs = copy.deepcopy(server.put(path, {**wanted[position], "metadata": VICTIM["metadata"]}))
     made: dict[str, str] = {}
     with pytest.raises(TakenError, match=rf"is on the cluster already: it is none of a scale test's .*{said}") as taken:
         made.update(make(cluster, wanted))
@@ -164,20 +164,22 @@ def test_a_story_leaves_somebody_elses_namespace_alone(
     }
     (tmp_path / "play.yml").write_text(json.dumps([play]))
     kubeconfig = str(server.write_kubeconfig(tmp_path / "kubeconfig"))
-    result = subprocess.run(
-        [str(Path(sys.executable).with_name("ansible-playbook")), str(tmp_path / "play.yml")],
-        env=os.environ
-        | {
-            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-            "ANSIBLE_HOME": str(tmp_path / "ansible"),
-            "KUBECONFIG": kubeconfig,
-            "K8S_AUTH_KUBECONFIG": kubeconfig,
-            "TMPDIR": str(tmp_path),
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    with Writer(tmp_path / "timeline.jsonl", recording=True) as recorder:  # stories wait for one
+        recorder.write("SYNCED")
+        result = subprocess.run(
+            [str(Path(sys.executable).with_name("ansible-playbook")), str(tmp_path / "play.yml")],
+            env=os.environ
+            | {
+                "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+                "ANSIBLE_HOME": str(tmp_path / "ansible"),
+                "KUBECONFIG": kubeconfig,
+                "K8S_AUTH_KUBECONFIG": kubeconfig,
+                "TMPDIR": str(tmp_path),
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
     assert result.returncode == 0, result.stdout
     assert server.there[NAMESPACE] == theirs, result.stdout
     assert server.patched == []
