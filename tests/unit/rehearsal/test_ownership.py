@@ -135,9 +135,9 @@ def test_a_state_that_others_could_exchange_is_refused(
 ) -> None:
     parent = make(tmp_path, monkeypatch)
     before = sorted(tmp_path.rglob("*"))
-    for use in (lambda: ownership.place(parent), lambda: ownership.claim(StackFolder("eks", parent / "eks"))):
+    for use in (ownership.place, lambda state: ownership.claim(StackFolder("eks", state / "not" / "made" / "eks"))):
         with pytest.raises(ExposedError, match=f"^{tmp_path}{words}.*name another folder with --state$"):
-            use()
+            use(parent)
     assert sorted(tmp_path.rglob("*")) == before
 
 
