@@ -19,7 +19,7 @@ class ExposedError(Exception):
     """Others could exchange what lies at a path; the text says how, what would have happened, and the fix."""
 
 
-def resolve(path: Path, content: str, instead: str) -> Path:
+def resolve(path: Path, content: str, instead: str, *, below: Path = Path("/")) -> Path:
     """The path without links, once nobody but this user and root could make it lead to something else.
 
     A folder on the way must be this user's or root's. If others may write it, it must be sticky, as /tmp is, where
@@ -31,13 +31,15 @@ def resolve(path: Path, content: str, instead: str) -> Path:
         path: A folder.
         content: What lies there, for the error: "the state of a stack".
         instead: What can be done otherwise, for the error: "name another folder with --state".
+        below: A folder without links above the path that is not judged, nor what is above it; a link that leads out of
+            it is judged from `/` on.
 
     Raises:
         ExposedError: A folder or a link on the way is somebody else's, or others may write one.
     """
-    found, links = Path("/"), 0
+    found, links = below, 0
     # Component by component, since each is looked up in a folder that was judged before: it stays what it is.
-    ahead = list(reversed(path.absolute().parts))
+    ahead = list(reversed(path.absolute().relative_to(below).parts))
     while ahead:
         name = ahead.pop()
         if name == "..":

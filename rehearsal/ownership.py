@@ -16,6 +16,7 @@ from rehearsal.folder import StackFolder
 
 _LOG = logging.getLogger(__name__)
 
+_CHECKOUT = Path(__file__).resolve().parent.parent
 _FORMAT = "karpstack rehearsal 1"
 _TEXT = f"""\
 {_FORMAT}
@@ -35,10 +36,14 @@ class OwnershipError(Exception):
 def place(state: Path) -> Path:
     """The folder of all stacks without links; it need not exist yet. Only this path is used from then on.
 
+    In the checkout, what is above is not judged: whoever may write there may as well change the program. So a container
+    that runs as root in somebody else's checkout, as CI has it, needs no --state.
+
     Raises:
         ancestors.ExposedError: Others could exchange it, or what is in it.
     """
-    return ancestors.resolve(state, "the state of a stack", "name another folder with --state")
+    below = _CHECKOUT if state.absolute().is_relative_to(_CHECKOUT) else Path("/")
+    return ancestors.resolve(state, "the state of a stack", "name another folder with --state", below=below)
 
 
 def claim(folder: StackFolder) -> None:

@@ -165,3 +165,19 @@ def test_what_belongs_to_somebody_else_is_refused(folder: StackFolder, monkeypat
     if folder.root.parent.stat().st_uid:  # root can exchange everything anyway
         with pytest.raises(ExposedError, match=r"belongs to .*uid .*, who could exchange"):
             ownership.claim(folder)
+
+
+def test_a_checkout_is_not_judged_since_its_program_is_run_anyway(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    checkout.chmod(0o777)
+    with pytest.raises(ExposedError, match="can be written by others"):
+        ownership.place(checkout / ".rehearsal")
+    monkeypatch.setattr(ownership, "_CHECKOUT", checkout)
+    assert ownership.place(checkout / ".rehearsal") == checkout / ".rehearsal"
+    (checkout / ".rehearsal").mkdir()
+    (checkout / ".rehearsal").chmod(0o777)
+    with pytest.raises(ExposedError, match="can be written by others"):
+        ownership.place(checkout / ".rehearsal")
