@@ -17,8 +17,8 @@ BIN  := .venv/bin
 READY := .venv/.ready-$(shell cksum < requirements.lock | cut -d' ' -f1)
 # An environment of somebody else's under this name is neither emptied nor removed; a link to one is not ours.
 OUR_VENV = { [ ! -L .venv ] && ls -d .venv/.made-by-karpstack .venv/.ready-* 2>/dev/null | grep -q .; }
-# Rehearsals wait more than they compute, so there are more workers than cores.
-WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 2))
+# Rehearsals wait now and then, so there is one worker more than cores; many more would only be late for their stories.
+WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup environment engines rehearsal soak review test pytest lint format bench bench-burst bench-kills bench-stories lock facts goldens clean clean-cache

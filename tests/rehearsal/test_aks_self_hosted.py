@@ -118,7 +118,7 @@ def test_refuses_the_bad_resources_of_each_group(preview: Preview, group: str) -
 
 
 def test_story_and_no_secret_leaves_the_place_where_it_belongs(aks_self_hosted: RehearsedStack, tmp_path: Path) -> None:
-    key = "AAAAC3NzaC1lZDI1NTE5AAAAICanaryHd7TqLm2XoRf9VbKs4WjNc6YpGu1EiZa3Sx"
+    key = "AAAAC3NzaC1lZDI1NTE5AAAAIIs8dCJrhr+neBnyA/zBCFmRNhVDmh8+ODtYhg+1Sb2N"
     with canaries.planted(aks_self_hosted, "karpstack:karpenter.sshPublicKey", f"ssh-ed25519 {key} canary"):
         with canaries.command_lines() as seen:
             claim = azure.only_claim(aks_self_hosted, "self-hosted-inflate", tmp_path / "report")
