@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import unicodedata
+
+from rehearsal.steering import steers
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-# Controls (ESC among them), formats (bidi overrides, zero-width characters), surrogates, line and paragraph separators.
-_STEERING = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 class Formatter(logging.Formatter):
@@ -25,9 +24,7 @@ class Formatter(logging.Formatter):
 
 
 def _shown(character: str) -> str:
-    if character in "\n\t" or unicodedata.category(character) not in _STEERING:
-        return character
-    return ascii(character)[1:-1]
+    return ascii(character)[1:-1] if steers(character) else character
 
 
 def configure() -> None:

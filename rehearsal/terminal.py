@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from rich.console import Console
 from rich.text import Text
 
+from rehearsal.steering import steers
+
 console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 _COLOURS = re.compile(r"\x1b\[[0-9;:?]*[A-Za-z]")
-# Controls (ESC among them), formats (bidi overrides, zero-width characters), surrogates, line and paragraph separators.
-_STEERING = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def plain(text: str) -> str:
     """The text without characters that steer a terminal or hide what is written; line breaks and tabs stay."""
-    return "".join(one for one in _COLOURS.sub("", text) if one in "\n\t" or unicodedata.category(one) not in _STEERING)
+    return "".join(one for one in _COLOURS.sub("", text) if not steers(one))
 
 
 def tell(text: str, *, heading: str = "", style: str = "") -> None:
