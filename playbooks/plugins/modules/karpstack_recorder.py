@@ -75,7 +75,8 @@ reason:
   returned: when it has recorded
 """
 
-_STOP_SECONDS = 15.0
+# With the minute and more that it may wait for prices of a controller that has just started.
+_STOP_SECONDS = 100.0
 
 
 def main() -> None:

@@ -7,12 +7,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: ApiServer
 
     def do_GET(self) -> None:
+        path, _, query = self.path.partition("?")
+        if query:
+            ((key, label),) = [tuple(one.split("=")) for one in parse_qs(query)["labelSelector"]]
+            below = [found for at, found in self.server.there.items() if at.rpartition("/")[0] == path]
+            items = [found for found in below if (found["metadata"].get("labels") or {}).get(key) == label]
+            self._answer(200, {"items": items})
+            return
         found = self.server.there.get(self.path)
         if found and "deletionTimestamp" in found["metadata"] and self.path not in self.server.stuck:
             del self.server.there[self.path]  # a look sees it going, the next one sees it gone

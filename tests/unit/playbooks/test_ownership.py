@@ -14,7 +14,16 @@ from typing import Any
 
 import pytest
 
-from playbooks.plugins.module_utils.scale_test.ownership import Cluster, ClusterError, Removal, TakenError, make, remove
+from playbooks.plugins.module_utils.scale_test.ownership import (
+    Cluster,
+    ClusterError,
+    Removal,
+    TakenError,
+    check_names,
+    leftovers,
+    make,
+    remove,
+)
 from playbooks.plugins.module_utils.scale_test.recording.timeline import Reader, Writer
 from playbooks.plugins.module_utils.scale_test.scenarios.objects import objects
 from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario, parse
@@ -52,6 +61,22 @@ def wanted(shipped: dict[str, Scenario]) -> list[dict[str, Any]]:
 
 def end(cluster: Cluster, wanted: list[dict[str, Any]], made: dict[str, str], *of: str, timeout: float = 60) -> Removal:
     return remove(cluster, wanted, of or (FIT,), made, timeout, sleep=lambda _: None)
+
+
+def test_names_that_somebody_else_has_are_refused_before_a_story_comes(
+    server: ApiServer, cluster: Cluster, wanted: list[dict[str, Any]]
+) -> None:
+    check_names(cluster, wanted)
+    dict(make(cluster, wanted))
+    check_names(cluster, wanted)  # an interrupted run's, which are its own
+    assert leftovers(cluster) == [FIT]
+    for path in (NAMESPACE, POOL):
+        server.there[path]["metadata"]["labels"] = {"team": "victim"}
+    with pytest.raises(TakenError) as taken:
+        check_names(cluster, wanted)
+    assert [line.split(" is on")[0] for line in str(taken.value).splitlines()] == list(TITLES)
+    assert leftovers(cluster) == []
+    assert server.deleted == server.patched == []
 
 
 def test_what_is_made_is_removed(server: ApiServer, cluster: Cluster, wanted: list[dict[str, Any]]) -> None:

@@ -127,7 +127,10 @@ def kubeconfig_of(folder: Path, url: str) -> Path:
 class Recording:
     """A recorder at work, and what it has written so far."""
 
-    def __init__(self, folder: Path, server: Server, table: Table | None = None, token: str = "") -> None:
+    def __init__(
+        self, folder: Path, server: Server, table: Table | None = None, token: str = "", owner: int | None = None
+    ) -> None:
+        self._owner = owner
         path = folder / "timeline.jsonl"
         self._writer = Writer(path)
         self._reader = Reader(path)
@@ -142,7 +145,7 @@ class Recording:
         )
 
     def __enter__(self) -> Self:
-        self._running = threading.Thread(target=self.recorder.run)
+        self._running = threading.Thread(target=self.recorder.run, args=(self._owner,))
         self._running.start()
         return self
 
@@ -151,6 +154,10 @@ class Recording:
             self.wait("SYNCED")  # after that nothing is written that is not asked for here
             self.recorder.stop()
             self._running.join()
+
+    def joined(self, seconds: float) -> None:
+        """Wait until it has ended, but no longer than that."""
+        self._running.join(seconds)
 
     def lines(self, *types: str) -> list[Line]:
         self._lines += self._reader.new_lines()
@@ -239,6 +246,23 @@ def test_prices_are_asked_for_again_for_what_they_lacked(
         monkeypatch.setitem(globals(), "METRICS", METRICS + PRICED.format("spot", "a", 0.03))
         (price,) = recording.wait("PRICE")
     assert (price["capacityType"], price["pricePerHour"]) == ("spot", 0.03)
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize(("age", "owner", "priced"), [(0, None, True), (0, 2**22 + 1, False), (80, None, False)])
+def test_prices_of_a_controller_that_has_just_started_are_waited_for_at_the_end(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, age: float, owner: int | None, *, priced: bool
+) -> None:
+    """Not those of one that has had its time, and not for a playbook that is gone."""
+    monkeypatch.setattr(server, "without_prices", 10**9)
+    monkeypatch.setitem(globals(), "METRICS", METRICS.replace("_seconds 3", f"_seconds {time.time() - age}"))
+    with Recording(tmp_path, server, owner=owner) as recording:
+        recording.wait("CONTROLLER")
+        recording.recorder.changed("MODIFIED", "NodeClaim", bought("on-demand", "m5.large", "a"))
+        recording.recorder.stop()
+        recording.joined(0.3)
+        monkeypatch.setattr(server, "without_prices", 0)
+    assert bool(recording.lines("PRICE")) is priced
 
 
 def test_prices_are_read_before_anything_is_watched(tmp_path: Path, server: Server) -> None:

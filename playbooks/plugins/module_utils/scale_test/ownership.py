@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import urllib3
 from kubernetes import config
@@ -87,6 +88,16 @@ class Cluster:
         """
         return self._ask("GET", _path(wanted), None, HTTPStatus.NOT_FOUND)
 
+    def labelled(self, kind: str, selector: str) -> list[dict[str, Any]]:
+        """What there is of a kind with these labels; nothing where the cluster does not know the kind.
+
+        Raises:
+            ClusterError: The API server does not answer, or refuses.
+        """
+        path = f"{_COLLECTIONS[kind]}?{urlencode({'labelSelector': selector})}"
+        found = self._ask("GET", path, None, HTTPStatus.NOT_FOUND)
+        return list(found["items"]) if found else []
+
     def delete(self, wanted: Mapping[str, Any], uid: str) -> bool:
         """Ask for the end of the object that has this uid; False where it is not there any more.
 
@@ -124,6 +135,32 @@ class Cluster:
             raise ClusterError(f"{method} {path}: {answer.status} {reason}")
         found: dict[str, Any] = json.loads(content)
         return found
+
+
+def check_names(cluster: Cluster, wanted: Iterable[Mapping[str, Any]]) -> None:
+    """See that no Namespace or NodePool of these names is anybody's but a scale test's.
+
+    Raises:
+        TakenError: Some are; all of them are named.
+        ClusterError: The API server does not answer, or refuses.
+    """
+    taken = []
+    for name, one in {title(one): one for one in wanted if one["kind"] != "Deployment"}.items():
+        found = cluster.read(one)
+        if found and _scenario(found) is None:
+            taken.append(f"{name} is on the cluster already: it {_whose(found)}; {_OTHERWISE[one['kind']]}")
+    if taken:
+        raise TakenError("\n".join(taken))
+
+
+def leftovers(cluster: Cluster) -> list[str]:
+    """The names of all scenarios that have a Namespace or a NodePool on the cluster.
+
+    Raises:
+        ClusterError: The API server does not answer, or refuses.
+    """
+    there = (one for kind in ("Namespace", "NodePool") for one in cluster.labelled(kind, WORKLOAD_SELECTOR))
+    return sorted({name for one in there if (name := _scenario(one)) is not None})
 
 
 def make(cluster: Cluster, wanted: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

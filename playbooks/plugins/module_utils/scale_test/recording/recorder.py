@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -30,6 +31,8 @@ _PRICE_SECONDS = 2.0
 # thousands: it is left alone so many times as long afterwards. But a story of a minute must have some looks.
 _REST = 40
 _LONGEST_REST = 30.0
+# The controller looks for prices once a minute, for the first time when it starts and may know of no NodePool yet.
+_PUBLISHED_SECONDS = 75.0
 
 
 def resources(node_class_kind: str, node_class_path: str) -> tuple[Resource, ...]:
@@ -75,16 +78,21 @@ class Recorder:
         self._table = table
         publishes = table is None or table.facts.cloud in PUBLISHING
         self._source: PriceSource = "controller" if metrics_url and publishes else "table"
+        self._asked_to_stop = False
+        self._wake = threading.Event()
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._unlisted = {resource.kind for resource in watched}
         self._unpriced: set[Offering] = set()
         self._priced: set[Offering] = set()
         self._prices: dict[Offering, float] = {}  # the controller's, when they were last asked for
+        self._controller_started: float | None = None  # Unix time
         self._simulated = False
 
     def run(self, owner: int | None = None) -> str:
         """Record until `stop` is called or the process `owner` is gone; why it ended.
+
+        A controller that has just started may owe prices of what was launched. They are waited for.
 
         Raises:
             kubernetes.client.ApiException: The API server does not let us in.
@@ -102,14 +110,20 @@ class Recorder:
         for resource in self._watched:
             follower = Follower(resource, self._fetch, self, self._stopping)
             threading.Thread(target=follower.run, daemon=True).start()
-        while not self._stopping.wait(1.0):
+        reason = "stopped by the playbook"
+        while not self._asked_to_stop or self._owed_prices():
             if owner and not _alive(owner):
-                return f"the playbook's process {owner} is gone"
-        return "stopped by the playbook"
+                reason = f"the playbook's process {owner} is gone"
+                break
+            self._wake.wait(1.0)
+            self._wake.clear()
+        self._stopping.set()
+        return reason
 
     def stop(self) -> None:
         """Make `run` return; safe to call from a signal handler."""
-        self._stopping.set()
+        self._asked_to_stop = True
+        self._wake.set()
 
     def changed(self, type_: str, kind: str, kept: Line) -> None:
         """Write that an object changed."""
@@ -132,6 +146,13 @@ class Recorder:
     def broke_off(self, kind: str, reason: str) -> None:
         """Write that changes may be missing."""
         self._writer.write("GAP", kind=kind, reason=reason)
+
+    def _owed_prices(self) -> bool:
+        """Whether the controller will soon publish the price of something that was launched."""
+        with self._lock:
+            unpriced = self._source == "controller" and bool(self._unpriced)
+        started = self._controller_started
+        return unpriced and started is not None and time.time() < started + _PUBLISHED_SECONDS
 
     def _fetch(self, resource: Resource, query: dict[str, str]) -> AbstractContextManager[Iterator[bytes]]:
         return ask(self._api, resource, query, (_CONNECT_SECONDS, WATCH_SECONDS + _CONNECT_SECONDS))
@@ -182,12 +203,14 @@ class Recorder:
         if found.queue:
             self._writer.write("QUEUE", errors=found.queue.errors, reading=found.queue.reading)
         if found.process:
+            self._controller_started = found.process.started
             self._writer.write("CONTROLLER", **found.process._asdict())
         if found.prices and found.prices != self._prices:
             self._writer.write("PRICES", cheapest=cheapest(found.prices))
             with self._lock:
                 self._prices = found.prices
                 self._price_launched()
+            self._wake.set()
 
 
 def _alive(pid: int) -> bool:

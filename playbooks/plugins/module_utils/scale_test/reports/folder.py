@@ -1,0 +1,52 @@
+"""The folder of a report: what a run writes there, and removes of an older run before it begins.
+
+A report has a timeline beside it, which is the first to come and the last to go: what is there without one is somebody
+else's.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from ..text.shown import visible
+
+TIMELINE = "timeline.jsonl"
+RESULTS = ("evidence", "report.html", "report.json", "junit.xml", TIMELINE)
+
+
+class OverwriteError(Exception):
+    """The folder has what no scale test has written."""
+
+
+def judge(folder: Path) -> list[str]:
+    """The results of an older run that are there, in the order in which they may go.
+
+    Raises:
+        OverwriteError: They are no scale test's.
+    """
+    there = [name for name in RESULTS if (folder / name).is_symlink() or (folder / name).exists()]
+    if there and TIMELINE not in there:
+        raise OverwriteError(
+            f"report_dir = {visible(folder)}: has {', '.join(there)}, but no {TIMELINE} as every report of a scale "
+            "test, so that somebody else's files would be overwritten; give another folder, or move them away"
+        )
+    return there
+
+
+def make_room(folder: Path) -> list[str]:
+    """Make the folder, and remove an older run's results from it; what was removed.
+
+    Raises:
+        OverwriteError: As `judge`; nothing is removed then.
+        OSError: The folder cannot be made, or something cannot be removed.
+    """
+    there = judge(folder)
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    for name in there:
+        path = folder / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    return there
