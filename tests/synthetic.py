@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from playbooks.plugins.module_utils.scale_test.recording.timeline import Line, api_time, excerpt
+from scale_test.recording.timeline import Line, api_time, excerpt
 
 STORY = "eks-cheapest-fit"
 _START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from components import versions
-from playbooks.plugins.module_utils.scale_test.reports import page
+from scale_test.reports import page
 from rehearsal import daemon
 from rehearsal.clouds.aws.account import Account
 from rehearsal.cluster.charts import Charts
@@ -33,7 +33,7 @@ from rehearsal.folder import StackFolder
 from rehearsal.processes import Engines, wait_until
 from rehearsal.timing import Timing
 from tests.rehearsal.conftest import RehearsedStack, descendants, new_stack
-from tests.unit.playbooks.example_report import Example
+from tests.unit.scale_test.example_report import Example
 
 _AKS = ("aks-nap", "aks-self-hosted")
 _PREVIEWS = 3

@@ -23,10 +23,10 @@ from kubernetes import client, watch
 from rich.console import Console
 from rich.table import Table
 
-from playbooks.plugins.module_utils.scale_test.recording.recording import stop, wait_until_recorded
-from playbooks.plugins.module_utils.scale_test.scenarios.environments import environment_of
-from playbooks.plugins.module_utils.scale_test.scenarios.objects import objects
-from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario, load
+from scale_test.recording.recording import stop, wait_until_recorded
+from scale_test.scenarios.environments import environment_of
+from scale_test.scenarios.objects import objects
+from scale_test.scenarios.scenario import Scenario, load
 from tests.rehearsal.conftest import ROOT, RehearsedStack, new_stack
 
 STORY = "burst-1000"

@@ -17,13 +17,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playbooks.plugins.module_utils.scale_test.market.facts import Facts
-from playbooks.plugins.module_utils.scale_test.market.prices import Table
-from playbooks.plugins.module_utils.scale_test.recording.following import BrokenError, Follower, Resource
-from playbooks.plugins.module_utils.scale_test.recording.recorder import Recorder
-from playbooks.plugins.module_utils.scale_test.recording.timeline import Reader, Writer
-from playbooks.plugins.module_utils.scale_test.reports import report
-from playbooks.plugins.module_utils.scale_test.scenarios.scenario import load
+from scale_test.market.facts import Facts
+from scale_test.market.prices import Table
+from scale_test.recording.following import BrokenError, Follower, Resource
+from scale_test.recording.recorder import Recorder
+from scale_test.recording.timeline import Reader, Writer
+from scale_test.reports import report
+from scale_test.scenarios.scenario import load
 from tests import synthetic
 
 PODS = 5000

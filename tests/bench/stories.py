@@ -22,7 +22,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from playbooks.plugins.module_utils.scale_test.scenarios.scenario import Scenario, load
+from scale_test.scenarios.scenario import Scenario, load
 
 _SCENARIOS = Path(__file__).resolve().parents[2] / "playbooks" / "scenarios"
 

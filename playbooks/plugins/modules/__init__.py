@@ -1,1 +1,1 @@
-"""Modules that the roles call: thin, the logic is in module_utils."""
+"""Modules that the roles call: thin, the logic is in scale_test."""

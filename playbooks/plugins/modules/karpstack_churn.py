@@ -6,8 +6,8 @@ import urllib3
 from ansible.module_utils.basic import AnsibleModule
 from kubernetes import client
 
-from ..module_utils.scale_test.faults.churning import churn, deployment
-from ..module_utils.scale_test.scenarios.scenario import parse
+from scale_test.faults.churning import churn, deployment
+from scale_test.scenarios.scenario import parse
 
 DOCUMENTATION = r"""
 module: karpstack_churn

@@ -7,8 +7,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test.reports import comparison, comparison_page, reading
-from ..module_utils.scale_test.text.shown import visible
+from scale_test.reports import comparison, comparison_page, reading
+from scale_test.text.shown import visible
 
 DOCUMENTATION = r"""
 module: karpstack_compare
@@ -34,12 +34,6 @@ options:
     description: What counts as a difference. C(vars/comparison.yml) beside the playbook has all keys.
     type: dict
     required: true
-  templates:
-    description:
-      - Folder of the page's templates, C(plugins/module_utils/scale_test/reports/templates) beside the playbook.
-      - A module does not know where that is.
-    type: path
-    required: true
 """
 
 EXAMPLES = r"""
@@ -49,7 +43,6 @@ EXAMPLES = r"""
     after: build/rehearsal/eks
     dest: build/comparison.html
     rules: "{{ comparison_rules }}"
-    templates: "{{ playbook_dir }}/plugins/module_utils/scale_test/reports/templates"
 """
 
 RETURN = r"""
@@ -76,7 +69,7 @@ def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
-            **{key: {"type": "path", "required": True} for key in ("before", "after", "dest", "templates")},
+            **{key: {"type": "path", "required": True} for key in ("before", "after", "dest")},
             "rules": {"type": "dict", "required": True},
         },
         supports_check_mode=True,
@@ -85,7 +78,7 @@ def main() -> None:
         before, after = (_report(key, Path(module.params[key])) for key in ("before", "after"))
         rules = comparison.parse_rules(module.params["rules"])
         found = comparison.compare(before, after, rules)
-        html = comparison_page.render(found, before, after, rules, Path(module.params["templates"]))
+        html = comparison_page.render(found, before, after, rules)
     except ValueError as error:
         module.fail_json(msg=visible(error))
     dest = Path(module.params["dest"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test.recording.snapshot import kinds, save
+from scale_test.recording.snapshot import kinds, save
 
 DOCUMENTATION = r"""
 module: karpstack_evidence

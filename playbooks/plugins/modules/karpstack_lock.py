@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test import stack_lock
+from scale_test import stack_lock
 
 DOCUMENTATION = r"""
 module: karpstack_lock

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test.recording import recording
-from ..module_utils.scale_test.recording.timeline import Writer
+from scale_test.recording import recording
+from scale_test.recording.timeline import Writer
 
 DOCUMENTATION = r"""
 module: karpstack_mark

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ansible.module_utils.basic import AnsibleModule
 from kubernetes.config import ConfigException
 
-from ..module_utils.scale_test.ownership import Cluster, ClusterError, TakenError, make, remove
+from scale_test.ownership import Cluster, ClusterError, TakenError, make, remove
 
 DOCUMENTATION = r"""
 module: karpstack_objects

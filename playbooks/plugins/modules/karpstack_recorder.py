@@ -7,11 +7,11 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule, env_fallback
 
-from ..module_utils.scale_test.market.facts import Facts, FactsError
-from ..module_utils.scale_test.market.prices import Table
-from ..module_utils.scale_test.recording import recording
-from ..module_utils.scale_test.recording.recorder import Recorder, resources
-from ..module_utils.scale_test.recording.timeline import Writer
+from scale_test.market.facts import Facts, FactsError
+from scale_test.market.prices import Table
+from scale_test.recording import recording
+from scale_test.recording.recorder import Recorder, resources
+from scale_test.recording.timeline import Writer
 
 DOCUMENTATION = r"""
 module: karpstack_recorder

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test.market.facts import Facts, FactsError
-from ..module_utils.scale_test.numbers.thresholds import Thresholds, ThresholdsError
-from ..module_utils.scale_test.recording.timeline import Reader, TimelineError
-from ..module_utils.scale_test.reports import page, report
-from ..module_utils.scale_test.reports.junit import junit
-from ..module_utils.scale_test.reports.table import table
-from ..module_utils.scale_test.scenarios.scenario import parse
+from scale_test.market.facts import Facts, FactsError
+from scale_test.numbers.thresholds import Thresholds, ThresholdsError
+from scale_test.recording.timeline import Reader, TimelineError
+from scale_test.reports import page, report
+from scale_test.reports.junit import junit
+from scale_test.reports.table import table
+from scale_test.scenarios.scenario import parse
 
 DOCUMENTATION = r"""
 module: karpstack_report
@@ -49,12 +49,6 @@ options:
   version:
     description: Version of karpstack.
     type: str
-  templates:
-    description:
-      - Folder of the page's templates, C(plugins/module_utils/scale_test/reports/templates) beside the playbook.
-      - A module does not know where that is.
-    type: path
-    required: true
 """
 
 EXAMPLES = r"""
@@ -64,7 +58,6 @@ EXAMPLES = r"""
     scenarios: "{{ stack_chosen.scenarios }}"
     stack: eks
     stack_outputs: "{{ stack_outputs }}"
-    templates: "{{ playbook_dir }}/plugins/module_utils/scale_test/reports/templates"
 """
 
 RETURN = r"""
@@ -94,7 +87,6 @@ def main() -> None:
             "facts": {"type": "path"},
             "thresholds": {"type": "dict", "default": {}},
             "version": {"type": "str"},
-            "templates": {"type": "path", "required": True},
         }
     )
     folder = Path(module.params["folder"])
@@ -121,7 +113,7 @@ def main() -> None:
     junit(made).write(str(folder / "junit.xml"), pretty=True)
     lines = page.read_lines(folder / "timeline.jsonl", page.wanted_lines(made))
     try:
-        html = page.render(made, lines, Path(module.params["templates"]))
+        html = page.render(made, lines)
     except ValueError as error:
         module.fail_json(msg=str(error))
     (folder / "report.html").write_text(html, encoding="utf-8")

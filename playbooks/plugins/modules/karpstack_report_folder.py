@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test.reports.folder import OverwriteError, judge, make_room
+from scale_test.reports.folder import OverwriteError, judge, make_room
 
 DOCUMENTATION = r"""
 module: karpstack_report_folder

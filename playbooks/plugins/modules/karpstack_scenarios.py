@@ -6,10 +6,10 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test.scenarios.choosing import choose
-from ..module_utils.scale_test.scenarios.environments import StackError, environment_of
-from ..module_utils.scale_test.scenarios.objects import objects
-from ..module_utils.scale_test.scenarios.scenario import ScenarioError, load
+from scale_test.scenarios.choosing import choose
+from scale_test.scenarios.environments import StackError, environment_of
+from scale_test.scenarios.objects import objects
+from scale_test.scenarios.scenario import ScenarioError, load
 
 DOCUMENTATION = r"""
 module: karpstack_scenarios

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test.numbers.thresholds import Thresholds, ThresholdsError
+from scale_test.numbers.thresholds import Thresholds, ThresholdsError
 
 DOCUMENTATION = r"""
 module: karpstack_thresholds

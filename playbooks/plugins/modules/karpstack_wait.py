@@ -7,10 +7,10 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.scale_test.judging.gate import wait_for_end
-from ..module_utils.scale_test.recording.recording import RecorderError
-from ..module_utils.scale_test.recording.timeline import TimelineError, parse_time
-from ..module_utils.scale_test.scenarios.scenario import parse
+from scale_test.judging.gate import wait_for_end
+from scale_test.recording.recording import RecorderError
+from scale_test.recording.timeline import TimelineError, parse_time
+from scale_test.scenarios.scenario import parse
 
 DOCUMENTATION = r"""
 module: karpstack_wait

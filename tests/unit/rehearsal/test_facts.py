@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from playbooks.plugins.module_utils.scale_test.market.facts import Facts
+from scale_test.market.facts import Facts
 from rehearsal import facts
 from rehearsal.clouds.aws.prices import PriceTable as AwsPrices
 from rehearsal.clouds.azure.prices import PriceTable as AzurePrices

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from playbooks.plugins.module_utils.scale_test import stack_lock
+from scale_test import stack_lock
 from rehearsal import lock, ownership, records
 from rehearsal.folder import StackFolder
 from rehearsal.processes import ProcessRecord, start_time

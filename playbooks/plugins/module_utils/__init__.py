@@ -1,1 +1,0 @@
-"""Code that the modules share, testable without Ansible and without a cluster."""

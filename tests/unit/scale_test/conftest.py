@@ -1,0 +1,49 @@
+"""What the tests of the scale test share: the shipped scenarios and a timeline recorded from a run of those for EKS.
+
+The production controller made the decisions in `eks.timeline.jsonl`; lines that no test needs are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scale_test.recording.timeline import Line
+from scale_test.scenarios.scenario import Scenario, load
+
+SCENARIOS = Path(__file__).resolve().parents[3] / "playbooks" / "scenarios"
+
+
+@pytest.fixture
+def shipped() -> dict[str, Scenario]:
+    """The shipped scenarios by name."""
+    return {scenario.name: scenario for scenario in load(SCENARIOS)}
+
+
+@pytest.fixture
+def scenarios(shipped: dict[str, Scenario]) -> dict[str, Scenario]:
+    """Those of the recorded timeline, by name."""
+    return {name: shipped[name] for name in ("eks-cheapest-fit", "eks-spot-consolidation")}
+
+
+@pytest.fixture
+def timeline() -> list[Line]:
+    """The recorded timeline."""
+    path = Path(__file__).with_name("eks.timeline.jsonl")
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def outputs() -> dict[str, Any]:
+    """Outputs of a stack that those for EKS suit."""
+    return {
+        "cloud": "aws",
+        "region": "us-east-1",
+        "clusterName": "karpstack-eks",
+        "karpenterVersion": "1.14.1",
+        "nodePools": ["default"],
+        "nodeClasses": ["bottlerocket", "default"],
+    }

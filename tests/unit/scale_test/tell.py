@@ -1,0 +1,70 @@
+"""Keeps a story of a timeline as a told one: `python -m tests.unit.scale_test.tell TIMELINE STORY KIND`.
+
+KIND is the kind of environment, eks for example. What no judgement needs is left out: other stories, what the metrics
+told, nodes of the system, events on what is left out.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from scale_test.recording.timeline import Line
+
+TOLD = Path(__file__).with_name("told")
+
+_OF_METRICS = ("CONTROLLER", "QUEUE", "PRICES")
+_LASTING = ("NodePool", "EC2NodeClass", "AKSNodeClass")
+
+
+def main(timeline: Path, story: str, kind: str) -> int:
+    """Write the story into `told`."""
+    with timeline.open(encoding="utf-8") as file:
+        kept = "".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in told(map(json.loads, file), story))
+    target = TOLD / f"{kind}.{story}.timeline.jsonl.gz"
+    target.write_bytes(gzip.compress(kept.encode(), mtime=0))
+    print(f"{target}: {target.stat().st_size} bytes")
+    return 0
+
+
+def told(lines: Iterable[Line], story: str) -> Iterator[Line]:
+    """The story's lines, after those that say what was there before."""
+    before: dict[str, Line] = {}
+    prices: list[Line] = []
+    seen: set[str] = set()
+    running = False
+    for line in lines:
+        found = line.get("object", {})
+        uid = found.get("metadata", {}).get("uid", "")
+        if line["type"] == "STORY" and line["scenario"] == story:
+            running = True
+            yield from (*before.values(), *prices)
+            yield line
+        elif line["type"] in ("START", "SYNCED"):
+            yield line
+        elif not running:
+            if found and line["kind"] in _LASTING:
+                before[uid] = line | {"type": "ADDED"}
+                seen.add(uid)
+                if line["type"] == "DELETED":
+                    del before[uid]
+            elif line["type"] == "PRICE":
+                prices.append(line)
+        elif line["type"] == "END":
+            yield line
+            return
+        elif line["type"] in _OF_METRICS:
+            continue
+        elif line.get("kind") == "Event":
+            if found["involvedObject"].get("uid") in seen or found["involvedObject"]["kind"] == "Node":
+                yield line
+        elif line.get("kind") != "Node" or "karpenter.sh/nodepool" in found["metadata"].get("labels", {}):
+            seen.add(uid)
+            yield line
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3]))

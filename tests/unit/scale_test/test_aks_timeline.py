@@ -1,0 +1,207 @@
+"""A story on AKS: what the recorded run of nap-default shows, and which changes to it must fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scale_test.judging.replay import Replay
+from scale_test.judging.steps import StepRun, outcome, why_not_ready
+from scale_test.market.facts import Facts
+from scale_test.recording.timeline import Line, excerpt, parse_time
+from scale_test.reports import report
+from scale_test.reports.schema import Report
+from scale_test.scenarios.scenario import Scenario, parse
+
+FACTS = Path(__file__).resolve().parents[3] / "facts"
+TAINT = "node.cilium.io/agent-not-ready"
+
+
+@pytest.fixture
+def timeline() -> list[Line]:
+    """Recorded with the production controller; lines that no test needs are left out."""
+    path = Path(__file__).with_name("aks-nap.timeline.jsonl")
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def story(shipped: dict[str, Scenario]) -> Scenario:
+    return shipped["nap-default"]
+
+
+def failures(timeline: list[Line], story: Scenario) -> list[str]:
+    outputs: dict[str, Any] = {"cloud": "azure", "karpenterVersion": "managed"}
+    return report.failures(report.make([story], timeline, "aks-nap", outputs))
+
+
+def without(timeline: list[Line], unwanted: Callable[[Line], bool]) -> list[Line]:
+    found = [line for line in timeline if not unwanted(line)]
+    assert len(found) < len(timeline)
+    return found
+
+
+def expecting(story: Scenario, step: int, **expect: object) -> Scenario:
+    data = story.model_dump(by_alias=True, mode="json", exclude_none=True)
+    data["steps"][step]["expect"] |= expect
+    return parse(data, "changed")
+
+
+def node_lines(timeline: list[Line]) -> list[Line]:
+    return [line for line in timeline if line.get("kind") == "Node" and line["type"] != "DELETED"]
+
+
+def test_the_recorded_story_passed(timeline: list[Line], story: Scenario) -> None:
+    assert failures(timeline, story) == []
+
+
+def test_a_taint_that_stays_fails(timeline: list[Line], story: Scenario) -> None:
+    lines = [
+        line | {"object": line["object"] | {"taints": [{"key": TAINT, "effect": "NoExecute"}]}}
+        if line in node_lines(timeline)
+        else line
+        for line in timeline
+    ]
+    (failure,) = failures(lines, story)
+    assert f"step 1 (scale to 1), taint {TAINT}: expected gone; seen on aks-default-" in failure
+
+
+def test_the_taint_was_there_first(timeline: list[Line]) -> None:
+    """Otherwise its absence would say nothing."""
+    assert TAINT in [taint["key"] for taint in node_lines(timeline)[0]["object"]["taints"]]
+
+
+def test_without_a_node_there_are_no_taints_to_look_at(timeline: list[Line], story: Scenario) -> None:
+    failed = failures(timeline, expecting(story, 1, taintsGone=[TAINT]))
+    assert any("step 2 (scale to 0), nodes: expected a node to look at; seen no node" in text for text in failed)
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind", "step"),
+    [
+        ("Nominated", "Pod", "step 1 (scale to 1)"),
+        ("DisruptionTerminating", "Node", "step 2 (scale to 0)"),
+        ("DisruptionTerminating", "NodeClaim", "step 2 (scale to 0)"),
+    ],
+)
+def test_an_event_that_is_missing_fails(
+    timeline: list[Line], story: Scenario, reason: str, kind: str, step: str
+) -> None:
+    lines = without(
+        timeline,
+        lambda line: (
+            line.get("kind") == "Event"
+            and (line["object"]["reason"], line["object"]["involvedObject"]["kind"]) == (reason, kind)
+        ),
+    )
+    (failure,) = failures(lines, story)
+    assert f"{step}, event {reason}: expected on a {kind}; seen" in failure
+
+
+def test_an_event_of_a_pod_that_is_not_the_storys_does_not_count(timeline: list[Line], story: Scenario) -> None:
+    lines = [
+        line | {"object": line["object"] | {"involvedObject": line["object"]["involvedObject"] | {"uid": "other"}}}
+        if line.get("kind") == "Event" and line["object"]["reason"] == "Nominated"
+        else line
+        for line in timeline
+    ]
+    (failure,) = failures(lines, story)
+    assert "event Nominated: expected on a Pod; seen none on a Pod" in failure
+
+
+def test_an_event_of_another_step_does_not_count(timeline: list[Line], story: Scenario) -> None:
+    (failure,) = failures(timeline, expecting(story, 1, events={"Nominated": ["Pod"]}))
+    assert "step 2 (scale to 0), event Nominated: expected on a Pod" in failure
+
+
+def test_a_node_that_outlives_its_nodeclaim_fails(timeline: list[Line], story: Scenario) -> None:
+    lines = without(timeline, lambda line: (line["type"], line.get("kind")) == ("DELETED", "Node"))
+    step, clean_up = failures(lines, story)
+    assert "step 2 (scale to 0), Nodes: expected none left; seen aks-default-" in step
+    assert "clean-up: expected no NodePool, NodeClaim, Node and pod of the story left; seen Node aks-" in clean_up
+
+
+def test_scaling_to_nothing_waits_for_the_node(timeline: list[Line], story: Scenario) -> None:
+    mark = next(line for line in timeline if line["type"] == "STEP" and line["step"] == 1)
+    last = {
+        kind: max(i for i, line in enumerate(timeline) if line.get("kind") == kind) for kind in ("Node", "NodeClaim")
+    }
+    assert all(timeline[index]["type"] == "DELETED" for index in last.values())
+    for kept, expected in ((set(), None), ({"Node"}, None), ({"NodeClaim"}, None), ({"Node", "NodeClaim"}, "rest")):
+        replay = Replay()
+        replay.apply(
+            line
+            for index, line in enumerate(timeline[: timeline.index(mark)])
+            if all(index != last[kind] or kind in kept for kind in last)
+        )
+        run = StepRun(replay, story, 1, parse_time(mark["requested"]), parse_time(mark["received"]))
+        assert outcome(run) == expected, kept
+
+
+def test_a_node_that_comes_again_is_there(timeline: list[Line]) -> None:
+    replay = Replay()
+    replay.apply(timeline)
+    (claim,) = replay.claims.values()
+    assert not replay.has_node(claim)
+    replay.apply(node_lines(timeline)[:1])
+    assert replay.has_node(claim)
+
+
+def test_a_name_that_is_given_out_again_is_another_node(timeline: list[Line], story: Scenario) -> None:
+    """The next story's machine gets the address, and so the name, of one that is gone."""
+    replay = Replay()
+    replay.apply(timeline)
+    (first,) = replay.claims.values()
+    kept = [line for line in timeline if line.get("kind") in ("Pod", "Node", "NodeClaim") and line["type"] != "DELETED"]
+    text = json.dumps(kept).replace(first.name, "successor").replace("aks-successor", str(first.node))
+    replay.apply(json.loads(text.replace(f'"{story.name}"', '"next"')))
+    second = replay.claims["successor"]
+    assert first.node == second.node
+    assert (first.hosted, second.hosted) == ({story.name}, {"next"})
+    assert replay.has_node(second)
+    assert not replay.has_node(first)
+
+
+def test_an_existing_node_pool_that_is_not_there_leaves_no_hope(timeline: list[Line], story: Scenario) -> None:
+    lines = without(timeline, lambda line: line.get("kind") == "NodePool")
+    assert any(
+        "NodePool default: expected ready; seen not ready (it is not there)" in text for text in failures(lines, story)
+    )
+
+
+def test_an_existing_node_pool_says_what_is_wrong_with_its_node_class(timeline: list[Line], story: Scenario) -> None:
+    wrong = {"type": "ImagesReady", "status": "False", "reason": "NoImages", "message": "none for 1.99"}
+    replay = Replay()
+    for line in timeline:
+        if line.get("kind") == "NodePool":
+            line = line | {"object": line["object"] | {"conditions": [{"type": "Ready", "status": "False"}]}}
+        elif line.get("kind") == "AKSNodeClass":
+            line = line | {"object": line["object"] | {"conditions": [wrong]}}
+        replay.apply([line])
+    assert why_not_ready(replay, story, "default") == "AKSNodeClass default: ImagesReady NoImages: none for 1.99"
+
+
+def test_an_excerpt_of_a_node_pool_has_its_node_class() -> None:
+    reference = {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "default"}
+    found = {"metadata": {"name": "default"}, "spec": {"template": {"spec": {"nodeClassRef": reference}}}}
+    assert excerpt("NodePool", found)["nodeClassRef"] == reference
+
+
+def test_a_node_has_the_tables_price_and_the_story_a_bound(timeline: list[Line], story: Scenario) -> None:
+    """The controller for Azure publishes no prices."""
+    outputs = {"cloud": "azure", "region": "westus2", "karpenterVersion": "managed"}
+    facts = Facts.load(FACTS, "azure")
+    made = report.make([story], timeline, "aks-nap", outputs, facts=facts)
+    Report.model_validate(made)
+    (found,) = made["stories"]
+    (claim,) = found["nodeclaims"]
+    size = facts.types[claim["instance_type"]]
+    assert (claim["price_source"], claim["price_per_hour"]) == ("table", size.on_demand["westus2"])
+    assert claim["disruption"] == "Empty"
+    # One pod that asks for nothing: the bound is the cheapest size that AKS's own NodePool allows, which it got.
+    assert max(row[2] for row in found["series"]["cost"]) == claim["price_per_hour"]
+    assert found["cost"]["ratio"] > 1
+    assert found["configuration"]["nodePools"]["default"]["template"]["spec"]["requirements"]

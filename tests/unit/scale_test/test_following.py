@@ -1,0 +1,158 @@
+"""Following a resource without an API server: lists, watches that end, watches that expired, heartbeats."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from scale_test.recording import following
+from scale_test.recording.following import BrokenError, Follower, Resource
+from scale_test.recording.timeline import Line
+
+
+def pod(name: str, version: int, phase: str = "Pending") -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": str(version)},
+        "status": {"phase": phase},
+    }
+
+
+def listing(version: int, *pods: dict[str, Any], more: str = "") -> list[dict[str, Any]]:
+    return [{"metadata": {"resourceVersion": str(version), "continue": more}, "items": list(pods)}]
+
+
+def event(type_: str, found: dict[str, Any]) -> dict[str, Any]:
+    return {"type": type_, "object": found}
+
+
+class Server:
+    """Gives prepared answers, keeps the queries, and stops the follower when it has no more."""
+
+    def __init__(self, *answers: list[Any] | Exception) -> None:
+        self.answers = list(answers)
+        self.queries: list[dict[str, str]] = []
+        self.seen: list[str] = []
+        self.stopping = threading.Event()
+
+    @contextmanager
+    def fetch(self, resource: Resource, query: dict[str, str]) -> Iterator[Iterator[bytes]]:
+        self.queries.append(dict(query))
+        if not self.answers:
+            self.stopping.set()
+            raise BrokenError("no more")
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        yield self.lines(answer)
+
+    def lines(self, answer: list[Any]) -> Iterator[bytes]:
+        """What comes; an exception among it breaks it off there, and text comes as it is."""
+        for line in answer:
+            if isinstance(line, Exception):
+                raise line
+            yield line.encode() if isinstance(line, str) else json.dumps(line).encode()
+
+    def changed(self, type_: str, kind: str, kept: Line) -> None:
+        self.seen.append(f"{type_} {kept['metadata']['name']} {kept.get('phase', '')}".strip())
+
+    def listed(self, kind: str) -> None:
+        self.seen.append("listed")
+
+    def broke_off(self, kind: str, reason: str) -> None:
+        self.seen.append(f"gap: {reason}")
+
+
+def follow(*answers: list[Any] | Exception) -> Server:
+    server = Server(*answers)
+    Follower(Resource("Pod", "/api/v1/pods"), server.fetch, server, server.stopping).run()
+    return server
+
+
+def test_the_list_is_told_and_then_what_changes() -> None:
+    server = follow(
+        listing(5, pod("a", 1)),
+        [event("MODIFIED", pod("a", 6, "Running")), event("DELETED", pod("a", 7, "Running"))],
+    )
+    assert server.seen == ["ADDED a Pending", "listed", "MODIFIED a Running", "DELETED a Running"]
+
+
+def test_long_lists_come_in_pages() -> None:
+    server = follow(listing(5, pod("a", 1), more="token"), listing(5, pod("b", 2)))
+    assert server.seen == ["ADDED a Pending", "ADDED b Pending", "listed"]
+    assert server.queries[1]["continue"] == "token"
+
+
+def test_a_watch_that_ended_is_resumed_where_it_ended() -> None:
+    server = follow(listing(5), [event("ADDED", pod("a", 8))], [event("BOOKMARK", pod("", 11))], [])
+    assert [query.get("resourceVersion") for query in server.queries] == [None, "5", "8", "11", "11"]
+    assert server.seen == ["listed", "ADDED a Pending"]
+
+
+def test_an_expired_watch_is_marked_and_what_was_missed_is_found() -> None:
+    expired = event("ERROR", {"code": 410, "message": "too old resource version"})
+    server = follow(listing(5, pod("a", 1), pod("b", 2)), [expired], listing(90, pod("b", 2), pod("c", 80)))
+    assert server.seen == [
+        "ADDED a Pending",
+        "ADDED b Pending",
+        "listed",
+        "gap: too old resource version",
+        "ADDED c Pending",
+        "DELETED a",
+        "listed",
+    ]
+    assert server.queries[-1]["resourceVersion"] == "90"
+
+
+def test_an_expired_answer_to_the_request_itself_counts_too() -> None:
+    server = follow(listing(5), BrokenError("expired", 410), listing(6))
+    assert server.seen == ["listed", "gap: expired", "listed"]
+
+
+def test_a_broken_connection_is_no_gap() -> None:
+    server = follow(listing(5), BrokenError("refused"), [event("ADDED", pod("a", 6))])
+    assert server.seen == ["listed", "ADDED a Pending"]
+
+
+def test_a_heartbeat_is_not_told() -> None:
+    assert follow(listing(5, pod("a", 1)), [event("MODIFIED", pod("a", 6))]).seen == [
+        "ADDED a Pending",
+        "listed",
+    ]
+
+
+def test_a_restart_of_the_api_server_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The watch breaks off, nobody answers for a while, then only 'not ready', then it goes on where it was."""
+    monkeypatch.setattr(following, "_RETRY_SECONDS", 0)
+    server = follow(
+        listing(5, pod("a", 1)),
+        [event("MODIFIED", pod("a", 6, "Running")), BrokenError("Connection broken: IncompleteRead")],
+        BrokenError("Connection refused"),
+        BrokenError("Connection refused"),
+        BrokenError("apiserver not ready", 503),
+        [event("ADDED", pod("b", 7)), event("DELETED", pod("a", 8, "Running"))],
+    )
+    assert server.seen == ["ADDED a Pending", "listed", "MODIFIED a Running", "ADDED b Pending", "DELETED a Running"]
+    assert [query.get("resourceVersion") for query in server.queries] == [None, "5", "6", "6", "6", "6", "8"]
+
+
+def test_a_restart_in_the_middle_of_the_list_reads_it_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "_RETRY_SECONDS", 0)
+    server = follow(
+        listing(5, pod("a", 1), more="token"),
+        BrokenError("Connection refused"),
+        listing(9, pod("a", 1), pod("b", 2)),
+    )
+    assert server.seen == ["ADDED a Pending", "ADDED b Pending", "listed"]
+
+
+@pytest.mark.parametrize("half", ['{"type": "MODIF', ""])
+def test_half_a_line_is_a_broken_connection(monkeypatch: pytest.MonkeyPatch, half: str) -> None:
+    monkeypatch.setattr(following, "_RETRY_SECONDS", 0)
+    server = follow(listing(5), [event("ADDED", pod("a", 6)), half], [event("MODIFIED", pod("a", 7, "Running"))])
+    assert server.seen == ["listed", "ADDED a Pending", "MODIFIED a Running"]
+    assert [query.get("resourceVersion") for query in server.queries][2] == "6"

@@ -1,0 +1,356 @@
+"""The numbers of a report: by hand for a small story, of the recorded runs, and of five thousand pods."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from scale_test.judging.replay import NodeClaim, Replay
+from scale_test.market.facts import Facts
+from scale_test.numbers import disruptions
+from scale_test.numbers.durations import NAMES
+from scale_test.recording.timeline import Line
+from scale_test.reports import report
+from scale_test.reports.schema import Report
+from scale_test.scenarios.scenario import Scenario
+from tests import synthetic
+
+FACTS = Path(__file__).resolve().parents[3] / "facts"
+FIT, SPOT = "eks-cheapest-fit", "eks-spot-consolidation"
+Numbers = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def facts() -> Facts:
+    return Facts.load(FACTS, "aws")
+
+
+@pytest.fixture
+def numbers(
+    scenarios: dict[str, Scenario], timeline: list[Line], outputs: dict[str, Any], facts: Facts
+) -> Callable[..., dict[str, Any]]:
+    """Makes a report; of the recorded run if no other timeline is given."""
+
+    def made(lines: list[Line] | None = None, **options: Any) -> dict[str, Any]:
+        options = {"facts": facts, **options}
+        chosen = [scenarios[FIT], scenarios[SPOT]]
+        return report.make(chosen, timeline if lines is None else lines, "eks", outputs, **options)
+
+    return made
+
+
+def story(made: dict[str, Any], name: str = FIT) -> dict[str, Any]:
+    return next(found for found in made["stories"] if found["name"] == name)
+
+
+def phases(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {row["phase"]: row for row in found["durations"]}
+
+
+def test_a_report_has_the_form_that_is_documented(numbers: Numbers) -> None:
+    made = numbers(version="0.1.0")
+    Report.model_validate(json.loads(json.dumps(made)))
+    assert made["schema"] == 2
+    assert made["versions"]["karpstack"] == "0.1.0"
+    assert made["environment"]["kind"] == "eks"
+    assert made["environment"]["simulated"]
+
+
+@pytest.mark.parametrize("change", [{"more": 1}, {"seconds": -1}, {"schema": 1}])
+def test_another_form_is_noticed(numbers: Numbers, change: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Report.model_validate(numbers() | change)
+
+
+def test_a_story_that_never_began_has_the_same_form(numbers: Numbers, timeline: list[Line]) -> None:
+    made = numbers([line for line in timeline if line.get("scenario") != SPOT])
+    Report.model_validate(made)
+    assert story(made, SPOT)["durations"] == []
+    assert not story(made, SPOT)["passed"]
+
+
+def test_every_phase_is_there_in_its_order(numbers: Numbers) -> None:
+    for found in numbers()["stories"]:
+        assert [row["phase"] for row in found["durations"]] == list(NAMES)
+        for row in found["durations"]:
+            assert row["n"] == len(row["values"])
+            assert row["values"] == sorted(row["values"])
+            assert row["n"] == 0 or row["values"][0] <= row["p50"] <= row["p90"] <= row["p99"] <= row["max"]
+
+
+def test_what_a_fake_had_a_part_in_is_marked(numbers: Numbers, timeline: list[Line]) -> None:
+    assert [row["phase"] for row in story(numbers())["durations"] if not row["simulated"]] == [
+        "pod_pending_to_nominated"
+    ]
+    lines = [
+        line | {"object": line["object"] | {"simulated": False}} if line.get("kind") == "Node" else line
+        for line in timeline
+    ]
+    made = numbers(lines)
+    assert not any(row["simulated"] for row in story(made)["durations"])
+    assert not made["environment"]["simulated"]
+
+
+def test_phases_add_up(numbers: Numbers) -> None:
+    rows = phases(story(numbers()))
+    assert rows["pod_pending_to_running"]["n"] == 5
+    parts = ("pod_pending_to_nominated", "pod_nominated_to_scheduled", "pod_scheduled_to_running")
+    total = sum(sum(rows[part]["values"]) for part in parts)
+    assert total == pytest.approx(sum(rows["pod_pending_to_running"]["values"]), abs=0.02)
+    assert story(numbers())["pending_pod_seconds"] == pytest.approx(
+        sum(rows["pod_pending_to_running"]["values"]), abs=0.02
+    )
+
+
+def test_a_node_tells_when_it_was_disrupted_drained_and_gone(numbers: Numbers) -> None:
+    for found in numbers()["stories"]:
+        for claim in found["nodeclaims"]:
+            times = list(claim["t"].values())
+            assert None not in times
+            assert times == sorted(times)
+            assert claim["memory_bytes"] > 0
+            assert claim["price_source"] == "controller"
+    old, new = story(numbers(), SPOT)["nodeclaims"]
+    assert (old["disruption"], new["disruption"]) == ("Underutilized", None)
+
+
+def test_how_much_of_a_step_was_reached_when(numbers: Numbers) -> None:
+    found = story(numbers())
+    rows = [row for row in found["reached"] if row["kind"] == "pods"]
+    assert [row["percent"] for row in rows] == [50, 70, 90, 99, 100]
+    seconds = [row["seconds"] for row in rows]
+    assert seconds == sorted(seconds)
+    (step,) = found["steps"]
+    assert seconds[-1] <= step["seconds"]
+    # 50 % of five pods are three of them.
+    third = next(row for row in found["series"]["pods"] if row[2] >= 3)[0]
+    assert seconds[0] == pytest.approx(third - step["requested"], abs=0.002)
+
+
+def test_what_was_not_reached_has_no_time(numbers: Numbers, timeline: list[Line]) -> None:
+    last = max(
+        index
+        for index, line in enumerate(timeline[: next(i for i, x in enumerate(timeline) if x["type"] == "STEP")])
+        if line.get("kind") == "Pod" and any(c["type"] == "Ready" for c in line["object"]["conditions"])
+    )
+    made = numbers([*timeline[:last], *timeline[last + 1 :]])
+    rows = {row["percent"]: row["seconds"] for row in story(made)["reached"] if row["kind"] == "pods"}
+    assert rows[70] is not None
+    assert rows[100] is None
+
+
+def test_the_cost_is_the_area_under_its_curve(numbers: Numbers) -> None:
+    for found in numbers()["stories"]:
+        rows = [*found["series"]["cost"], [found["seconds"], 0, 0]]
+        spent = sum((later[0] - row[0]) * row[1] for row, later in itertools.pairwise(rows)) / 3600
+        assert found["cost"]["usd"] == pytest.approx(spent, rel=1e-2)
+        lived = sum(
+            (claim["t"]["gone"] - claim["t"]["launched"]) * claim["price_per_hour"] for claim in found["nodeclaims"]
+        )
+        assert found["cost"]["usd"] == pytest.approx(lived / 3600, rel=1e-2)
+        assert found["cost"]["unknown"] == []
+
+
+def test_the_bound_is_the_least_that_the_pools_allow(numbers: Numbers) -> None:
+    """Five pods of 1 GiB each, on any of four types: one c5.large at the least, for most of the time."""
+    found = story(numbers())
+    least = max(row[2] for row in found["series"]["cost"])
+    assert 0.085 <= least <= 0.096  # between c5.large and m5.large, which five pods got
+    assert found["cost"]["ratio"] == pytest.approx(found["cost"]["usd"] / found["cost"]["bound_usd"], rel=1e-2)
+    assert found["cost"]["ratio"] > 1
+    assert story(numbers(), SPOT)["cost"]["ratio"] > 1
+
+
+def test_without_facts_there_is_no_bound_and_it_says_so(numbers: Numbers) -> None:
+    made = numbers(facts=None)
+    Report.model_validate(made)
+    found = story(made)["cost"]
+    assert (found["bound_usd"], found["ratio"]) == (None, None)
+    assert "no facts" in found["no_bound"]
+    assert found["usd"] > 0
+
+
+def test_a_region_without_prices_has_no_bound(numbers: Numbers, outputs: dict[str, Any], timeline: list[Line]) -> None:
+    outputs["region"] = "eu-west-1"
+    lines = [line for line in timeline if line["type"] != "PRICES"]
+    assert "price in eu-west-1 is known" in story(numbers(lines))["cost"]["no_bound"]
+    # What the controller says of its prices holds anywhere.
+    cheapest = {"on-demand": {"c5.large": 0.2, "m5.large": 0.3, "r5.large": 0.4, "m5.xlarge": 0.6}}
+    said = {"type": "PRICES", "received": lines[0]["received"], "cheapest": cheapest}
+    least = max(row[2] for row in story(numbers([lines[0], said, *lines[1:]]))["series"]["cost"])
+    assert 0.2 <= least < 0.3
+
+
+def test_spot_without_spot_prices_has_no_bound(numbers: Numbers, timeline: list[Line]) -> None:
+    """On a real cloud the table has none, and the least of the prices on demand would be no lower bound."""
+    lines = [
+        line | {"object": line["object"] | {"simulated": False}} if line.get("kind") == "Node" else line
+        for line in timeline
+        if line["type"] != "PRICES"
+    ]
+    made = numbers(lines)
+    assert "no spot price" in story(made, SPOT)["cost"]["no_bound"]
+    assert story(made)["cost"]["bound_usd"] is not None
+
+
+def test_a_price_that_is_not_known_is_named(numbers: Numbers, timeline: list[Line]) -> None:
+    found = story(numbers([line for line in timeline if line.get("instanceType") != "m5.large"]))
+    assert found["cost"]["unknown"] == ["m5.large"]
+    assert found["cost"]["ratio"] is None
+    assert found["nodeclaims"][0]["price_source"] is None
+
+
+def test_consolidation_tells_what_it_saved(numbers: Numbers) -> None:
+    assert story(numbers())["consolidation"] is None
+    found = story(numbers(), SPOT)
+    old, new = found["nodeclaims"]
+    step = found["steps"][1]
+    assert found["consolidation"]["step"] == 2
+    assert found["consolidation"]["first_action"] == pytest.approx(old["t"]["disrupted"] - step["requested"], abs=0.002)
+    assert found["consolidation"]["last_gone"] == pytest.approx(old["t"]["gone"] - step["requested"], abs=0.002)
+    assert found["consolidation"]["saving_per_hour"] == pytest.approx(old["price_per_hour"] - new["price_per_hour"])
+
+
+def test_the_controllers_process_is_told(numbers: Numbers, timeline: list[Line]) -> None:
+    found = numbers()["controller"]
+    assert found["restarts"] == 0
+    assert found["peak_memory_bytes"] > 50 * 2**20
+    assert found["samples"][0][2:] == [0, 0]
+    assert found["cpu_seconds"] == found["samples"][-1][2] > 0
+    assert numbers([line for line in timeline if line["type"] != "CONTROLLER"])["controller"] is None
+
+
+def test_a_controller_that_started_anew_counts_from_nothing(numbers: Numbers) -> None:
+    def sample(second: int, cpu: float, errors: int, started: float) -> Line:
+        content = {"memory_bytes": 1, "cpu_seconds": cpu, "api_errors": errors, "started": started}
+        return {"type": "CONTROLLER", "received": synthetic.time(second), **content}
+
+    start = {"type": "START", "received": synthetic.time(0), "kubernetes": "v1"}
+    found = numbers([start, sample(5, 7, 3, 1), sample(10, 9, 3, 1), sample(15, 1, 2, 2)])["controller"]
+    assert [row[2:] for row in found["samples"]] == [[0, 0], [2, 0], [3, 2]]
+    assert (found["cpu_seconds"], found["api_errors"], found["restarts"]) == (3, 2, 1)
+
+
+def test_steps_and_assertions_lead_into_the_timeline(numbers: Numbers, timeline: list[Line]) -> None:
+    for found in numbers()["stories"]:
+        for assertion in found["assertions"]:
+            assert assertion["lines"] == sorted(assertion["lines"])
+            if assertion["step"]:
+                last = timeline[assertion["lines"][-1] - 1]
+                assert (last["type"], last["scenario"], last["step"] + 1) == ("STEP", found["name"], assertion["step"])
+    claim = story(numbers())["nodeclaims"][0]["name"]
+    about = next(row for row in story(numbers())["assertions"] if row["name"].endswith("instance type"))
+    named = [timeline[number - 1]["object"] for number in about["lines"][:-1]]
+    assert named
+    assert all(claim in json.dumps(found) for found in named)
+
+
+def broken(timeline: list[Line], kind: str) -> list[Line]:
+    """The recorded run, as if the consolidated node had been interrupted."""
+    at = next(
+        index
+        for index, line in enumerate(timeline)
+        if line.get("kind") == "NodeClaim"
+        and any(condition["type"] == "DisruptionReason" for condition in line["object"]["conditions"])
+    )
+    fault = {
+        "type": "FAULT",
+        "received": timeline[at]["received"],
+        "scenario": SPOT,
+        "step": 1,
+        "kind": kind,
+        "detail": {"nodeClaim": timeline[at]["object"]["metadata"]["name"]},
+    }
+    return [*timeline[:at], fault, *timeline[at:]]
+
+
+@pytest.mark.parametrize("kind", ["interruption", "rebalance"])
+def test_an_interruption_ends_when_the_pods_run_elsewhere(numbers: Numbers, timeline: list[Line], kind: str) -> None:
+    found = story(numbers(broken(timeline, kind)), SPOT)
+    (row,) = found["interruptions"]
+    (fault,) = found["faults"]
+    old = found["nodeclaims"][0]
+    assert (row["nodeclaim"], row["kind"]) == (old["name"], kind)
+    assert row["t"] == fault["t"] == pytest.approx(old["t"]["disrupted"], abs=0.002)
+    again = [pods[0] for pods in found["series"]["pods"] if pods[0] > row["t"] and pods[2] == 1]
+    assert row["replacement_running"] == pytest.approx(again[-1] - row["t"], abs=0.002)
+
+
+def test_other_faults_are_told_and_are_no_interruptions(numbers: Numbers, timeline: list[Line]) -> None:
+    found = story(numbers(broken(timeline, "throttle")), SPOT)
+    assert [row["kind"] for row in found["faults"]] == ["throttle"]
+    assert found["interruptions"] == []
+
+
+def test_an_interrupted_node_says_so(numbers: Numbers, timeline: list[Line]) -> None:
+    claim = story(numbers())["nodeclaims"][0]
+    end = next(index for index, line in enumerate(timeline) if line["type"] == "STEP")
+    event = {
+        "type": "ADDED",
+        "received": timeline[end]["received"],
+        "kind": "Event",
+        "object": {
+            "metadata": {"name": "e", "uid": "e"},
+            "involvedObject": {"kind": "NodeClaim", "name": claim["name"]},
+            "reason": "SpotInterrupted",
+        },
+    }
+    made = numbers([*timeline[:end], event, *timeline[end:]])
+    assert story(made)["nodeclaims"][0]["disruption"] == "Interrupted"
+
+
+def node_claim(second: int, *, deleting: bool = False, reason: str | None = None, expire: str = "Never") -> Line:
+    condition = {"type": "DisruptionReason", "status": "True", "reason": reason, "lastTransitionTime": "x"}
+    gone = {"deletionTimestamp": "2026-11-21T10:00:00Z"} if deleting else {}
+    found = {
+        "metadata": {"name": "claim", "uid": "u", **gone},
+        "conditions": [condition] if reason else [],
+        "expireAfter": expire,
+    }
+    return {"type": "MODIFIED", "received": synthetic.time(second), "kind": "NodeClaim", "object": found}
+
+
+def replayed(*lines: Line) -> tuple[Replay, NodeClaim]:
+    replay = Replay()
+    replay.apply(lines)
+    return replay, replay.claims["claim"]
+
+
+def test_a_disruption_that_was_taken_back_did_not_happen() -> None:
+    replay, claim = replayed(node_claim(1), node_claim(5, reason="Drifted"))
+    assert claim.disrupted is not None
+    assert disruptions.reason(replay, claim) == "Drifted"
+    replay.apply([node_claim(9)])
+    assert claim.disrupted is None
+    assert disruptions.reason(replay, claim) is None
+
+
+@pytest.mark.parametrize(
+    ("expire", "deleted", "reason"),
+    [("1m0s", 61, "Expired"), ("1m0s", 30, None), ("Never", 61, None), ("1h", 61, None)],
+)
+def test_a_node_that_went_at_the_end_of_its_life_expired(expire: str, deleted: int, reason: str | None) -> None:
+    replay, claim = replayed(node_claim(1, expire=expire), node_claim(deleted, deleting=True, expire=expire))
+    assert disruptions.reason(replay, claim) == reason
+
+
+def test_five_thousand_pods(scenarios: dict[str, Scenario], outputs: dict[str, Any], facts: Facts) -> None:
+    """Fifty pods of 0.25 CPU and 0.5 GiB on each node of 15.89 CPUs."""
+    made = report.make([scenarios[FIT]], synthetic.timeline(5000), "eks", outputs, facts=facts)
+    Report.model_validate(made)
+    found = story(made)
+    rows = phases(found)
+    assert rows["pod_pending_to_running"]["n"] == 5000
+    assert (rows["pod_pending_to_nominated"]["p99"], rows["pod_pending_to_running"]["p50"]) == (3, 60)
+    assert found["pending_pod_seconds"] == pytest.approx(5000 * 60)
+    assert max(row[1] for row in found["series"]["nodes"]) == 100
+    assert found["cost"]["peak_usd_per_hour"] == pytest.approx(76.8)
+    # 1,250 CPUs and 2,500 GiB, of c5.large at 0.085 for 2 and 4.
+    assert max(row[2] for row in found["series"]["cost"]) == pytest.approx(1250 / 2 * 0.085)
+    assert 0 < found["packing"]["cpu"] < 50 * 0.25 / 15.89

@@ -1,0 +1,321 @@
+"""From a recorded timeline to a report: a wrong expectation says expected, seen and where to look."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from junitparser import JUnitXml
+
+from scale_test.recording.timeline import Line
+from scale_test.reports import report
+from scale_test.reports.junit import junit
+from scale_test.reports.table import table
+from scale_test.scenarios.scenario import Scenario, parse
+
+Make = Callable[..., dict[str, Any]]
+SPOT = "eks-spot-consolidation"
+FIT = "eks-cheapest-fit"
+QUEUE = "karpstack-eks-interruption"
+READING, WAITING = True, False
+
+
+@pytest.fixture
+def make(scenarios: dict[str, Scenario], timeline: list[Line], outputs: dict[str, Any]) -> Make:
+    """Makes the report of the recorded run, with another expectation or another timeline."""
+
+    def made(story: str = FIT, step: int = 0, lines: list[Line] | None = None, **expect: object) -> dict[str, Any]:
+        data = scenarios[story].model_dump(by_alias=True, mode="json", exclude_none=True)
+        data["steps"][step]["expect"] |= expect
+        changed = scenarios | {story: parse(data, story)}
+        return report.make(list(changed.values()), timeline if lines is None else lines, "eks", outputs)
+
+    return made
+
+
+def test_both_stories_passed(make: Make) -> None:
+    made = make()
+    assert report.failures(made) == []
+    assert made["passed"]
+    assert made["stack"] == "eks"
+    assert made["versions"] == {"kubernetes": "v1.36.3", "karpenter": "1.14.1", "karpstack": None}
+    assert [story["name"] for story in made["stories"]] == [FIT, SPOT]
+    json.dumps(made)
+
+
+def test_nodeclaims_are_told_with_type_price_and_times(make: Make) -> None:
+    fit, spot = make()["stories"]
+    (claim,) = fit["nodeclaims"]
+    assert (claim["instance_type"], claim["capacity_type"], claim["nodepool"]) == (
+        "m5.large",
+        "on-demand",
+        "cheapest-fit",
+    )
+    assert claim["price_per_hour"] == 0.096
+    assert claim["simulated"]
+    assert claim["created"] <= claim["launched"] <= claim["registered"] <= claim["initialized"] < claim["gone"]
+    large, small = spot["nodeclaims"]
+    assert (large["instance_type"], small["instance_type"]) == ("c8g.2xlarge", "c6g.large")
+    assert small["price_per_hour"] < large["price_per_hour"]
+
+
+def test_phases_follow_each_other(make: Make) -> None:
+    phases = {phase["phase"]: phase for phase in make()["stories"][0]["phases"]}
+    order = [
+        "pods_created",
+        "nodeclaims_created",
+        "nodeclaims_launched",
+        "nodeclaims_registered",
+        "nodeclaims_initialized",
+        "at_rest",
+    ]
+    times = [phases[phase]["last"] for phase in order]
+    assert times == sorted(times)
+    assert phases["pods_created"]["n"] == 5
+
+
+@pytest.mark.parametrize(
+    ("story", "step", "expect", "message"),
+    [
+        (
+            FIT,
+            0,
+            {"instanceTypes": ["m5.xlarge"]},
+            "instance type: expected m5.xlarge; seen m5.large; look at timeline.jsonl",
+        ),
+        (
+            FIT,
+            0,
+            {"instanceTypes": ["c5.large", "r5.large"]},
+            "instance type: expected c5.large or r5.large; seen m5.large",
+        ),
+        (FIT, 0, {"nodes": 2}, "number of nodes: expected 2; seen 1"),
+        (FIT, 0, {"capacityType": "spot"}, "capacity type: expected spot; seen on-demand"),
+        (FIT, 0, {"nodePool": "default"}, "NodePool: expected default; seen cheapest-fit"),
+        (FIT, 0, {"within": 1}, "time: expected at rest within 1 s; seen at rest after"),
+        (
+            FIT,
+            0,
+            {"nodeLabels": {"karpenter.k8s.aws/instance-gpu-name": "present"}},
+            "expected present; seen missing",
+        ),
+        (
+            FIT,
+            0,
+            {"replacement": {}},
+            "replacement: expected every node replaced by a new one; seen nothing -> m5.large",
+        ),
+        (
+            SPOT,
+            0,
+            {"nodeLabels": {"karpenter.k8s.aws/instance-size": ["xlarge"]}},
+            "expected xlarge; seen 2xlarge",
+        ),
+        (SPOT, 0, {"alwaysAHome": True}, "homes: expected no pod unschedulable; seen inflate-"),
+        (
+            SPOT,
+            1,
+            {"readyGap": 0},
+            "ready replicas: expected never fewer than 1 for more than 0 s; seen fewer than 1",
+        ),
+    ],
+)
+def test_a_wrong_expectation_fails(make: Make, story: str, step: int, expect: dict[str, Any], message: str) -> None:
+    made = make(story, step, **expect)
+    failures = report.failures(made)
+    assert not made["passed"]
+    assert any(message in failure for failure in failures), failures
+    assert all(f"{story}: step {step + 1}" in failure and "look at" in failure for failure in failures)
+    assert f"evidence/{story}/" in failures[0]
+
+
+def test_without_prices_the_saving_fails_and_says_how_to_get_them(make: Make, timeline: list[Line]) -> None:
+    made = make(lines=[line for line in timeline if line["type"] != "PRICE"])
+    (failure,) = report.failures(made)
+    assert "saving" in failure
+    assert "price of" in failure
+    assert "port-forward" in failure
+    assert "karpenter_metrics_url" in failure
+    assert made["stories"][0]["nodeclaims"][0]["price_per_hour"] is None
+
+
+def test_a_dearer_replacement_fails(make: Make, timeline: list[Line]) -> None:
+    lines = [line | {"pricePerHour": 1.0} if line.get("instanceType") == "c6g.large" else line for line in timeline]
+    (failure,) = report.failures(make(lines=lines))
+    assert "saving -0." in failure
+
+
+def test_a_replacement_as_large_as_before_fails(make: Make, timeline: list[Line]) -> None:
+    small = make()["stories"][1]["nodeclaims"][1]["name"]
+    lines = [
+        line | {"object": line["object"] | {"capacity": {"cpu": "8"}}}
+        if line.get("kind") == "NodeClaim" and line["object"]["metadata"]["name"] == small
+        else line
+        for line in timeline
+    ]
+    (failure,) = report.failures(make(lines=lines))
+    assert "size: expected fewer CPUs than before; seen c8g.2xlarge -> c6g.large: 8 -> 8 CPUs" in failure
+
+
+def test_a_node_that_goes_before_its_replacement_is_ready_fails(make: Make, timeline: list[Line]) -> None:
+    """As if the replacement had been initialized only when the old node was gone."""
+    small = make()["stories"][1]["nodeclaims"][1]["name"]
+    gone = next(
+        index
+        for index, line in enumerate(timeline)
+        if line["type"] == "DELETED" and line["kind"] == "NodeClaim" and index > len(timeline) / 2
+    )
+    early = [
+        line
+        for line in timeline[:gone]
+        if line.get("kind") == "NodeClaim" and line["object"]["metadata"]["name"] == small
+    ]
+    lines = [line for line in timeline if line not in early]
+    lines.insert(lines.index(timeline[gone]) + 1, early[-1] | {"received": timeline[gone]["received"]})
+    assert any(
+        "order: expected each node disrupted only after" in failure for failure in report.failures(make(lines=lines))
+    )
+
+
+def test_what_is_left_behind_fails(make: Make, timeline: list[Line]) -> None:
+    lines = [line for line in timeline if (line["type"], line.get("kind")) != ("DELETED", "NodePool")]
+    failures = report.failures(make(lines=lines))
+    expected = "clean-up: expected no NodePool, NodeClaim, Node and pod of the story left"
+    assert f"eks-cheapest-fit: {expected}; seen NodePool cheapest-fit" in failures[0]
+
+
+def test_a_story_that_broke_off_fails(make: Make, timeline: list[Line]) -> None:
+    end = next(index for index, line in enumerate(timeline) if line["type"] == "STEP")
+    error = timeline[end] | {"type": "ERROR", "task": "Scale to 5", "message": "no such host"}
+    made = make(lines=[*timeline[:end], error])
+    fit, spot = made["stories"]
+    messages = "\n".join(report.failures(made))
+    assert "Scale to 5: expected no error; seen no such host" in messages
+    assert "step 1 (scale to 5): expected run; seen not run" in messages
+    assert not spot["passed"]
+    assert spot["nodeclaims"] == []
+    assert fit["seconds"] > 0
+
+
+def with_queue(timeline: list[Line], *seen: tuple[int, bool], story: str = FIT) -> list[Line]:
+    """The timeline with the queue's errors, and whether it was being read, seen during a story."""
+    end = next(index for index, line in enumerate(timeline) if line["type"] == "STEP" and line["scenario"] == story)
+    lines = [
+        {"type": "QUEUE", "received": timeline[end]["received"], "errors": errors, "reading": reading}
+        for errors, reading in seen
+    ]
+    return [*timeline[:end], *lines, *timeline[end:]]
+
+
+def of_the_queue(made: dict[str, Any], story: int = 0) -> list[dict[str, Any]]:
+    assertions = made["stories"][story]["assertions"]
+    return [assertion for assertion in assertions if assertion["name"] == "interruption queue"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ([(0, READING), (0, READING)], "no errors"),
+        ([(9, READING), (9, READING)], "no errors"),
+        ([(9, READING), (9, READING), (9, WAITING)], "no errors"),
+        ([(0, WAITING), (0, WAITING)], "no errors"),
+        ([(5, READING), (7, READING)], "2 errors"),
+        ([(9, READING), (0, READING), (1, READING)], "1 errors"),
+    ],
+)
+def test_a_queue_that_is_read_passes(
+    make: Make, timeline: list[Line], outputs: dict[str, Any], seen: list[tuple[int, bool]], said: str
+) -> None:
+    outputs["interruptionQueue"] = QUEUE
+    made = make(lines=with_queue(timeline, *seen))
+    (found,) = of_the_queue(made)
+    assert (found["expected"], found["seen"]) == ("read without errors", said)
+    assert made["passed"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ([(0, READING), (3, READING)], "3 errors"),
+        ([(9, READING), (0, READING), (4, READING)], "4 errors"),
+        (
+            [(11, WAITING), (12, READING), (13, WAITING)],
+            "2 errors, 13 since the controller started and hardly ever a read under way",
+        ),
+        (
+            [(21, WAITING), (21, WAITING)],
+            "no errors, 21 since the controller started and hardly ever a read under way",
+        ),
+    ],
+)
+def test_a_queue_that_cannot_be_read_fails_although_the_nodes_came(
+    make: Make, timeline: list[Line], outputs: dict[str, Any], seen: list[tuple[int, bool]], said: str
+) -> None:
+    outputs["interruptionQueue"] = QUEUE
+    made = make(lines=with_queue(timeline, *seen))
+    assert report.failures(made) == [
+        f"{FIT}: interruption queue: expected read without errors; seen {said}; look at the controller's log: "
+        f"Reconciler error, controller: interruption; does the queue {QUEUE} exist, and may the controller's role "
+        "read it?"
+    ]
+    assert not made["passed"]
+
+
+def test_errors_of_an_earlier_story_are_not_the_next_ones(
+    make: Make, timeline: list[Line], outputs: dict[str, Any]
+) -> None:
+    outputs["interruptionQueue"] = QUEUE
+    lines = with_queue(timeline, (0, READING), (8, WAITING))
+    made = make(lines=with_queue(lines, (9, READING), (9, READING), story=SPOT))
+    assert [found["passed"] for story in (0, 1) for found in of_the_queue(made, story)] == [False, True]
+
+
+@pytest.mark.parametrize("queue", [None, ""])
+def test_without_a_queue_there_is_nothing_to_read(
+    make: Make, timeline: list[Line], outputs: dict[str, Any], queue: str | None
+) -> None:
+    outputs["interruptionQueue"] = queue
+    made = make(lines=with_queue(timeline, (0, WAITING), (9, WAITING)))
+    assert of_the_queue(made) == []
+    assert made["passed"]
+
+
+@pytest.mark.parametrize("seen", [[], [(9, WAITING)]])
+def test_without_metrics_nothing_is_said_of_the_queue(
+    make: Make, timeline: list[Line], outputs: dict[str, Any], seen: list[tuple[int, bool]]
+) -> None:
+    outputs["interruptionQueue"] = QUEUE
+    made = make(lines=with_queue(timeline, *seen))
+    assert of_the_queue(made) == []
+    assert made["passed"]
+
+
+def test_a_gap_in_the_record_is_told(make: Make, timeline: list[Line]) -> None:
+    gap = {
+        "type": "GAP",
+        "received": timeline[-1]["received"],
+        "kind": "Pod",
+        "reason": "too old resource version",
+    }
+    assert make(lines=[*timeline, gap])["gaps"] == [
+        {"kind": "Pod", "at": gap["received"], "reason": "too old resource version"}
+    ]
+
+
+def test_junit_has_a_case_for_each_assertion(make: Make, tmp_path: Path) -> None:
+    made = make(instanceTypes=["m5.xlarge"])
+    junit(made).write(str(tmp_path / "junit.xml"))
+    suites = {suite.name: suite for suite in JUnitXml.fromfile(str(tmp_path / "junit.xml"))}
+    assert suites[FIT].tests == len(made["stories"][0]["assertions"])
+    assert (suites[FIT].failures, suites[SPOT].failures) == (1, 0)
+    (failed,) = [case for case in suites[FIT] if case.result]
+    assert "expected m5.xlarge; seen m5.large" in failed.result[0].message
+
+
+def test_the_table_shows_verdicts_nodes_and_prices(make: Make) -> None:
+    shown = table(make(instanceTypes=["m5.xlarge"]))
+    for part in ("FAILED", "passed", "m5.large on-demand", "c8g.2xlarge spot", "0.0960"):
+        assert part in shown

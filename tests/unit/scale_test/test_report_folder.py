@@ -1,0 +1,61 @@
+"""Room for a report: an older run's results go, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scale_test.reports.folder import RESULTS, OverwriteError, judge, make_room
+
+
+def written(folder: Path, *names: str) -> None:
+    for name in names:
+        path = folder / name
+        if name == "evidence":
+            (path / "story").mkdir(parents=True)
+        else:
+            path.write_text(name)
+
+
+def test_the_folder_is_made(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+    assert judge(folder) == []
+    assert not folder.exists()
+    assert make_room(folder) == []
+    assert folder.is_dir()
+
+
+def test_an_older_runs_results_go_and_nothing_else(tmp_path: Path) -> None:
+    written(tmp_path, *RESULTS, "notes.txt")
+    assert make_room(tmp_path) == list(RESULTS)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_the_timeline_is_the_last_to_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed midway, the next run still knows whose the rest is."""
+    written(tmp_path, *RESULTS)
+    gone: list[str] = []
+    monkeypatch.setattr(Path, "unlink", lambda path: gone.append(path.name))
+    make_room(tmp_path)
+    assert gone[-1] == "timeline.jsonl"
+
+
+def test_what_no_scale_test_has_written_stays(tmp_path: Path) -> None:
+    written(tmp_path, "report.html", "evidence")
+    for tried in (judge, make_room):
+        with pytest.raises(OverwriteError, match=r"has evidence, report.html, but no timeline.jsonl .* another folder"):
+            tried(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html", "evidence"}
+
+
+def test_a_link_goes_and_what_it_names_stays(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    written(tmp_path, "timeline.jsonl")
+    theirs.mkdir()
+    (theirs / "kept").touch()
+    (tmp_path / "evidence").symlink_to(theirs)
+    (tmp_path / "report.html").symlink_to(tmp_path / "nowhere")
+    assert make_room(tmp_path) == ["evidence", "report.html", "timeline.jsonl"]
+    assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
+    assert (theirs / "kept").exists()

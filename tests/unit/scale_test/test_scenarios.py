@@ -1,0 +1,621 @@
+"""Scenario files: what ships is what the stories say; what is wrong is refused with key, value and fix."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scale_test.scenarios.choosing import choose
+from scale_test.scenarios.environments import StackError, environment_of
+from scale_test.scenarios.scenario import Scenario, ScenarioError, load, parse
+
+GOOD: dict[str, Any] = {
+    "name": "small",
+    "description": "One pod gets one node",
+    "stacks": ["eks"],
+    "nodePools": {
+        "small": {
+            "template": {"spec": {"nodeClassRef": {"kind": "EC2NodeClass", "name": "default"}, "requirements": []}}
+        }
+    },
+    "workload": {"namespace": "small", "deployment": {"name": "inflate", "requests": {"cpu": 1}}},
+    "steps": [{"scale": 1, "expect": {"within": 60, "nodes": 1}}],
+}
+
+
+def changed(path: str, value: object) -> dict[str, Any]:
+    """GOOD with one value set (or, with None, removed)."""
+    data = copy.deepcopy(GOOD)
+    *parents, last = path.split(".")
+    at: Any = data
+    for part in parents:
+        at = at[int(part)] if isinstance(at, list) else at[part]
+    if value is None:
+        del at[last]
+    else:
+        at[last] = value
+    return data
+
+
+def test_a_good_scenario_is_taken_with_its_defaults() -> None:
+    scenario = parse(GOOD, "small.yml")
+    assert scenario.workload.deployment.requests == {"cpu": "1"}
+    assert scenario.workload.deployment.replicas == 0
+    assert scenario.workload.deployment.image.startswith("registry.k8s.io/pause:")
+
+
+def test_a_scenario_may_make_nothing_but_pods_without_requests() -> None:
+    data = changed("nodePools", None) | {"existingNodePools": ["default"]}
+    data["workload"] = {"namespace": "small", "deployment": {"name": "inflate"}}
+    scenario = parse(data, "small.yml")
+    assert scenario.workload.deployment.requests == {}
+    assert scenario.pools == ["default"]
+
+
+def test_what_is_parsed_can_be_parsed_again() -> None:
+    """The modules hand scenarios to each other as plain data."""
+    scenario = parse(GOOD, "small.yml")
+    assert parse(scenario.model_dump(by_alias=True, mode="json", exclude_none=True), "again") == scenario
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "parts"),
+    [
+        ("step", [], ["small.yml: step: []", "unknown key", "did you mean steps?"]),
+        ("steps.0.expect.node", 3, ["steps.0.expect.node: 3", "no effect", "did you mean nodes?"]),
+        ("steps.0.expect.instance_types", ["m5.large"], ["unknown key", "did you mean instanceTypes?"]),
+        ("workload.deployment.cpu", 1, ["workload.deployment.cpu: 1", "use of", "requests"]),
+        (
+            "steps.0.expect.replacement",
+            {"smalle": True},
+            ["steps.0.expect.replacement.smalle", "did you mean smaller?"],
+        ),
+        ("steps.0.expect.within", None, ["steps.0.expect.within: missing", "cannot be run", "add it"]),
+        ("steps.0.expect.within", 0, ["steps.0.expect.within: 0", "greater than 0"]),
+        (
+            "steps.0.expect.capacityType",
+            "Spot",
+            ["steps.0.expect.capacityType: 'Spot'", "'on-demand', 'spot'"],
+        ),
+        ("steps.0.scale", -1, ["steps.0.scale: -1", "greater than or equal to 0"]),
+        ("steps", [], ["steps: []", "at least 1 item"]),
+        ("stacks", ["eks", "gke"], ["stacks: ['eks', 'gke']", "no such environment: gke", "use of eks"]),
+        ("nodePools", {}, ["existingNodePools: []", "without a NodePool here or under nodePools", "name one"]),
+        ("existingNodePools", ["small"], ["existingNodePools: ['small']: small would be", "name it in one of both"]),
+        ("existingNodePools", ["Small_1"], ["existingNodePools.0: 'Small_1'", "Kubernetes would refuse"]),
+        ("steps.0.expect.events", {"Nominated": ["pod"]}, ["steps.0.expect.events.Nominated.0: 'pod'", "'NodeClaim'"]),
+        ("steps.0.expect.events", {"Nominated": []}, ["steps.0.expect.events.Nominated: []", "at least 1 item"]),
+        ("steps.0.expect.taintsGon", ["a"], ["unknown key", "did you mean taintsGone?"]),
+        ("workload.namespace", "Small_1", ["workload.namespace: 'Small_1'", "Kubernetes would refuse", "63"]),
+        (
+            "steps.0.expect.nodes",
+            {"min": 3, "max": 2},
+            ["steps.0.expect.nodes: {'max': 2, 'min': 3}", "no number is", "swap"],
+        ),
+        ("steps.0.expect.nodes", {"mn": 3}, ["steps.0.expect.nodes.mn: 3", "did you mean min?"]),
+        (
+            "steps.0.expect.hold",
+            60,
+            ["steps.0.expect", "hold 60 is not less than within 60", "every run would be late"],
+        ),
+        ("steps.0.expect.otherInstanceType", True, ["steps.0.expect.otherInstanceType: True", "add outOfCapacity"]),
+        ("steps.0.scale", None, ["steps.0: ", "nothing is done", "add one of scale, patchNodePool, interrupt"]),
+        ("steps.0.observe", "why", ["steps.0: ", "scale and observe in one step", "make a step of each"]),
+        ("steps.0.scal", 1, ["steps.0.scal: 1", "unknown key", "did you mean scale?"]),
+        ("steps.0.meanwhile", {"once": "pending"}, ["steps.0.meanwhile", "what is not said", "killController"]),
+        ("steps.0.meanwhile", {"killController": {}}, ["steps.0.meanwhile", "when is not said", "once and after"]),
+        ("steps.0.meanwhile", {"one": "pending"}, ["steps.0.meanwhile.one", "did you mean once?"]),
+        ("steps.0.killController", True, ["steps.0.killController: True", "valid dictionary or instance of Nothing"]),
+        (
+            "workload.deployment.topologySpread",
+            [{"topologyKey": "zone", "maxSkw": 1}],
+            ["workload.deployment.topologySpread.0.maxSkw: 1", "did you mean maxSkew?"],
+        ),
+        ("tags", ["Long ones"], ["tags.0: 'Long ones'", "Kubernetes would refuse"]),
+        (
+            "environments",
+            {"aks-nap": {}},
+            ["environments.aks-nap: {", "not under `stacks`, so it would have no effect"],
+        ),
+        ("environments", {"eks": {"nodePool": {}}}, ["environments.eks.nodePool: {}", "did you mean nodePools?"]),
+        (
+            "nodePools.small",
+            {"template": {}},
+            ["nodePools.small", "nodeClassRef.name is missing", "name one of"],
+        ),
+    ],
+)
+def test_a_bad_scenario_is_refused(path: str, value: object, parts: list[str]) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        parse(changed(path, value), "small.yml")
+    for part in parts:
+        assert part in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("action", "parts"),
+    [
+        ({"patchNodePool": {"name": "smal", "spec": {"weight": 1}}}, ["patchNodePool.name: 'smal'", "mean small?"]),
+        ({"patchNodePool": {"name": "small", "spec": {}}}, ["patchNodePool.spec: {}", "at least 1 item"]),
+        ({"patchNodePool": {"nam": "small", "spec": {}}}, ["patchNodePool.nam", "did you mean name?"]),
+        ({"interrupt": {"nodes": 0}}, ["interrupt", "no node would be chosen"]),
+        ({"interrupt": {"node": 1}}, ["interrupt.node: 1", "did you mean nodes?"]),
+        ({"throttle": {"calls": 0}}, ["throttle.calls: 0", "greater than 0"]),
+        ({"outOfCapacity": {"instanceType": ["a"]}}, ["outOfCapacity.instanceType", "did you mean instanceTypes?"]),
+        ({"churn": {"replicas": [1], "every": 1, "for": 9}}, ["churn.replicas: [1]", "at least 2 items"]),
+        (
+            {"churn": {"replicas": [1, -1], "every": 1, "for": 9}},
+            ["churn.replicas.1: -1", "greater than or equal to 0"],
+        ),
+        ({"churn": {"replicas": [1, 2], "every": 9, "for": 9}}, ["churn", "twice `every`"]),
+        ({"churn": {"replicas": [1, 2], "every": 1, "for": 60}}, ["within ends before the churn does"]),
+        ({"churn": {"replicas": [1, 2], "every": 1, "fro": 9}}, ["churn.fro: 9", "did you mean for?"]),
+        ({"observe": ""}, ["observe: ''", "at least 1 character"]),
+        (
+            {"restartApiServer": {}, "meanwhile": {"after": 1, "killController": {}}},
+            ["meanwhile goes with scale, and restartApiServer has no middle"],
+        ),
+    ],
+)
+def test_a_bad_action_is_refused(action: dict[str, Any], parts: list[str]) -> None:
+    data = changed("steps", [*GOOD["steps"], {**action, "expect": {"within": 60}}])
+    with pytest.raises(ScenarioError) as refused:
+        parse(data, "small.yml")
+    for part in ["small.yml: steps.1", *parts]:
+        assert part in str(refused.value)
+
+
+ACTIONS: list[tuple[dict[str, Any], str, list[str]]] = [
+    ({"scale": 3}, "scale to 3", []),
+    (
+        {"scale": 3, "meanwhile": {"after": 2.5, "restartApiServer": {}}},
+        "scale to 3, restart the API server meanwhile",
+        ["restart-api-server"],
+    ),
+    (
+        {"scale": 3, "meanwhile": {"once": "launched", "killController": {}}},
+        "scale to 3, kill the controller meanwhile",
+        ["kill-controller"],
+    ),
+    ({"patchNodePool": {"name": "small", "spec": {"limits": None}}}, "change NodePool small", []),
+    ({"interrupt": {"nodes": 2}}, "interrupt 2 nodes", ["interruption"]),
+    ({"rebalance": {}}, "recommend to rebalance all nodes", ["rebalance"]),
+    ({"outOfCapacity": {}}, "what was launched out of capacity", ["out-of-capacity"]),
+    ({"outOfCapacity": {"instanceTypes": ["a", "b"]}}, "a, b out of capacity", ["out-of-capacity"]),
+    ({"throttle": {"calls": 7}}, "throttle 7 calls", ["throttle"]),
+    ({"clearFaults": {}}, "end all faults", []),
+    ({"killController": {}}, "kill the controller", ["kill-controller"]),
+    ({"restartApiServer": {}}, "restart the API server", ["restart-api-server"]),
+    ({"churn": {"replicas": [4, 0, 2], "every": 10, "for": 45}}, "churn for 45 s", []),
+    ({"observe": "it ages"}, "observe: it ages", []),
+]
+
+
+@pytest.mark.parametrize(("action", "title", "faults"), ACTIONS)
+def test_each_action_has_a_title_and_survives_a_round_trip(
+    action: dict[str, Any], title: str, faults: list[str]
+) -> None:
+    scenario = parse(changed("steps", [{**action, "expect": {"within": 60}}]), "small.yml")
+    assert (scenario.steps[0].title, scenario.faults) == (title, faults)
+    plain = scenario.model_dump(by_alias=True, mode="json", exclude_none=True)
+    assert parse(plain, "again") == scenario
+    # The role takes the keys that are there for what is to be done.
+    assert plain["steps"][0].keys() == {*action, "expect"}
+
+
+def test_replicas_are_those_of_the_last_step_that_set_them() -> None:
+    steps: list[dict[str, Any]] = [{"observe": "a"}, {"scale": 3}, {"rebalance": {}}, ACTIONS[-2][0], {"observe": "b"}]
+    data = changed("steps", [{**step, "expect": {"within": 60}} for step in steps])
+    data["workload"]["deployment"]["replicas"] = 1
+    scenario = parse(data, "small.yml")
+    # Four changes fit into 45 s: 4, 0, 2, 4.
+    assert [scenario.replicas_after(index) for index in range(-1, 5)] == [1, 1, 3, 3, 4, 4]
+
+
+def two_clouds() -> dict[str, Any]:
+    """GOOD with a NodePool that only becomes whole in an environment."""
+    data = changed("nodePools", {"small": {"weight": 5, "template": {"spec": {"expireAfter": "Never", "a": 1}}}})
+    data["stacks"] = ["eks", "aks-nap"]
+
+    def part(name: str, **more: Any) -> dict[str, Any]:
+        reference = {"nodeClassRef": {"name": name}}
+        return {"nodePools": {"small": {"template": {"spec": {**reference, **more}}}}}
+
+    return data | {"environments": {"eks": part("default", a=None), "aks-nap": part("default", expireAfter="90s")}}
+
+
+def test_an_environment_completes_the_node_pools(outputs: dict[str, Any]) -> None:
+    scenario = parse(two_clouds(), "small.yml")
+    reference = {"nodeClassRef": {"name": "default"}}
+    assert scenario.in_environment("eks").node_pools == {
+        "small": {"weight": 5, "template": {"spec": {"expireAfter": "Never", **reference}}}
+    }
+    assert scenario.in_environment("aks-nap").node_pools == {
+        "small": {"weight": 5, "template": {"spec": {"expireAfter": "90s", "a": 1, **reference}}}
+    }
+    (chosen,) = choose([scenario], outputs).scenarios
+    assert chosen == scenario.in_environment("eks")
+    assert chosen.environments == {}
+
+
+def test_an_environment_in_which_a_node_pool_stays_incomplete_is_refused() -> None:
+    data = two_clouds()
+    del data["environments"]["aks-nap"]
+    with pytest.raises(ScenarioError, match=r"environments\.aks-nap\.nodePools\.small: .*nodeClassRef.name is missing"):
+        parse(data, "small.yml")
+
+
+def test_an_environment_may_need_other_node_pools() -> None:
+    data = two_clouds()
+    data["environments"]["aks-nap"]["existingNodePools"] = ["default"]
+    scenario = parse(data, "small.yml")
+    assert scenario.in_environment("eks").existing_node_pools == []
+    assert scenario.in_environment("aks-nap").existing_node_pools == ["default"]
+    data["environments"]["aks-nap"]["existingNodePools"] = ["small"]
+    with pytest.raises(ScenarioError, match=r"environments\.aks-nap\.existingNodePools: \['small'\]: small would be"):
+        parse(data, "small.yml")
+
+
+def test_all_that_is_wrong_is_named_at_once(tmp_path: Path) -> None:
+    bad = changed("steps.0.expect.nodez", 1)
+    bad["stacks"] = ["gke"]
+    (tmp_path / "small.yml").write_text(yaml.safe_dump(bad))
+    (tmp_path / "other.yml").write_text(yaml.safe_dump(GOOD))
+    (tmp_path / "broken.yml").write_text("a: [")
+    with pytest.raises(ScenarioError) as refused:
+        load(tmp_path)
+    text = str(refused.value)
+    assert "small.yml: steps.0.expect.nodez" in text
+    assert "small.yml: stacks" in text
+    assert "other.yml: name: 'small' differs" in text
+    assert "write name: other" in text
+    assert "broken.yml: not YAML" in text
+
+
+def test_a_folder_without_scenarios_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="no scenario"):
+        load(tmp_path)
+
+
+def test_all_that_suit_the_stack_are_chosen(scenarios: dict[str, Scenario], outputs: dict[str, Any]) -> None:
+    choice = choose(list(scenarios.values()), outputs | {"interruptionQueue": "q"}, rehearsed=True)
+    assert [scenario.name for scenario in choice.scenarios] == list(scenarios)
+    assert choice.skipped == []
+
+
+def test_named_ones_are_chosen_in_their_order(scenarios: dict[str, Scenario], outputs: dict[str, Any]) -> None:
+    names = ["eks-spot-consolidation", "eks-cheapest-fit"]
+    assert [scenario.name for scenario in choose(list(scenarios.values()), outputs, names).scenarios] == names
+
+
+@pytest.mark.parametrize(
+    ("names", "output", "message"),
+    [
+        (["eks-cheapest-fitt"], {}, "'eks-cheapest-fitt' is not one, .* did you mean eks-cheapest-fit?"),
+        (
+            [],
+            {"nodePools": ["default", "cheapest-fit"]},
+            "nodePools.cheapest-fit: the stack has .* overwrite",
+        ),
+        (
+            [],
+            {"nodeClasses": ["default"]},
+            "no node class 'bottlerocket', so no node could be launched; use of default",
+        ),
+    ],
+)
+def test_what_does_not_suit_the_stack_is_refused(
+    scenarios: dict[str, Scenario],
+    outputs: dict[str, Any],
+    names: list[str],
+    output: dict[str, Any],
+    message: str,
+) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        choose(list(scenarios.values()), outputs | output, names)
+
+
+def test_tags_pick_those_that_suit_the_stack(shipped: dict[str, Scenario], outputs: dict[str, Any]) -> None:
+    chosen = choose(list(shipped.values()), outputs, tags=["walk-through"]).scenarios
+    assert [scenario.name for scenario in chosen] == ["eks-cheapest-fit", "eks-spot-consolidation", "eks-spot-default"]
+    both = choose(list(shipped.values()), outputs, tags=["walk-through", "disruption"]).scenarios
+    assert {"eks-cheapest-fit", "drift"} <= {scenario.name for scenario in both}
+
+
+@pytest.mark.parametrize(
+    ("names", "tags", "message"),
+    [
+        ([], ["walk-trough"], "scenario_tags: 'walk-trough': no scenario has it, .* did you mean walk-through?"),
+        (["drift"], ["fault"], "scenario_tags: fault: would have no effect beside scenarios, .* give one of both"),
+    ],
+)
+def test_tags_that_pick_nothing_are_refused(
+    shipped: dict[str, Scenario], outputs: dict[str, Any], names: list[str], tags: list[str], message: str
+) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        choose(list(shipped.values()), outputs, names, tags)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rehearsed", "skipped"),
+    [
+        ("eks", True, {}),
+        (
+            "eks",
+            False,
+            {
+                "api-server-restart": "the API server is the cloud's on a real cluster; only a rehearsal can",
+                "capacity-shortage": "a shortage of capacity cannot be caused on a real cluster",
+                "throttling": "throttling cannot be caused on a real cluster",
+            },
+        ),
+    ],
+)
+def test_what_cannot_be_broken_is_skipped_with_the_reason_and_refused_by_name(
+    shipped: dict[str, Scenario], outputs: dict[str, Any], kind: str, rehearsed: bool, skipped: dict[str, str]
+) -> None:
+    stack = outputs | {"interruptionQueue": "q"}
+    choice = choose(list(shipped.values()), stack, rehearsed=rehearsed)
+    assert dict(choice.skipped).keys() == skipped.keys()
+    assert not skipped.keys() & {scenario.name for scenario in choice.scenarios}
+    for name, reason in choice.skipped:
+        assert skipped[name] in reason
+        with pytest.raises(ScenarioError, match=f"{name}: .*choose another scenario"):
+            choose(list(shipped.values()), stack, [name], rehearsed=rehearsed)
+
+
+def test_without_a_queue_nothing_can_be_interrupted(shipped: dict[str, Scenario], outputs: dict[str, Any]) -> None:
+    skipped = dict(choose(list(shipped.values()), outputs, rehearsed=True).skipped)
+    assert skipped.keys() == {"eks-interruption", "eks-rebalance"}
+    assert "the stack has no interruption queue (karpstack:karpenter.interruptionQueue)" in skipped["eks-interruption"]
+
+
+def test_where_the_cloud_runs_the_controller_it_cannot_be_killed(outputs: dict[str, Any]) -> None:
+    kill = changed("stacks", ["aks-nap", "aks-self-hosted"])
+    kill["steps"] = [{"killController": {}, "expect": {"within": 60}}]
+    scenario = parse(kill, "small.yml")
+    with pytest.raises(
+        ScenarioError, match=r"none can be run here.*small: kill-controller: the cloud runs the control"
+    ):
+        choose([scenario], azure(outputs, managed=True), rehearsed=True)
+    assert choose([scenario], azure(outputs, managed=False)).scenarios == [scenario.in_environment("aks-self-hosted")]
+
+
+def test_notices_of_interruption_are_aws_alone(outputs: dict[str, Any]) -> None:
+    data = changed("stacks", ["aks-self-hosted"])
+    data["steps"] = [{"interrupt": {}, "expect": {"within": 60}}]
+    with pytest.raises(ScenarioError, match=r"interruption: Karpenter hears of interruptions on AWS alone"):
+        choose([parse(data, "small.yml")], azure(outputs, managed=False), ["small"], rehearsed=True)
+
+
+def azure(outputs: dict[str, Any], *, managed: bool) -> dict[str, Any]:
+    """Outputs of an AKS stack of either kind."""
+    return outputs | {
+        "cloud": "azure",
+        "karpenterVersion": "managed" if managed else "1.10.2",
+        "nodePools": ["batch"] if managed else ["general-purpose"],
+        "nodeClasses": ["batch"] if managed else ["default"],
+        "defaultNodePools": ["default", "system-surge"] if managed else [],
+    }
+
+
+@pytest.mark.parametrize(("managed", "kind"), [(True, "aks-nap"), (False, "aks-self-hosted")])
+def test_who_runs_karpenter_decides_on_the_stories_for_aks(
+    shipped: dict[str, Scenario], outputs: dict[str, Any], managed: bool, kind: str
+) -> None:
+    chosen, skipped = choose(list(shipped.values()), azure(outputs, managed=managed), rehearsed=True)
+    assert chosen == [scenario.in_environment(kind) for scenario in shipped.values() if kind in scenario.stacks]
+    assert skipped == []
+    assert environment_of(azure(outputs, managed=managed)).kind == kind
+
+
+def test_a_node_pool_that_a_story_needs_and_the_stack_has_not_is_refused(
+    shipped: dict[str, Scenario], outputs: dict[str, Any]
+) -> None:
+    stack = azure(outputs, managed=False) | {"nodePools": ["general"]}
+    with pytest.raises(ScenarioError, match=r"no NodePool 'general-purpose', .* did you mean general\?"):
+        choose(list(shipped.values()), stack, ["self-hosted-inflate"])
+
+
+def test_what_aks_brings_may_be_used_and_not_overwritten(outputs: dict[str, Any]) -> None:
+    stack = azure(outputs, managed=True)
+    uses = changed("stacks", ["aks-nap"]) | {"existingNodePools": ["default", "system-surge"]}
+    assert choose([parse(uses, "small.yml")], stack).scenarios
+    overwrites = changed("stacks", ["aks-nap"])
+    overwrites["nodePools"] = {"default": overwrites["nodePools"]["small"]}
+    with pytest.raises(ScenarioError, match=r"nodePools\.default: the stack has .* overwrite"):
+        choose([parse(overwrites, "small.yml")], stack)
+
+
+@pytest.mark.parametrize(
+    ("story", "message"),
+    [
+        ("nap-default", r"nap-default: existingNodePools: the stack has no NodePool 'default', so no node could be "),
+        (
+            "nap-weight",
+            r"nap-weight: nodePools\.my-node\..*nodeClassRef\.name: the stack has no node class 'default', ",
+        ),
+    ],
+)
+def test_a_story_for_pools_that_aks_does_not_bring_is_refused(
+    shipped: dict[str, Scenario], outputs: dict[str, Any], story: str, message: str
+) -> None:
+    stack = azure(outputs, managed=True) | {"defaultNodePools": []}
+    with pytest.raises(ScenarioError, match=message) as refused:
+        choose(list(shipped.values()), stack, [story])
+    assert "use of batch; the stack output defaultNodePools is empty, so AKS brings none" in str(refused.value)
+    # One that makes its own and uses a class of the stack's is taken.
+    own = changed("stacks", ["aks-nap"])
+    own["nodePools"]["small"]["template"]["spec"]["nodeClassRef"]["name"] = "batch"
+    assert choose([parse(own, "small.yml")], stack).scenarios
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ({"cloud": "azure", "karpenterVersion": "managed"}, "defaultNodePools missing.*finish `pulumi up`"),
+        ({"cloud": "gcp"}, "cloud: 'gcp' has no scenarios, .* one of: eks, aks-nap, aks-self-hosted"),
+        (
+            {"karpenterVersion": "managed", "defaultNodePools": []},
+            "cloud: 'aws' has no scenarios where it runs Karpenter itself, so",
+        ),
+        ({}, "nodeClasses, nodePools missing.*finish `pulumi up`"),
+    ],
+)
+def test_a_stack_that_is_no_environment_is_refused(
+    scenarios: dict[str, Scenario], outputs: dict[str, Any], output: dict[str, Any], message: str
+) -> None:
+    given = outputs | output if output else {"cloud": "aws", "karpenterVersion": "1.14.1"}
+    with pytest.raises(StackError, match=message):
+        choose(list(scenarios.values()), given)
+
+
+def test_every_node_pool_carries_the_startup_taint_of_cilium(shipped: dict[str, Scenario]) -> None:
+    """Undeclared, Karpenter would launch further nodes while the first ones wait for their agent."""
+    for scenario in (found.in_environment(kind) for found in shipped.values() for kind in found.stacks):
+        for spec in scenario.node_pools.values():
+            assert {"key": "node.cilium.io/agent-not-ready", "value": "true", "effect": "NoExecute"} in (
+                spec["template"]["spec"]["startupTaints"]
+            ), scenario.name
+
+
+def test_eks_cheapest_fit_is_the_story(scenarios: dict[str, Scenario]) -> None:
+    scenario = scenarios["eks-cheapest-fit"]
+    (spec,) = scenario.node_pools.values()
+    requirements = {item["key"]: item["values"] for item in spec["template"]["spec"]["requirements"]}
+    assert requirements["node.kubernetes.io/instance-type"] == [
+        "c5.large",
+        "m5.large",
+        "r5.large",
+        "m5.xlarge",
+    ]
+    assert requirements["karpenter.sh/capacity-type"] == ["on-demand"]
+    assert scenario.workload.namespace == "other"
+    assert scenario.workload.deployment.node_selector == {"type": "karpenter"} == spec["template"]["metadata"]["labels"]
+    assert scenario.workload.deployment.requests == {"memory": "1Gi"}
+    (step,) = scenario.steps
+    assert (step.scale, step.expect.within, str(step.expect.nodes)) == (5, 180, "1")
+    assert step.expect.instance_types == ["m5.large"]
+
+
+def test_eks_spot_consolidation_is_the_story(scenarios: dict[str, Scenario]) -> None:
+    scenario = scenarios["eks-spot-consolidation"]
+    (spec,) = scenario.node_pools.values()
+    requirements = {item["key"]: item for item in spec["template"]["spec"]["requirements"]}
+    assert requirements["karpenter.k8s.aws/instance-size"] == {
+        "key": "karpenter.k8s.aws/instance-size",
+        "operator": "NotIn",
+        "values": ["nano", "micro", "small", "medium"],
+    }
+    assert requirements["kubernetes.io/arch"]["values"] == ["amd64", "arm64"]
+    assert spec["limits"] == {"cpu": 100, "memory": "100Gi"}
+    assert spec["template"]["spec"]["nodeClassRef"]["name"] == "bottlerocket"
+    up, down = scenario.steps
+    assert (up.scale, down.scale) == (5, 1)
+    assert up.expect.node_labels["karpenter.k8s.aws/instance-size"] == ["2xlarge"]
+    assert down.expect.replacement is not None
+    assert down.expect.replacement.cheaper
+    assert down.expect.replacement.smaller
+    assert down.expect.always_a_home
+
+
+_LOOKED_AT = {
+    "karpenter.azure.com/sku-name",
+    "karpenter.azure.com/sku-family",
+    "karpenter.azure.com/sku-cpu",
+    "karpenter.azure.com/sku-memory",
+    "karpenter.azure.com/sku-version",
+    "karpenter.sh/capacity-type",
+    "karpenter.sh/nodepool",
+    "node.kubernetes.io/instance-type",
+    "topology.kubernetes.io/zone",
+}
+
+
+def requirements_of(scenario: Scenario) -> dict[str, list[str]]:
+    """Those of its only NodePool."""
+    (spec,) = scenario.node_pools.values()
+    return {item["key"]: item["values"] for item in spec["template"]["spec"]["requirements"]}
+
+
+def test_stories_for_aks_assert_what_people_look_at(shipped: dict[str, Scenario]) -> None:
+    stories = [scenario for scenario in shipped.values() if "eks" not in scenario.stacks]
+    assert [scenario.name for scenario in stories] == [
+        "nap-default",
+        "nap-node-selector-pinned",
+        "nap-node-selector",
+        "nap-weight-pinned",
+        "nap-weight",
+        "self-hosted-inflate",
+    ]
+    for scenario in stories:
+        up, down = scenario.steps
+        assert (str(up.expect.nodes), down.scale, str(down.expect.nodes)) == ("1", 0, "0"), scenario.name
+        assert up.expect.node_labels.keys() >= _LOOKED_AT, scenario.name
+        assert up.expect.node_labels["karpenter.sh/nodepool"] == [up.expect.node_pool], scenario.name
+        assert "node.cilium.io/agent-not-ready" in up.expect.taints_gone, scenario.name
+        assert up.expect.events == {"Nominated": ["Pod"]}, scenario.name
+        assert down.expect.events == {"DisruptionTerminating": ["Node", "NodeClaim"]}, scenario.name
+        for spec in scenario.node_pools.values():
+            assert spec["template"]["metadata"]["labels"] == {"kubernetes.azure.com/ebpf-dataplane": "cilium"}
+            assert spec["template"]["spec"]["nodeClassRef"] == {
+                "group": "karpenter.azure.com",
+                "kind": "AKSNodeClass",
+                "name": "default",
+            }
+
+
+def test_nap_default_is_the_story(shipped: dict[str, Scenario]) -> None:
+    scenario = shipped["nap-default"]
+    assert (scenario.node_pools, scenario.existing_node_pools) == ({}, ["default"])
+    assert scenario.workload.deployment.node_selector == {}
+    assert scenario.steps[0].expect.node_pool == "default"
+    assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-cpu"] == ["2"]
+
+
+def test_nap_weight_is_the_story(shipped: dict[str, Scenario]) -> None:
+    scenario = shipped["nap-weight"]
+    assert requirements_of(scenario) == {"karpenter.azure.com/sku-cpu": ["8"]}
+    assert scenario.node_pools["my-node"]["weight"] == 10
+    assert scenario.workload.deployment.requests == scenario.workload.deployment.node_selector == {}
+    assert scenario.steps[0].expect.node_pool == "my-node"
+    assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-cpu"] == ["8"]
+
+
+def test_nap_node_selector_is_the_story(shipped: dict[str, Scenario]) -> None:
+    scenario = shipped["nap-node-selector"]
+    assert requirements_of(scenario) == {"karpenter.azure.com/sku-memory": ["131072"]}
+    assert scenario.workload.deployment.node_selector == {"karpenter.azure.com/sku-memory": "131072"}
+    assert scenario.steps[0].expect.node_pool == "my-node-comp"
+    assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-memory"] == ["131072"]
+    assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-cpu"] == ["16"]
+
+
+@pytest.mark.parametrize(
+    ("name", "published", "capacity_type"),
+    [("nap-weight", "Standard_D8_v4", "on-demand"), ("nap-node-selector", "Standard_E16as_v5", "spot")],
+)
+def test_the_pinned_stories_have_the_published_type(
+    shipped: dict[str, Scenario], name: str, published: str, capacity_type: str
+) -> None:
+    free, pinned = shipped[name], shipped[f"{name}-pinned"]
+    requirements = requirements_of(pinned)
+    first, *others = requirements.pop("node.kubernetes.io/instance-type")
+    assert (first, len(others)) == (published, 3)
+    assert requirements == requirements_of(free) | {"karpenter.sh/capacity-type": [capacity_type]}
+    assert pinned.workload.deployment == free.workload.deployment
+    assert pinned.steps[0].expect.instance_types == [published]
+    assert pinned.steps[0].expect.capacity_type == capacity_type
+
+
+def test_self_hosted_inflate_is_the_story(shipped: dict[str, Scenario]) -> None:
+    scenario = shipped["self-hosted-inflate"]
+    assert (scenario.node_pools, scenario.existing_node_pools) == ({}, ["general-purpose"])
+    assert scenario.workload.deployment.requests == {"cpu": "1"}
+    assert [step.scale for step in scenario.steps] == [2, 0]
+    assert scenario.steps[0].expect.capacity_type == "on-demand"
+    assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-family"] == ["D"]

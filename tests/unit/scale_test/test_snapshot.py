@@ -1,0 +1,177 @@
+"""Evidence of a failed story: all kinds, page by page, without secrets; what cannot be read is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import yaml
+
+from scale_test.recording.snapshot import HIDDEN, kinds, save
+
+ROOT = Path(__file__).resolve().parents[3]
+NODE_CLASS = {"kind": "EC2NodeClass", "path": "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"}
+FILES = {"deployment", "pod", "nodepool", "nodeclaim", "node", "ec2nodeclass", "event"}
+SECRET = "hunter2"
+
+
+def named(name: str, **more: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "managedFields": [{"manager": "kubelet"}]}, **more}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """An API server with 700 pods and a few other objects."""
+
+    server: Server
+
+    def do_GET(self) -> None:
+        address = urlsplit(self.path)
+        query = parse_qs(address.query)
+        self.server.asked.append(address.path)
+        self.server.selectors += query.get("fieldSelector", [])
+        plural = address.path.rsplit("/", 1)[-1]
+        status = self.server.statuses.get(plural, 200)
+        items: list[dict[str, Any]] = [named(plural)]
+        more = ""
+        if plural == "pods":
+            container = {"name": "pause", "env": [{"name": "TOKEN", "value": SECRET}, {"name": "NODE"}]}
+            pods = [named(f"pod-{i:03}", spec={"containers": [container]}) for i in range(700)]
+            start, size = int(query.get("continue", ["0"])[0]), int(query["limit"][0])
+            items, more = pods[start : start + size], str(start + size) if start + size < len(pods) else ""
+        elif plural == "ec2nodeclasses":
+            items = [named("default", spec={"role": "node", "userData": SECRET})]
+        elif plural == "deployments":
+            items = [named("inflate")]
+            items[0]["metadata"]["annotations"] = {"kubectl.kubernetes.io/last-applied-configuration": SECRET, "a": "b"}
+        body = json.dumps({"apiVersion": "v1", "kind": "List", "metadata": {"continue": more}, "items": items}).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    """Notes what it was asked for; answers with other statuses by plural."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.asked: list[str] = []
+        self.selectors: list[str] = []
+        self.statuses: dict[str, int] = {}
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield running
+        running.shutdown()
+
+
+@pytest.fixture
+def kubeconfig(server: Server, tmp_path: Path) -> Path:
+    path = tmp_path / "kubeconfig"
+    content = {
+        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
+        "users": [{"name": "u", "user": {}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+    }
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "x", **content}))
+    return path
+
+
+def saved(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    return {path.stem: yaml.safe_load(path.read_text()) for path in folder.glob("*.yml")}
+
+
+WANTED = kinds("other", NODE_CLASS["kind"], NODE_CLASS["path"])
+
+
+def test_every_kind_has_a_file_with_all_its_objects(server: Server, kubeconfig: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "evidence" / "a-story"
+    assert save(folder, WANTED, kubeconfig) == []
+    found = saved(folder)
+    assert set(found) == FILES
+    assert [pod["metadata"]["name"] for pod in found["pod"]] == [f"pod-{i:03}" for i in range(700)]
+    assert found["nodepool"] == [{"apiVersion": "v1", "kind": "NodePool", "metadata": {"name": "nodepools"}}]
+    assert "/api/v1/namespaces/other/pods" in server.asked
+
+
+def test_no_events_of_other_peoples_namespaces_are_saved(server: Server, kubeconfig: Path, tmp_path: Path) -> None:
+    save(tmp_path / "evidence", WANTED, kubeconfig)
+    assert len(saved(tmp_path / "evidence")["event"]) == 3
+    asked = [path for path in server.asked if path.endswith("events")]
+    assert asked == [
+        "/api/v1/namespaces/other/events",
+        "/api/v1/namespaces/kube-system/events",
+        "/api/v1/events",
+    ]
+    assert server.selectors == ["involvedObject.namespace="]
+
+
+def test_no_secret_is_read_or_written(server: Server, kubeconfig: Path, tmp_path: Path) -> None:
+    save(tmp_path / "evidence", WANTED, kubeconfig)
+    assert not [path for path in server.asked if "secret" in path or "configmap" in path]
+    text = "".join(path.read_text() for path in (tmp_path / "evidence").iterdir())
+    assert SECRET not in text
+    found = saved(tmp_path / "evidence")
+    assert found["pod"][0]["spec"]["containers"][0]["env"] == [{"name": "TOKEN", "value": HIDDEN}, {"name": "NODE"}]
+    assert found["ec2nodeclass"][0]["spec"] == {"role": "node", "userData": HIDDEN}
+    assert found["deployment"][0]["metadata"]["annotations"]["a"] == "b"
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_saved(server: Server, kubeconfig: Path, tmp_path: Path) -> None:
+    server.statuses = {"nodes": 403, "ec2nodeclasses": 404}
+    (said,) = save(tmp_path / "evidence", WANTED, kubeconfig)
+    assert said.startswith("Node: 403 ")
+    found = saved(tmp_path / "evidence")
+    assert set(found) == FILES - {"node"}
+    assert found["ec2nodeclass"] == []
+
+
+def test_where_nobody_answers_only_one_is_asked(kubeconfig: Path, tmp_path: Path, server: Server) -> None:
+    server.shutdown()
+    server.server_close()
+    (said,) = save(tmp_path / "evidence", WANTED, kubeconfig)
+    assert said.startswith("Deployment, Pod, NodePool, NodeClaim, Node, EC2NodeClass, Event: ")
+    assert "refused" in said
+
+
+@pytest.mark.parametrize("status", [200, 403])
+def test_the_role_saves_it_and_goes_on_without(server: Server, kubeconfig: Path, tmp_path: Path, status: int) -> None:
+    server.statuses = {"nodes": status}
+    play = tmp_path / "play.yml"
+    variables = {
+        "ansible_failed_task": {"action": "ansible.builtin.assert", "name": "Judge the step"},
+        "ansible_python_interpreter": sys.executable,
+        "story_report_dir": str(tmp_path),
+        "story_namespace": "other",
+        "story_scenario": {"name": "a-story"},
+        "story_node_class": NODE_CLASS,
+    }
+    tasks = [{"ansible.builtin.include_tasks": str(ROOT / "playbooks" / "roles" / "story" / "tasks" / "evidence.yml")}]
+    play.write_text(yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "vars": variables, "tasks": tasks}]))
+    result = subprocess.run(
+        [str(Path(sys.executable).with_name("ansible-playbook")), str(play)],
+        cwd=ROOT,
+        env=os.environ | {"ANSIBLE_HOME": str(tmp_path / "ansible"), "KUBECONFIG": str(kubeconfig)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert result.returncode == 0, result.stdout
+    assert ("Evidence of a-story: not all could be saved: Node: 403" in result.stdout) == (status == 403)
+    assert set(saved(tmp_path / "evidence" / "a-story")) == FILES - ({"node"} if status == 403 else set())

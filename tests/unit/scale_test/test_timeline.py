@@ -1,0 +1,195 @@
+"""The timeline as a file, waiting for a recorder, and reading prices from metrics."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from scale_test.judging.gate import wait_for_end
+from scale_test.market.prices import Offering
+from scale_test.recording.metrics import (
+    ProcessReading,
+    QueueReading,
+    cheapest,
+    parse_prices,
+    parse_process,
+    parse_queue,
+)
+from scale_test.recording.recording import RecorderError, stop, wait_until_recorded
+from scale_test.recording.timeline import Reader, Writer, api_time, excerpt, is_recorded
+from scale_test.scenarios.scenario import Scenario
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "timeline.jsonl"
+
+
+def test_what_is_written_is_read_once(path: Path) -> None:
+    reader = Reader(path)
+    assert list(reader.new_lines()) == []
+    with Writer(path) as first, Writer(path) as second:
+        first.write("STORY", scenario="a")
+        second.write("END", scenario="a")
+    assert [line["type"] for line in reader.new_lines()] == ["STORY", "END"]
+    assert list(reader.new_lines()) == []
+
+
+def test_half_a_line_is_left_for_later(path: Path) -> None:
+    path.write_text('{"type":"A"}\n{"type":')
+    reader = Reader(path)
+    assert len(list(reader.new_lines())) == 1
+    with path.open("a") as file:
+        file.write('"B"}\n')
+    assert [line["type"] for line in reader.new_lines()] == ["B"]
+
+
+def test_only_one_recorder_writes_to_a_timeline(path: Path) -> None:
+    assert not is_recorded(path)
+    with Writer(path, recording=True):
+        assert is_recorded(path)
+        with pytest.raises(BlockingIOError):
+            Writer(path, recording=True)
+    assert not is_recorded(path)
+
+
+def test_waiting_ends_when_all_lists_are_read(path: Path) -> None:
+    with Writer(path, recording=True) as recorder:
+        recorder.write("START", pid=os.getpid())
+        with pytest.raises(RecorderError, match=r"not all lists read after 0 s.*KUBECONFIG"):
+            wait_until_recorded(path, timeout=0)
+        recorder.write("SYNCED")
+        wait_until_recorded(path, timeout=0)
+
+
+def test_a_recorder_that_failed_says_why(path: Path) -> None:
+    with Writer(path, recording=True) as recorder:
+        recorder.write("STOP", reason="ApiException: (403) Forbidden")
+    with pytest.raises(RecorderError, match=r"\(403\) Forbidden"):
+        wait_until_recorded(path, timeout=60)
+
+
+def test_a_step_without_a_recorder_cannot_be_judged(path: Path, scenarios: dict[str, Scenario]) -> None:
+    with pytest.raises(RecorderError, match=r"it was killed.*step 1 cannot be judged"):
+        wait_for_end(path, scenarios["eks-cheapest-fit"], 0, datetime.now(UTC))
+
+
+def test_there_is_nothing_to_stop_where_nobody_records(path: Path) -> None:
+    assert not stop(path, timeout=0)
+
+
+def test_an_excerpt_keeps_what_stories_need() -> None:
+    claim = {
+        "metadata": {
+            "name": "n",
+            "uid": "u",
+            "creationTimestamp": "2026-11-21T10:00:00Z",
+            "managedFields": [1],
+        },
+        "spec": {"requirements": ["many"], "expireAfter": "720h"},
+        "status": {
+            "nodeName": "node",
+            "capacity": {"cpu": "2"},
+            "conditions": [
+                {
+                    "type": "Launched",
+                    "status": "True",
+                    "lastTransitionTime": "2026-11-21T10:00:02Z",
+                    "observedGeneration": 1,
+                }
+            ],
+        },
+    }
+    kept = excerpt("NodeClaim", claim)
+    assert kept == {
+        "metadata": {"name": "n", "uid": "u", "creationTimestamp": "2026-11-21T10:00:00Z"},
+        "conditions": [{"type": "Launched", "status": "True", "lastTransitionTime": "2026-11-21T10:00:02Z"}],
+        "expireAfter": "720h",
+        "nodeName": "node",
+        "capacity": {"cpu": "2"},
+    }
+    assert api_time(kept) == "2026-11-21T10:00:02Z"
+
+
+def test_an_excerpt_of_a_pod_keeps_what_it_asks_for() -> None:
+    def container(cpu: str, **more: object) -> dict[str, object]:
+        return {"name": "c", "resources": {"requests": {"cpu": cpu}}, **more}
+
+    spec = {
+        "nodeName": "node",
+        "nodeSelector": {"intent": "apps"},
+        "overhead": {"memory": "1Mi"},
+        "initContainers": [container("100m", restartPolicy="Always"), container("2")],
+        "containers": [container("1500m"), {"name": "d", "resources": {"limits": {"memory": "1Gi"}}}],
+    }
+    kept = excerpt("Pod", {"metadata": {"name": "p", "uid": "u"}, "spec": spec, "status": {"phase": "Pending"}})
+    # The init container beside the sidecar asks for more than both containers beside it.
+    assert kept["requests"] == {"cpu": 2.1, "memory": 2**30 + 2**20}
+    assert kept["nodeSelector"] == {"intent": "apps"}
+
+
+def test_an_excerpt_keeps_how_many_pods_a_node_class_allows() -> None:
+    metadata = {"name": "default", "uid": "u"}
+    assert excerpt("EC2NodeClass", {"metadata": metadata, "spec": {"kubelet": {"maxPods": 110}}})["maxPods"] == 110
+    assert excerpt("AKSNodeClass", {"metadata": metadata, "spec": {"maxPods": 250}})["maxPods"] == 250
+    assert "maxPods" not in excerpt("AKSNodeClass", {"metadata": metadata, "spec": {}})
+
+
+def test_prices_are_those_of_the_controllers_metric() -> None:
+    labels = '{capacity_type="spot",instance_type="c6g.large",zone="us-east-1a"}'
+    name = "karpenter_cloudprovider_instance_type_offering"
+    price = f"# TYPE {name}_price_estimate gauge\n{name}_price_estimate{labels} 0.029\n"
+    unknown = f"{name}_price_estimate{labels.replace('1a', '1b')} 0\n"
+    text = f"{price}{unknown}{name}_available{labels} 1\n"
+    assert parse_prices(text) == {Offering("c6g.large", "spot", "us-east-1a"): 0.029}
+
+
+def test_the_cheapest_of_the_zones_is_kept() -> None:
+    prices = {
+        Offering("m5.large", "spot", "us-east-1a"): 0.04,
+        Offering("m5.large", "spot", "us-east-1b"): 0.03,
+        Offering("m5.large", "on-demand", "us-east-1b"): 0.096,
+        Offering("m5.large", "reserved", "us-east-1b"): 0.001,
+    }
+    assert cheapest(prices) == {"on-demand": {"m5.large": 0.096}, "spot": {"m5.large": 0.03}}
+
+
+def test_a_controllers_process_tells_memory_time_and_failed_calls() -> None:
+    calls = {"200": 90, "404": 7, "409": 5, "500": 2, "429": 1, "<error>": 3}
+    text = "".join(
+        [
+            "process_resident_memory_bytes 1.7e+08\nprocess_cpu_seconds_total 1.94\n",
+            *(f'client_go_request_total{{code="{code}",method="GET"}} {count}\n' for code, count in calls.items()),
+            *(
+                f'karpenter_cloudprovider_errors_total{{error="{error}",method="Get",provider="aws"}} 4\n'
+                for error in ("NodeClaimNotFoundError", "InsufficientCapacityError", "")
+            ),
+        ]
+    )
+    assert parse_process(text) is None
+    found = parse_process(f"{text}process_start_time_seconds 1.7e+09\n")
+    assert found == ProcessReading(170_000_000, 1.94, 2 + 1 + 3 + 4 + 4, 1.7e9)
+
+
+def test_the_queue_is_that_of_the_interruption_controller_alone() -> None:
+    runtime = "controller_runtime"
+    text = "".join(
+        f"# TYPE {runtime}_{name} {kind}\n"
+        f'{runtime}_{name}{{controller="interruption"}} {ours}\n'
+        f'{runtime}_{name}{{controller="interruption.instancestatus"}} {others}\n'
+        for name, kind, ours, others in (
+            ("active_workers", "gauge", 1, 0),
+            ("reconcile_errors_total", "counter", 3, 7),
+            ("terminal_reconcile_errors_total", "counter", 9, 9),
+        )
+    )
+    assert parse_queue(text) == QueueReading(errors=3, reading=True)
+    assert parse_queue(text.replace("} 1\n", "} 0\n")) == QueueReading(errors=3, reading=False)
+
+
+def test_a_controller_that_does_not_lead_says_nothing_of_the_queue() -> None:
+    assert parse_queue("") is None
+    assert parse_queue('controller_runtime_active_workers{controller="provisioner"} 1\n') is None

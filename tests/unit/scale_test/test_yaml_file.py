@@ -1,0 +1,70 @@
+"""YAML that somebody else may have written: plain data is read as it is, anything else refused in a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scale_test.text.yaml_file import BYTES, YamlError, parse, read
+
+PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
+
+
+def bomb(value: str) -> str:
+    """Five hundred bytes that are some four hundred million values, by lists or by merges of nine aliases."""
+    lines = ["a: &a {k: 1}"]
+    for before, name in zip("abcdefghi", "bcdefghij", strict=True):
+        lines.append(f"{name}: &{name} {value % ','.join([f'*{before}'] * 9)}")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("path", sorted(PLAYBOOKS.glob("scenarios/*.yml")), ids=lambda path: str(path.stem))
+def test_what_ships_is_read_as_yaml_has_it(path: Path) -> None:
+    assert read(path) == yaml.safe_load(path.read_text())
+
+
+def test_what_json_has_not_stays_text() -> None:
+    assert parse(b"a: 2026-01-01\nb: 1e400\nc: =\nd: '0x_'") == {"a": "2026-01-01", "b": "1e400", "c": "=", "d": "0x_"}
+    assert parse(b"") is None
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (bomb("[%s]"), ": more than 256 KiB, aliases"),
+        (bomb("{<<: [%s]}"), ": more than 256 KiB, aliases"),
+        (f"a: &a '{'x' * 9000}'\nb: [{','.join(['*a'] * 100)}]", "line 2: more than 256 KiB, aliases"),
+        ("[" * 100_000, "line 1: more than 40 levels deep"),
+        ("a: &a [*a]", r"\*a would hold itself without end"),
+        ("a: 1\nb: {c: 1, c: 2}", "line 2: the key 'c' is there twice, of which one would be lost"),
+        ("on: 1", "line 1: the key 'on' is not text, so nothing would find it; put it in quotes"),
+        ("? [a]\n: 1", "the key that is a list or a mapping is not text"),
+        ("a: !!python/name:os.system", "line 1: the tag tag:yaml.org,2002:python/name:os.system makes something else"),
+        ("a: !!binary aGVsbG8=", "makes something else than data; leave it out"),
+        ("a: .nan", "'.nan' is no number to reckon with"),
+        ("a: -1.0e+400", "is no number to reckon with"),
+        (f"a: {'9' * 5000}", "is no number to reckon with"),
+        (f"a: {'1:' * 2000}1.0", "is no number to reckon with"),
+        ("a: 0x_", "'0x_' is no number to reckon with"),
+        ("a: \x1b[31m", "not YAML; mend it: .*control characters are not allowed"),
+        ("a: [", "not YAML; mend it: line "),
+        ("a: 1\n---\nb: 2", "not YAML; mend it: line 2: but found another document"),
+        ("x" * BYTES + "x", "has more than 256 KiB"),
+    ],
+    ids=lambda value: value[:20],
+)
+def test_what_nobody_would_write_is_refused_in_a_sentence(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "a.yml"
+    path.write_text(content)
+    with pytest.raises(YamlError, match=message) as refused:
+        read(path)
+    assert len(str(refused.value)) < 400
+
+
+def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(YamlError, match="not YAML; mend it: "):
+        parse(b"a: \xe9")
+    with pytest.raises(YamlError, match="cannot be read"):
+        read(tmp_path)
