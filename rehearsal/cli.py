@@ -1,6 +1,6 @@
 """The rehearsal's command line: up, run, review, env, status, down.
 
-Reads arguments and talks to people; the work is done by `rehearsal.daemon` and `rehearsal.deployment`.
+Reads arguments and talks to people; the work is done by `rehearsal.session.daemon` and `rehearsal.session.deployment`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rehearsal import ancestors, daemon, limits, lock, ownership, user_environment
-from rehearsal.deployment import PROJECT, CommandError, Deployment, environment
 from rehearsal.engines import EngineSet
 from rehearsal.engines.builder import BuildError, ensure
-from rehearsal.folder import StackFolder, stack_name
-from rehearsal.processes import stop_marked
-from rehearsal.stack_file import StackFile, StackFileError
-from rehearsal.terminal import console, tell
+from rehearsal.host import limits, user_environment
+from rehearsal.host.processes import stop_marked
+from rehearsal.session import daemon, lock
+from rehearsal.session.deployment import PROJECT, CommandError, Deployment, environment
+from rehearsal.session.stack_file import StackFile, StackFileError
+from rehearsal.session.terminal import console, tell
+from rehearsal.state import ancestors, ownership
+from rehearsal.state.folder import StackFolder, stack_name
 
 # The stories that are run unless others are asked for: the published walk-throughs, a minute or two.
 _WALK_THROUGH = "walk-through"
@@ -341,7 +343,7 @@ def _env(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from rehearsal import listeners  # a tenth of a second, for which the other commands do not wait
+    from rehearsal.session import listeners
 
     folder = _folder(options)
     info = daemon.running(folder)

@@ -13,8 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from rehearsal.clouds.aws import facts as aws
-from rehearsal.clouds.azure import facts as azure
+from rehearsal.aws.ec2 import facts as aws
+from rehearsal.azure import facts as azure
 from rehearsal.engines import HERE, EngineSet
 
 FOLDER = Path(__file__).resolve().parents[1] / "facts"

@@ -1,6 +1,6 @@
 """What a cluster needs to know of the cloud that it runs in.
 
-The clouds of `rehearsal.clouds` implement `Cloud`; nothing in `rehearsal.cluster` imports them.
+`rehearsal.aws` and `rehearsal.azure` implement `Cloud`; nothing in `rehearsal.cluster` imports them.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from rehearsal.cluster.ports import ReservedPort
 from rehearsal.cluster.registrar import Registrar
 from rehearsal.cluster.releases import Releases
 from rehearsal.engines import EngineSet
-from rehearsal.folder import StackFolder
-from rehearsal.processes import Engines, wait_until
+from rehearsal.host.processes import Engines, wait_until
+from rehearsal.state.folder import StackFolder
 from rehearsal.timing import Timing
 
 _DEFINITION_TIMEOUT = 30.0

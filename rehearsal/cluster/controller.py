@@ -35,8 +35,8 @@ from rehearsal.cluster.feed import Event, Feed
 from rehearsal.cluster.objects import ApiError, Object, Objects, unavailable, warn
 from rehearsal.cluster.tokens import create_token
 from rehearsal.engines import EngineSet
-from rehearsal.folder import StackFolder
-from rehearsal.processes import Engine, EngineCrashError, Engines, wait_until
+from rehearsal.host.processes import Engine, EngineCrashError, Engines, wait_until
+from rehearsal.state.folder import StackFolder
 
 #: The chart's pods.
 LABEL = "app.kubernetes.io/name=karpenter"

@@ -10,9 +10,9 @@ import secrets
 
 import urllib3
 
-from rehearsal import records
 from rehearsal.cluster.ports import ReservedPort
-from rehearsal.folder import StackFolder
+from rehearsal.state import records
+from rehearsal.state.folder import StackFolder
 
 
 class ControllerEndpoint:

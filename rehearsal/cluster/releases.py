@@ -20,7 +20,7 @@ from rehearsal.cluster.charts import Chart
 from rehearsal.cluster.objects import Object, Objects
 from rehearsal.cluster.readiness import KINDS, labels_selector, wait_available, wait_gone
 from rehearsal.engines import EngineSet
-from rehearsal.folder import StackFolder
+from rehearsal.state.folder import StackFolder
 
 _HELM_TIMEOUT = 300.0
 _GONE_TIMEOUT = 120.0

@@ -19,8 +19,8 @@ from pathlib import Path
 from rehearsal.cluster.certificates import Certificates, write_kubeconfig
 from rehearsal.cluster.objects import Objects
 from rehearsal.engines import EngineSet
-from rehearsal.folder import StackFolder
-from rehearsal.processes import Engine, Engines, wait_until
+from rehearsal.host.processes import Engine, Engines, wait_until
+from rehearsal.state.folder import StackFolder
 
 API_SERVER = "kube-apiserver"
 

@@ -15,7 +15,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from rehearsal import ancestors, user_environment
+from rehearsal.host import user_environment
+from rehearsal.state import ancestors
 
 HERE = Path(__file__).resolve().parent
 #: A Pulumi on PATH is used when it is at least this one; the same version is built otherwise.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from rehearsal.ancestors import ExposedError
 from rehearsal.engines.builder import BuildError, ensure, lint
+from rehearsal.state.ancestors import ExposedError
 
 
 def main() -> int:

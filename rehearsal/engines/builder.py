@@ -228,7 +228,8 @@ def _install_language_host(folder: Path) -> None:
     # checkout and interpreter serve, because all checkouts share the cache.
     host = folder / "pulumi-language-python"
     host.write_text(
-        '#!/bin/sh\nexec "${KARPSTACK_PYTHON:?set by python -m rehearsal env}" -m rehearsal.language_host "$@"\n'
+        "#!/bin/sh\n"
+        'exec "${KARPSTACK_PYTHON:?set by python -m rehearsal env}" -m rehearsal.attachment.language_host "$@"\n'
     )
     host.chmod(0o755)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from .charts import ecdf
 from .comparison import Comparison, Report, Rules, written
 from .page import template

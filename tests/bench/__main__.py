@@ -21,17 +21,17 @@ from rich.console import Console
 from rich.table import Table
 
 from components import versions
-from scale_test.reports import page
-from rehearsal import daemon
-from rehearsal.clouds.aws.account import Account
+from rehearsal.aws.account import Account
 from rehearsal.cluster.charts import Charts
 from rehearsal.cluster.control_plane import Clusters
 from rehearsal.cluster.controller_endpoint import ControllerEndpoint
-from rehearsal.deployment import PROJECT, environment
 from rehearsal.engines import EngineSet
-from rehearsal.folder import StackFolder
-from rehearsal.processes import Engines, wait_until
+from rehearsal.host.processes import Engines, wait_until
+from rehearsal.session import daemon
+from rehearsal.session.deployment import PROJECT, environment
+from rehearsal.state.folder import StackFolder
 from rehearsal.timing import Timing
+from scale_test.reports import page
 from tests.rehearsal.conftest import RehearsedStack, descendants, new_stack
 from tests.unit.scale_test.example_report import Example
 

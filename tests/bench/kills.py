@@ -22,9 +22,9 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from rehearsal.daemon import read
-from rehearsal.deployment import PROJECT
-from rehearsal.folder import StackFolder
+from rehearsal.session.daemon import read
+from rehearsal.session.deployment import PROJECT
+from rehearsal.state.folder import StackFolder
 from tests.rehearsal.conftest import RehearsedStack, new_stack
 
 STORY = "eks-cheapest-fit"

@@ -19,8 +19,8 @@ import pytest
 import yaml
 from kubernetes import client, config, watch
 
-from rehearsal.daemon import DaemonInfo, read
-from rehearsal.folder import StackFolder
+from rehearsal.session.daemon import DaemonInfo, read
+from rehearsal.state.folder import StackFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 540.0

@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 from kubernetes import client
 
-from rehearsal.daemon import read
+from rehearsal.session.daemon import read
 from tests.rehearsal.conftest import LIMIT, ROOT, RehearsedStack, descendants
 
 

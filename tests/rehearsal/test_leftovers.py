@@ -8,9 +8,10 @@ from typing import Any
 import psutil
 from kubernetes import client
 
-from rehearsal import daemon, ownership
 from rehearsal.engines import EngineSet
-from rehearsal.stack_file import StackFile
+from rehearsal.session import daemon
+from rehearsal.session.stack_file import StackFile
+from rehearsal.state import ownership
 from tests.rehearsal.conftest import RehearsedStack, descendants
 
 OURS = {"app.kubernetes.io/part-of": "karpstack-scale-test", "app.kubernetes.io/instance": "killed"}

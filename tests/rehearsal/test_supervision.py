@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rehearsal.daemon import read
+from rehearsal.session.daemon import read
 from tests.bench.kills import of
 from tests.rehearsal.conftest import LIMIT, ROOT, RehearsedStack
 
@@ -100,13 +100,20 @@ def test_no_process_gets_the_users_secrets_and_a_dead_etcd_ends_a_story(run: Run
         for process, line in of(run.stack.folder):
             with suppress(psutil.Error, OSError):
                 seen[line] = process.environ()
-    for expected in (*ENGINES, "rehearsal.serve", "pulumi up", "language_host", "pulumi.policy", "ansible-playbook"):
+    for expected in (
+        *ENGINES,
+        "rehearsal.session.serve",
+        "pulumi up",
+        "language_host",
+        "pulumi.policy",
+        "ansible-playbook",
+    ):
         assert any(expected in line for line in seen), f"{expected} was never seen; seen were: {list(seen)}"
     assert any("karpstack_recorder" in line for line in seen)
     for line, environment in seen.items():
         singing = [name for name, value in environment.items() if CANARY in value]
         assert not singing, f"{line}: {singing}"
-        if any(f"/{engine} " in line for engine in ENGINES) or "rehearsal.serve" in line:
+        if any(f"/{engine} " in line for engine in ENGINES) or "rehearsal.session.serve" in line:
             assert PASSED not in environment, line
         elif "pulumi up" in line or "ansible-playbook" in line:
             assert environment[PASSED] == "passed"

@@ -47,52 +47,53 @@ ALLOWED: dict[str, set[str]] = {
     },
     "components/aks/program": {"components/aks", "components/settings"},
     "policies": {"policies"},
-    "playbooks": {"playbooks"},
+    "playbooks": {"playbooks", "scale_test"},
+    "scale_test": {"scale_test"},
     "rehearsal": {"rehearsal"},
-    "rehearsal/ancestors": set(),
-    "rehearsal/engines": {"rehearsal/engines", "rehearsal/ancestors", "rehearsal/user_environment"},
+    "rehearsal/state": {"rehearsal/state"},
+    "rehearsal/state/ancestors": set(),
+    "rehearsal/host": {"rehearsal/host", "rehearsal/state"},
+    "rehearsal/host/user_environment": set(),
+    "rehearsal/host/peers": set(),
+    "rehearsal/engines": {"rehearsal/engines", "rehearsal/state/ancestors", "rehearsal/host/user_environment"},
     "rehearsal/cluster": {
         "rehearsal/cluster",
         "rehearsal/engines",
-        "rehearsal/folder",
-        "rehearsal/processes",
-        "rehearsal/records",
+        "rehearsal/host",
+        "rehearsal/state",
         "rehearsal/timing",
     },
-    "rehearsal/peers": set(),
-    "rehearsal/records": set(),
-    "rehearsal/user_environment": set(),
-    "rehearsal/limits": set(),
-    "rehearsal/guard": {"rehearsal/peers"},
-    "rehearsal/loopback": {"rehearsal/guard"},
-    "rehearsal/processes": {"rehearsal/folder", "rehearsal/records"},
-    "rehearsal/command": {"rehearsal/processes"},
-    "rehearsal/control": {"rehearsal/guard", "rehearsal/loopback", "rehearsal/processes"},
-    "rehearsal/clouds": {
-        "rehearsal/clouds",
+    "rehearsal/cluster/provider": {"rehearsal/cluster", "rehearsal/attachment"},
+    "rehearsal/attachment": {"rehearsal/attachment", "rehearsal/engines", "rehearsal/host"},
+    "rehearsal/aws": {
+        "rehearsal/aws",
+        "rehearsal/attachment",
         "rehearsal/cluster",
-        "rehearsal/control",
-        "rehearsal/guard",
-        "rehearsal/loopback",
+        "rehearsal/host",
+        "rehearsal/session/control",
         "rehearsal/timing",
     },
-    "rehearsal/providers": {"rehearsal/providers", "rehearsal/clouds", "rehearsal/cluster", "rehearsal/guard"},
-    "rehearsal/providers/kubernetes": {
-        "rehearsal/providers/kubernetes",
-        "rehearsal/providers/resource",
-        "rehearsal/providers/package",
-        "rehearsal/providers/values",
+    "rehearsal/azure": {
+        "rehearsal/azure",
+        "rehearsal/attachment",
         "rehearsal/cluster",
+        "rehearsal/host",
+        "rehearsal/session/control",
+        "rehearsal/timing",
     },
 }
 # The language host and the gRPC server speak Pulumi's protocol; nothing else of the rehearsal needs Pulumi.
-PULUMI_IN_REHEARSAL = {"rehearsal/language_host", "rehearsal/providers/server", "rehearsal/providers/values"}
-STANDARD_LIBRARY_ONLY = ("components/documents", "rehearsal/ancestors", "rehearsal/engines")
-OURS = {"__main__", "components", "policies", "playbooks", "rehearsal", "tests"}
+PULUMI_IN_REHEARSAL = {
+    "rehearsal/attachment/language_host",
+    "rehearsal/attachment/server",
+    "rehearsal/attachment/values",
+}
+STANDARD_LIBRARY_ONLY = ("components/documents", "rehearsal/state/ancestors", "rehearsal/engines")
+OURS = {"__main__", "components", "policies", "playbooks", "rehearsal", "scale_test", "tests"}
 
 
 def modules() -> Iterator[tuple[str, Path]]:
-    for folder in ("components", "policies", "playbooks", "rehearsal"):
+    for folder in ("components", "policies", "playbooks", "rehearsal", "scale_test"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             yield path.relative_to(ROOT).with_suffix("").as_posix(), path
     yield "__main__", ROOT / "__main__.py"
@@ -160,6 +161,7 @@ def test_the_program_never_mentions_the_rehearsal() -> None:
             "components",
             "policies",
             "playbooks",
+            "scale_test",
         ],
         cwd=ROOT,
         capture_output=True,

@@ -11,7 +11,8 @@ import yaml
 
 from components import versions
 from rehearsal import engines
-from rehearsal.providers import aws, kubernetes
+from rehearsal.aws import provider as aws
+from rehearsal.cluster import provider as kubernetes
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -13,7 +13,7 @@ import boto3
 from botocore.config import Config
 from moto import mock_aws
 
-from rehearsal.clouds.aws.account import Account
+from rehearsal.aws.account import Account
 from rehearsal.timing import Timing
 
 REGION = "us-east-1"

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rehearsal.clouds.azure import roles
-from rehearsal.clouds.azure.catalogue import sizes
-from rehearsal.clouds.azure.images import UBUNTU
-from rehearsal.clouds.azure.operations import Durations
-from rehearsal.clouds.azure.roles import Role
-from rehearsal.clouds.azure.subscription import SUBSCRIPTION_ID, Subscription
+from rehearsal.azure import roles
+from rehearsal.azure.catalogue import sizes
+from rehearsal.azure.images import UBUNTU
+from rehearsal.azure.operations import Durations
+from rehearsal.azure.roles import Role
+from rehearsal.azure.subscription import SUBSCRIPTION_ID, Subscription
 from rehearsal.timing import Timing
 
 REGION = "westus2"

@@ -12,8 +12,8 @@ from unittest import mock
 
 from moto.iam.aws_managed_policies import aws_managed_policies_data
 
-from rehearsal.providers.aws import resources
-from rehearsal.providers.resource import Created, Properties, Resource
+from rehearsal.attachment.resource import Created, Properties, Resource
+from rehearsal.aws.provider import resources
 from tests.unit.rehearsal.aws_world import account, trust
 from tests.unit.rehearsal.resource_world import ResourceWorld
 

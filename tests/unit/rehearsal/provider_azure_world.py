@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from rehearsal.clouds.azure.subscription import Subscription
+from rehearsal.attachment.resource import Created, Properties
+from rehearsal.azure.provider import TYPES
+from rehearsal.azure.provider.base import AzureResource, Session
+from rehearsal.azure.provider.invokes import invokes
+from rehearsal.azure.subscription import Subscription
 from rehearsal.cluster.control_plane import Clusters
 from rehearsal.cluster.objects import Object
-from rehearsal.providers.azure import TYPES
-from rehearsal.providers.azure.base import AzureResource, Session
-from rehearsal.providers.azure.invokes import invokes
-from rehearsal.providers.resource import Created, Properties
 from tests.unit.rehearsal.azure_world import REGION, World
 from tests.unit.rehearsal.resource_world import ResourceWorld
 

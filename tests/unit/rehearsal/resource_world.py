@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from rehearsal.providers.resource import AUTOMATIC, Created, Properties, Resource
+from rehearsal.attachment.resource import AUTOMATIC, Created, Properties, Resource
 
 
 class ResourceWorld(ABC):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal import ancestors
+from rehearsal.state import ancestors
 from tests.unit.rehearsal.exposed_folders import accounts, passwd
 
 

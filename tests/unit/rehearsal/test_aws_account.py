@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from rehearsal.clouds.aws.account import Account, unknown_region
-from rehearsal.clouds.aws.identity import CredentialError
-from rehearsal.clouds.aws.patching import Patches
-from rehearsal.clouds.aws.roles import SPOT_ROLE, Roles
-from rehearsal.clouds.aws.server import SERVICES, Server, credentials_path
+from rehearsal.aws.account import Account, unknown_region
+from rehearsal.aws.iam.pod_credentials import CredentialError
+from rehearsal.aws.iam.roles import SPOT_ROLE, Roles
+from rehearsal.aws.patching import Patches
+from rehearsal.aws.server import SERVICES, Server, credentials_path
 from rehearsal.timing import Timing
 from tests.unit.rehearsal.aws_world import Stack, account, client, trust
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.clouds.aws.account import Account
-from rehearsal.clouds.aws.cloud import AwsCloud
+from rehearsal.aws.account import Account
+from rehearsal.aws.cloud import AwsCloud
 from rehearsal.cluster.cloud import Cloud, ControllerIdentityError
 from tests.unit.rehearsal.aws_world import CLUSTER, Stack
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import ClientError
 
-from rehearsal.clouds.aws.account import Account
-from rehearsal.clouds.aws.control import AwsControl
-from rehearsal.control import ControlError
-from rehearsal.processes import wait_until
+from rehearsal.aws.account import Account
+from rehearsal.aws.control import AwsControl
+from rehearsal.host.processes import wait_until
+from rehearsal.session.control import ControlError
 from rehearsal.timing import Timing
 from tests.unit.rehearsal.aws_world import Stack, account
 

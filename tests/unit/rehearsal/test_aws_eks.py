@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from rehearsal.clouds.aws.account import Account
+from rehearsal.aws.account import Account
 from tests.unit.rehearsal.aws_world import CLUSTER, Stack, trust
 
 ADMIN_POLICY = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rehearsal.clouds.aws.account import Account
+from rehearsal.aws.account import Account
 from tests.unit.rehearsal.aws_world import Stack
 
 INTERRUPTION = "EC2 Spot Instance Interruption Warning"

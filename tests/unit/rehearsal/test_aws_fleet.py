@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from rehearsal.clouds.aws.account import Account
-from rehearsal.clouds.aws.fleet import Fleets, Pool, Shortage, is_scarce
-from rehearsal.clouds.aws.prices import PriceTable
-from rehearsal.clouds.aws.roles import Roles
+from rehearsal.aws.account import Account
+from rehearsal.aws.ec2.fleet import Fleets, Pool, Shortage, is_scarce
+from rehearsal.aws.ec2.prices import PriceTable
+from rehearsal.aws.iam.roles import Roles
 from tests.unit.rehearsal.aws_world import PRICES, REGION, Stack
 
 FOUR = ("m5.xlarge", "c5.large", "m5.large", "r5.large")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from rehearsal.clouds.aws.account import Account
-from rehearsal.clouds.aws.identity import CredentialError, PodIdentity, TokenReviewer
+from rehearsal.aws.account import Account
+from rehearsal.aws.iam.pod_credentials import CredentialError, PodIdentity, TokenReviewer
 from tests.unit.rehearsal.aws_world import CLUSTER, REGION, Stack, client, trust
 
 SUBJECT = "system:serviceaccount:kube-system:karpenter"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rehearsal.clouds.aws.account import Account
-from rehearsal.clouds.aws.images import images
+from rehearsal.aws.account import Account
+from rehearsal.aws.ec2.images import images
 
 #: The paths that Karpenter builds, from pkg/providers/amifamily of karpenter-provider-aws 1.14.
 LATEST = [

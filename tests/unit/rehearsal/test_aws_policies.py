@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.clouds.aws import policies
+from rehearsal.aws.iam import policies
 
 POD = "pods.eks.amazonaws.com"
 BOTH = ("sts:AssumeRole", "sts:TagSession")

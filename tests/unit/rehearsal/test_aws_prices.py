@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from rehearsal.clouds.aws.account import Account
-from rehearsal.clouds.aws.prices import PriceTable, get_products
+from rehearsal.aws.account import Account
+from rehearsal.aws.ec2.prices import PriceTable, get_products
 from tests.unit.rehearsal.aws_world import PRICES, REGION
 
 TABLE = PriceTable({REGION: PRICES})

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.clouds.azure import roles
-from rehearsal.clouds.azure.access import Access
-from rehearsal.clouds.azure.entra import TENANT_ID, EntraError
-from rehearsal.clouds.azure.errors import ArmError
+from rehearsal.azure import roles
+from rehearsal.azure.access import Access
+from rehearsal.azure.entra import TENANT_ID, EntraError
+from rehearsal.azure.errors import ArmError
 from tests.unit.rehearsal.azure_world import (
     COMPUTE,
     GROUP,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rehearsal.clouds.azure.errors import ArmError
-from rehearsal.clouds.azure.faults import Fault
-from rehearsal.clouds.azure.identifiers import ResourceId, within
-from rehearsal.clouds.azure.operations import Durations
+from rehearsal.azure.errors import ArmError
+from rehearsal.azure.faults import Fault
+from rehearsal.azure.identifiers import ResourceId, within
+from rehearsal.azure.operations import Durations
 from tests.unit.rehearsal.azure_world import COMPUTE, GROUP, GROUPS, IDENTITY, NETWORK, REGION, SCOPE, World, machine_id
 
 NET = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/net"
@@ -234,7 +234,7 @@ def test_injected_errors_are_counted_and_reset() -> None:
 
 
 def test_an_unknown_price_region_is_refused() -> None:
-    from rehearsal.clouds.azure.subscription import Subscription
+    from rehearsal.azure.subscription import Subscription
     from rehearsal.timing import Timing
 
     with pytest.raises(ValueError, match="no Azure region 'moon'"):

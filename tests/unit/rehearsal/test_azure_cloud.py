@@ -13,11 +13,11 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 
-from rehearsal.clouds.azure import roles
-from rehearsal.clouds.azure.bootstrap import Bootstrap
-from rehearsal.clouds.azure.cloud import CLIENT_ANNOTATION, USE_LABEL, AzureCloud
-from rehearsal.clouds.azure.entra import TENANT_ID
-from rehearsal.clouds.azure.operations import Durations
+from rehearsal.azure import roles
+from rehearsal.azure.bootstrap import Bootstrap
+from rehearsal.azure.cloud import CLIENT_ANNOTATION, USE_LABEL, AzureCloud
+from rehearsal.azure.entra import TENANT_ID
+from rehearsal.azure.operations import Durations
 from rehearsal.cluster.cloud import ControllerIdentityError
 from tests.unit.rehearsal.azure_world import (
     AKS,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from rehearsal.clouds.azure.control import AzureControl
-from rehearsal.clouds.azure.errors import ArmError
-from rehearsal.control import ControlError
+from rehearsal.azure.control import AzureControl
+from rehearsal.azure.errors import ArmError
+from rehearsal.session.control import ControlError
 from tests.unit.rehearsal.azure_world import COMPUTE, REGION, World, machine_id
 
 SIZE = "Standard_D2s_v5"

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal import cli, daemon, lock, ownership
-from rehearsal.folder import StackFolder
-from rehearsal.stack_file import StackFile
+from rehearsal import cli
+from rehearsal.session import daemon, lock
+from rehearsal.session.stack_file import StackFile
+from rehearsal.state import ownership
+from rehearsal.state.folder import StackFolder
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
         return 0
 
     monkeypatch.setattr(cli, "_play", play)
-    monkeypatch.setattr("rehearsal.daemon.running", lambda _: object())
+    monkeypatch.setattr("rehearsal.session.daemon.running", lambda _: object())
     return found
 
 
@@ -75,9 +77,9 @@ class Started:
             "_tell_crashes": lambda folder: None,
         }.items():
             monkeypatch.setattr(cli, name, value)
-        monkeypatch.setattr("rehearsal.limits.check", lambda folder: None)
-        monkeypatch.setattr("rehearsal.daemon.start", lambda *_: self)
-        monkeypatch.setattr("rehearsal.daemon.stop", lambda folder: self.calls.append("stop"))
+        monkeypatch.setattr("rehearsal.host.limits.check", lambda folder: None)
+        monkeypatch.setattr("rehearsal.session.daemon.start", lambda *_: self)
+        monkeypatch.setattr("rehearsal.session.daemon.stop", lambda folder: self.calls.append("stop"))
 
     def listening(self) -> object:
         return self.info
@@ -95,21 +97,21 @@ class Started:
 @pytest.mark.parametrize("code", [0, 1, 2])
 def test_review_stops_what_it_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: int) -> None:
     started = Started(monkeypatch, code)
-    monkeypatch.setattr("rehearsal.daemon.running", lambda _: None)
+    monkeypatch.setattr("rehearsal.session.daemon.running", lambda _: None)
     assert cli.main(["review", "eks", "--state", str(tmp_path)]) == code
     assert started.calls == ["forget", "prepare", "review Pulumi.eks.yaml eks examples.json", "stop"]
 
 
 def test_an_interrupted_review_stops_what_it_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     started = Started(monkeypatch, -1)
-    monkeypatch.setattr("rehearsal.daemon.running", lambda _: None)
+    monkeypatch.setattr("rehearsal.session.daemon.running", lambda _: None)
     assert cli.main(["review", "eks", "--state", str(tmp_path)]) == 130
     assert started.calls[-1] == "stop"
 
 
 def test_review_leaves_what_ran_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     started = Started(monkeypatch)
-    monkeypatch.setattr("rehearsal.daemon.running", lambda _: object())
+    monkeypatch.setattr("rehearsal.session.daemon.running", lambda _: object())
     production = ["--policy-pack-config", "policies/production.json"]
     assert cli.main(["review", "eks", "--state", str(tmp_path), "--output", str(tmp_path / "out"), *production]) == 0
     assert started.calls == ["prepare", "review Pulumi.eks.yaml out production.json"]

@@ -13,7 +13,7 @@ from rehearsal.cluster import controller as module
 from rehearsal.cluster.controller import LABEL, Controller
 from rehearsal.cluster.controller_endpoint import ControllerEndpoint
 from rehearsal.cluster.objects import ApiError, Object
-from rehearsal.folder import StackFolder
+from rehearsal.state.folder import StackFolder
 from tests.unit.rehearsal.cluster_world import UnaskedCloud, World
 
 PODS = f"/api/v1/pods?{LABEL}"

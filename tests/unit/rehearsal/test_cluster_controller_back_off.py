@@ -14,8 +14,8 @@ import pytest
 
 from rehearsal.cluster import controller as module
 from rehearsal.cluster.controller import LABEL, Controller
-from rehearsal.folder import StackFolder
-from rehearsal.processes import EngineCrashError
+from rehearsal.host.processes import EngineCrashError
+from rehearsal.state.folder import StackFolder
 from tests.unit.rehearsal.cluster_world import World
 
 PODS = f"/api/v1/pods?{LABEL}"

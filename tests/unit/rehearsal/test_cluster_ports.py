@@ -12,7 +12,7 @@ import pytest
 
 from rehearsal.cluster.controller_endpoint import ControllerEndpoint
 from rehearsal.cluster.ports import ReservedPort
-from rehearsal.folder import StackFolder
+from rehearsal.state.folder import StackFolder
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from rehearsal.cluster import servers
-from rehearsal.folder import StackFolder
+from rehearsal.state.folder import StackFolder
 
 PORT = 23456
 

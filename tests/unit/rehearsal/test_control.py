@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rehearsal.control import TOKEN_VARIABLE, URL_VARIABLE, Body, Control, ControlError, ControlServer, Hits
-from rehearsal.processes import EngineCrashError
+from rehearsal.host.processes import EngineCrashError
+from rehearsal.session.control import TOKEN_VARIABLE, URL_VARIABLE, Body, Control, ControlError, ControlServer, Hits
 
 
 class TheCloud:

@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rehearsal.daemon import DaemonInfo, LostError, check
-from rehearsal.folder import StackFolder
-from rehearsal.processes import start_time
+from rehearsal.host.processes import start_time
+from rehearsal.session.daemon import DaemonInfo, LostError, check
+from rehearsal.state.folder import StackFolder
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from rehearsal import deployment
-from rehearsal.daemon import DaemonInfo
-from rehearsal.deployment import CommandError, Deployment
 from rehearsal.engines import EngineSet
-from rehearsal.folder import StackFolder
+from rehearsal.session import deployment
+from rehearsal.session.daemon import DaemonInfo
+from rehearsal.session.deployment import CommandError, Deployment
+from rehearsal.state.folder import StackFolder
 
 
 class Cluster:

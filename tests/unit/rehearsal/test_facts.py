@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from scale_test.market.facts import Facts
 from rehearsal import facts
-from rehearsal.clouds.aws.prices import PriceTable as AwsPrices
-from rehearsal.clouds.azure.prices import PriceTable as AzurePrices
+from rehearsal.aws.ec2.prices import PriceTable as AwsPrices
+from rehearsal.azure.prices import PriceTable as AzurePrices
 from rehearsal.engines import EngineSet
+from scale_test.market.facts import Facts
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from typing import Any
 import grpc
 import pytest
 
-from rehearsal import peers
-from rehearsal.guard import GuardedHandler, OwnUserCalls, OwnUserServer
+from rehearsal.host import peers
+from rehearsal.host.guard import GuardedHandler, OwnUserCalls, OwnUserServer
 
 
 class Handler(GuardedHandler):

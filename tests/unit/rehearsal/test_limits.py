@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal import limits
-from rehearsal.limits import LimitError
+from rehearsal.host import limits
+from rehearsal.host.limits import LimitError
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -18,8 +18,8 @@ Usage = namedtuple("Usage", "total used free")
 def files(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The limits of open files, soft and hard; the last one counts."""
     found = [(256, 20_000)]
-    monkeypatch.setattr("rehearsal.limits.resource.getrlimit", lambda _: found[-1])
-    monkeypatch.setattr("rehearsal.limits.resource.setrlimit", lambda _, limit: found.append(limit))
+    monkeypatch.setattr("rehearsal.host.limits.resource.getrlimit", lambda _: found[-1])
+    monkeypatch.setattr("rehearsal.host.limits.resource.setrlimit", lambda _, limit: found.append(limit))
     return found
 
 
@@ -47,14 +47,14 @@ def test_too_few_open_files_are_said(files: list[tuple[int, int]], tmp_path: Pat
 
 
 def test_too_little_room_is_said(files: list[tuple[int, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rehearsal.limits.shutil.disk_usage", lambda _: Usage(2**30, 2**30, 50 * 2**20))
+    monkeypatch.setattr("rehearsal.host.limits.shutil.disk_usage", lambda _: Usage(2**30, 2**30, 50 * 2**20))
     with pytest.raises(LimitError, match=f"{tmp_path} has 50 MiB free.*make room for 1024 MiB.*--state DIR"):
         limits.check(tmp_path / "eks")
 
 
 @pytest.mark.parametrize(("free", "said"), [(10 * 2**20, "has no space left (10 MiB)"), (2**30, "")])
 def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, said: str) -> None:
-    monkeypatch.setattr("rehearsal.limits.shutil.disk_usage", lambda _: Usage(2**30, 2**30 - free, free))
+    monkeypatch.setattr("rehearsal.host.limits.shutil.disk_usage", lambda _: Usage(2**30, 2**30 - free, free))
     found = limits.shortage(tmp_path / "eks")
     assert said in found
     assert bool(found) == bool(said)

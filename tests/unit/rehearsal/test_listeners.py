@@ -14,10 +14,10 @@ import pytest
 import yaml
 from rich.console import Console
 
-from rehearsal import listeners
-from rehearsal.control import URL_VARIABLE
-from rehearsal.daemon import DaemonInfo
-from rehearsal.folder import StackFolder
+from rehearsal.session import listeners
+from rehearsal.session.control import URL_VARIABLE
+from rehearsal.session.daemon import DaemonInfo
+from rehearsal.state.folder import StackFolder
 
 
 @pytest.fixture

@@ -12,17 +12,18 @@ from pathlib import Path
 import psutil
 import pytest
 
+from rehearsal.host.processes import ProcessRecord, start_time
+from rehearsal.session import lock
+from rehearsal.state import ownership, records
+from rehearsal.state.folder import StackFolder
 from scale_test import stack_lock
-from rehearsal import lock, ownership, records
-from rehearsal.folder import StackFolder
-from rehearsal.processes import ProcessRecord, start_time
 
 ROOT = Path(__file__).resolve().parents[3]
 HOLDER = """
 import sys, time
 from pathlib import Path
-from rehearsal import lock
-from rehearsal.folder import StackFolder
+from rehearsal.session import lock
+from rehearsal.state.folder import StackFolder
 with lock.held(StackFolder("eks", Path(sys.argv[1])), "python -m rehearsal up eks"):
     print("held", flush=True)
     time.sleep(60)

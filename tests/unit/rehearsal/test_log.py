@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from rehearsal.log import Formatter
+from rehearsal.host.log import Formatter
 
 
 def formatted(message: str) -> str:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from rehearsal import ownership
-from rehearsal.ancestors import ExposedError
-from rehearsal.folder import StackFolder, stack_name
-from rehearsal.ownership import OwnershipError
+from rehearsal.state import ownership
+from rehearsal.state.ancestors import ExposedError
+from rehearsal.state.folder import StackFolder, stack_name
+from rehearsal.state.ownership import OwnershipError
 from tests.unit.rehearsal.exposed_folders import EXPOSED, Exposing
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal import peers
+from rehearsal.host import peers
 
 
 @dataclass

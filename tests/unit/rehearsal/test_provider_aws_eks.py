@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.providers.resource import Created, RefusedError
+from rehearsal.attachment.resource import Created, RefusedError
 from tests.unit.rehearsal.provider_aws_world import FakeCluster, World, open_world
 
 CLUSTER, NODES, ADDON = "aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup", "aws:eks/addon:Addon"

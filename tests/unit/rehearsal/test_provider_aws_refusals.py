@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from rehearsal.providers.aws import configuration, iam, invokes
-from rehearsal.providers.resource import UNKNOWN, Properties, RefusedError
+from rehearsal.attachment.resource import UNKNOWN, Properties, RefusedError
+from rehearsal.aws.iam import resources as iam
+from rehearsal.aws.invokes import invokes
+from rehearsal.aws.provider import configuration
 from tests.unit.rehearsal.aws_world import trust
 from tests.unit.rehearsal.provider_aws_world import World, document, open_world
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rehearsal.providers.aws import TYPES
-from rehearsal.providers.resource import Properties
+from rehearsal.attachment.resource import Properties
+from rehearsal.aws.provider import TYPES
 from tests.unit.rehearsal.aws_world import trust
 from tests.unit.rehearsal.provider_aws_world import World, document, open_world
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from pulumi._types import input_type_py_to_pulumi_names
 
-from rehearsal.providers.aws import TYPES, invokes
-from rehearsal.providers.aws.base import AwsResource
+from rehearsal.aws.invokes import invokes
+from rehearsal.aws.provider import TYPES
+from rehearsal.aws.resource import AwsResource
 from tests.unit.rehearsal.provider_aws_world import World, open_world
 from tests.unit.rehearsal.test_provider_aws_round_trip import CASES
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from rehearsal.providers.azure.clusters import system_workloads
-from rehearsal.providers.resource import UNKNOWN, IncompleteError, RefusedError
+from rehearsal.attachment.resource import UNKNOWN, IncompleteError, RefusedError
+from rehearsal.azure.provider.clusters import system_workloads
 from tests.unit.rehearsal.provider_azure_world import OVERLAY, POOL, Provider
 
 AUTO = {"nodeProvisioningProfile": {"mode": "Auto"}}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rehearsal.providers.azure import TYPES, configuration
-from rehearsal.providers.resource import RefusedError
+from rehearsal.attachment.resource import RefusedError
+from rehearsal.azure.provider import TYPES, configuration
 from tests.unit.rehearsal.azure_world import GROUP, SCOPE
 from tests.unit.rehearsal.provider_azure_world import Provider
 

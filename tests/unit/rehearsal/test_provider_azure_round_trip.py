@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from rehearsal.providers.azure import TYPES, versioned
-from rehearsal.providers.difference import changes
-from rehearsal.providers.resource import AUTOMATIC, UNKNOWN, Properties, RefusedError
+from rehearsal.attachment.difference import changes
+from rehearsal.attachment.resource import AUTOMATIC, UNKNOWN, Properties, RefusedError
+from rehearsal.azure.provider import TYPES, versioned
 from tests.unit.rehearsal.azure_world import GROUP, REGION, SCOPE
 from tests.unit.rehearsal.provider_azure_world import Provider
 

@@ -12,8 +12,8 @@ import pulumi_azure_native
 import pytest
 from pulumi._types import input_type_py_to_pulumi_names
 
-from rehearsal.providers.azure import TYPES
-from rehearsal.providers.azure.base import AzureResource
+from rehearsal.azure.provider import TYPES
+from rehearsal.azure.provider.base import AzureResource
 from tests.unit.rehearsal.provider_azure_world import Provider
 from tests.unit.rehearsal.test_provider_azure_round_trip import CASES
 

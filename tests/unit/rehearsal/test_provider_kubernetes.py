@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 import yaml
 
+from rehearsal.attachment.resource import UNKNOWN, IncompleteError, Properties, RefusedError
 from rehearsal.cluster import objects, readiness
+from rehearsal.cluster import provider as kubernetes
 from rehearsal.cluster.charts import ChartNotFoundError
 from rehearsal.cluster.objects import Objects
+from rehearsal.cluster.provider.api import Api, ApiError, CancelledError, Kind, NoKindError
+from rehearsal.cluster.provider.connection import Connection, UnreachableError
+from rehearsal.cluster.provider.objects import KubernetesObject, kubernetes_object
+from rehearsal.cluster.provider.release import Release
 from rehearsal.cluster.releases import ReleaseError
-from rehearsal.providers import kubernetes
-from rehearsal.providers.kubernetes.api import Api, ApiError, CancelledError, Kind, NoKindError
-from rehearsal.providers.kubernetes.connection import Connection, UnreachableError
-from rehearsal.providers.kubernetes.objects import KubernetesObject, kubernetes_object
-from rehearsal.providers.kubernetes.release import Release
-from rehearsal.providers.resource import UNKNOWN, IncompleteError, Properties, RefusedError
 
 ENDPOINT = "https://127.0.0.1:6443"
 

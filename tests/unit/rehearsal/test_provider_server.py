@@ -11,19 +11,11 @@ import pytest
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2, status_pb2
 
-from rehearsal.providers import values
-from rehearsal.providers.package import Configuration, Provider
-from rehearsal.providers.resource import (
-    UNKNOWN,
-    Created,
-    Failure,
-    IncompleteError,
-    Properties,
-    RefusedError,
-    Resource,
-)
-from rehearsal.providers.server import Servicer
-from rehearsal.providers.values import Secret, decode, encode
+from rehearsal.attachment import values
+from rehearsal.attachment.package import Configuration, Provider
+from rehearsal.attachment.resource import UNKNOWN, Created, Failure, IncompleteError, Properties, RefusedError, Resource
+from rehearsal.attachment.server import Servicer
+from rehearsal.attachment.values import Secret, decode, encode
 
 URN = "urn:pulumi:test::project::fake:index:Bucket::logical"
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal import records
-from rehearsal.daemon import DaemonInfo
-from rehearsal.processes import ProcessRecord
+from rehearsal.host.processes import ProcessRecord
+from rehearsal.session.daemon import DaemonInfo
+from rehearsal.state import records
 
 
 @dataclass(frozen=True)

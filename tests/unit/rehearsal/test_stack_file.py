@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rehearsal.stack_file import StackFile, StackFileError
+from rehearsal.session.stack_file import StackFile, StackFileError
 
 GOOD = {"config": {"karpstack:cloud": "aws", "aws:region": "us-east-1", "karpstack:name": "demo"}}
 

@@ -1,0 +1,263 @@
+"""The simulated AWS account as one EKS cluster sees it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rehearsal.aws.ec2.images import KUBELETS, Image
+from rehearsal.aws.eks.api import Eks
+from rehearsal.aws.iam.pod_credentials import POD_IDENTITY_AUDIENCE, WEB_IDENTITY_AUDIENCE
+from rehearsal.aws.iam.roles import Roles
+from rehearsal.aws.server import credentials_path
+from rehearsal.cluster.cloud import ControllerIdentityError, Machine
+from rehearsal.cluster.control_plane import Cluster
+
+POD_IDENTITY_AGENT = "eks-pod-identity-agent"
+ROLE_ANNOTATION = "eks.amazonaws.com/role-arn"
+
+_ARCHITECTURES = {"x86_64": "amd64", "arm64": "arm64"}
+_NO_IDENTITY = (
+    "the service account {namespace}/{name} has no AWS identity in the cluster {cluster}, so the "
+    "controller would crash for lack of credentials; create an EKS pod identity association for it before "
+    f"the release, or annotate it with {ROLE_ANNOTATION}"
+)
+_NO_AGENT = (
+    "the service account {namespace}/{name} has a pod identity association, but the add-on "
+    f"{POD_IDENTITY_AGENT} of the cluster {{cluster}} {{state}}, so nothing answers the controller's request "
+    "for credentials; create the add-on and wait for it before the release"
+)
+_NO_PROFILE = "the instance {id} has no instance profile, so its kubelet cannot authenticate; give it one with a role"
+_ROLE_GONE = "the instance profile {name} of the instance {id} has no role, so its kubelet cannot authenticate; add one"
+_NO_DESCRIBE = (
+    "the role {role} of the node does not allow ec2:DescribeInstances, which the node needs to find its "
+    "name; attach AmazonEKSWorkerNodePolicy"
+)
+_NO_ROUTE = (
+    "the subnet {subnet} of the node has no route to the internet ({table}), so the node reaches neither the "
+    "cluster's endpoint nor the image registry; add a route 0.0.0.0/0 through a NAT gateway"
+)
+
+
+class AwsCloud:
+    """Implements `rehearsal.cluster.cloud.Cloud` for one cluster of the account."""
+
+    controller_engine = "karpenter-aws"
+    node_class_group = "karpenter.k8s.aws"
+    controller_needs_pod_files = False
+
+    def __init__(self, cluster_name: str, account: AccountView) -> None:
+        self.cluster_name = cluster_name
+        self._account = account
+        self._cluster: Cluster | None = None
+
+    def bind(self, cluster: Cluster) -> None:
+        """Tell which running control plane makes and reviews tokens."""
+        self._cluster = cluster
+
+    @property
+    def cluster(self) -> Cluster:
+        """The running control plane.
+
+        Raises:
+            RuntimeError: `bind` was not called.
+        """
+        if self._cluster is None:
+            raise RuntimeError(
+                f"the cluster {self.cluster_name} is not bound to its cloud: call bind(cluster) once "
+                "its control plane has started"
+            )
+        return self._cluster
+
+    @property
+    def bound(self) -> Cluster | None:
+        """The running control plane, or None before `bind`."""
+        return self._cluster
+
+    def machine(self, provider_id: str) -> Machine | None:
+        """Describe the instance behind `aws:///<zone>/<instance id>`; None when it is gone.
+
+        The refusal names what a real node would fail on: profile, role, access entry or route.
+        """
+        instance = self._instance(provider_id)
+        if instance is None:
+            return None
+        zone = str(instance.availability_zone)
+        architecture = _ARCHITECTURES[instance.architecture]
+        name = str(instance.private_dns_name)
+        return Machine(
+            provider_id=provider_id,
+            node_name=name,
+            kubelet_version=self._kubelet_version(instance),
+            labels={
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/arch": architecture,
+                "kubernetes.io/os": "linux",
+                "node.kubernetes.io/instance-type": instance.instance_type,
+                "topology.kubernetes.io/zone": zone,
+                "topology.kubernetes.io/region": self._account.region,
+                "topology.k8s.aws/zone-id": self._account.zone_id(instance),
+            },
+            refusal=self._refusal(instance),
+            internal_ip=str(instance.private_ip_address),
+            **_resources(self._account.instance_type(instance)),
+        )
+
+    def has_machine(self, provider_id: str) -> bool:
+        """Whether there is an instance behind the provider ID that has not ended."""
+        return self._instance(provider_id) is not None
+
+    def controller_environment(
+        self,
+        namespace: str,
+        service_account: str,
+        annotations: Mapping[str, str],
+        token_folder: Path,
+        labels: Mapping[str, str] | None = None,
+    ) -> dict[str, str]:
+        """Endpoints, region and the way to credentials, as EKS's admission gives them to a pod.
+
+        A pod identity association goes before the annotation of IRSA, as it does in EKS. Whether the role lets
+        itself be assumed is decided when the controller asks for credentials.
+
+        Raises:
+            ControllerIdentityError: The service account has neither, or the Pod Identity agent is not running.
+        """
+        names = {"namespace": namespace, "name": service_account, "cluster": self.cluster_name}
+        if self._account.eks.association(self.cluster_name, namespace, service_account):
+            status = self._account.eks.addon_status(self.cluster_name, POD_IDENTITY_AGENT)
+            if status != "ACTIVE":
+                state = f"is {status}" if status else "does not exist"
+                raise ControllerIdentityError(_NO_AGENT.format(state=state, **names))
+            token = self._token(namespace, service_account, POD_IDENTITY_AUDIENCE, token_folder)
+            uri = self._account.endpoint + credentials_path(self.cluster_name)
+            identity = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": uri, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": str(token)}
+        elif annotations.get(ROLE_ANNOTATION):
+            token = self._token(namespace, service_account, WEB_IDENTITY_AUDIENCE, token_folder)
+            identity = {
+                "AWS_ROLE_ARN": annotations[ROLE_ANNOTATION],
+                "AWS_WEB_IDENTITY_TOKEN_FILE": str(token),
+                # AWS's SDK for Go sets up this way to credentials before it reads AWS_ENDPOINT_URL.
+                "AWS_ENDPOINT_URL_STS": self._account.endpoint,
+            }
+        else:
+            raise ControllerIdentityError(_NO_IDENTITY.format(**names))
+        region = self._account.region
+        return {
+            "AWS_ENDPOINT_URL": self._account.endpoint,
+            "AWS_REGION": region,
+            "AWS_DEFAULT_REGION": region,
+            # Nothing else may give credentials: no instance metadata, no files of the person at the keyboard.
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            **identity,
+        }
+
+    def _token(self, namespace: str, service_account: str, audience: str, folder: Path) -> Path:
+        path = folder / audience
+        path.touch(mode=0o600)
+        path.write_text(self.cluster.create_token(namespace, service_account, audience))
+        return path
+
+    def _instance(self, provider_id: str) -> Any | None:
+        found = self._account.instance(provider_id.rsplit("/", 1)[-1])
+        return None if found is None or found.state in ("terminated", "shutting-down") else found
+
+    def _kubelet_version(self, instance: Any) -> str:
+        image: Image | None = self._account.images.get(instance.image_id)
+        return image.kubelet_version if image else KUBELETS[self._account.eks.version(self.cluster_name)]
+
+    def _refusal(self, instance: Any) -> str:
+        association = instance.iam_instance_profile
+        if not association:
+            return _NO_PROFILE.format(id=instance.id)
+        profile = self._account.roles.profile(arn=association["Arn"])
+        if profile is None or not profile.roles:
+            return _ROLE_GONE.format(name=association["Arn"], id=instance.id)
+        role = profile.roles[0]
+        refusal = self._account.eks.node_refusal(self.cluster_name, role)
+        if refusal:
+            return refusal
+        if not self._account.roles.allows(role, "ec2:DescribeInstances"):
+            return _NO_DESCRIBE.format(role=role.arn)
+        table = self._account.missing_route(instance.subnet_id)
+        return _NO_ROUTE.format(subnet=instance.subnet_id, table=table) if table else ""
+
+
+def _resources(instance_type: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Capacity and allocatable of a node as the AL2023 image's own start-up reckons them from the instance type.
+
+    7.5 % of the memory is the hypervisor's; the reservations are nodeadm's (11 MiB a pod and 255 MiB; 6 % of the
+    first CPU, 1 % of the second, 0.5 % of the next two, 0.25 % of the rest), and 100 MiB is the eviction threshold.
+    """
+    cpus = int(instance_type["VCpuInfo"]["DefaultVCpus"])
+    network = instance_type["NetworkInfo"]
+    pods = int(network["MaximumNetworkInterfaces"]) * (int(network["Ipv4AddressesPerInterface"]) - 1) + 2
+    memory = int(instance_type["MemoryInfo"]["SizeInMiB"]) * 925 // 1000
+    first = sum(share for upto, share in ((0, 60), (1, 10), (2, 5), (3, 5)) if cpus > upto)
+    reserved_cpu = first + max(cpus - 4, 0) * 5 // 2
+    capacity = {"cpu": str(cpus), "memory": f"{memory}Mi", "pods": str(pods), "ephemeral-storage": "20Gi"}
+    return {
+        "capacity": capacity,
+        "allocatable": {
+            **capacity,
+            "cpu": f"{cpus * 1000 - reserved_cpu}m",
+            "memory": f"{memory - 11 * pods - 255 - 100}Mi",
+            "ephemeral-storage": "17Gi",
+        },
+    }
+
+
+class AccountView:
+    """What `AwsCloud` needs of the account: its parts, and questions about moto's EC2."""
+
+    def __init__(self, account_id: str, region: str, eks: Eks, roles: Roles) -> None:
+        self._account_id = account_id
+        self.region = region
+        self.eks = eks
+        self.roles = roles
+        self.endpoint = ""
+        self.images: Mapping[str, Image] = {}
+
+    @property
+    def _ec2(self) -> Any:
+        from moto.ec2.models import ec2_backends
+
+        return ec2_backends[self._account_id][self.region]
+
+    def instance(self, instance_id: str) -> Any | None:
+        """moto's instance, or None."""
+        return self._ec2.get_instance_by_id(instance_id)
+
+    def instance_type(self, instance: Any) -> Mapping[str, Any]:
+        """EC2's description of an instance's type."""
+        from moto.ec2.models.instance_types import INSTANCE_TYPES
+
+        found: Mapping[str, Any] = INSTANCE_TYPES[instance.instance_type]
+        return found
+
+    def zone_id(self, instance: Any) -> str:
+        """Zone id of an instance, `use1-az1`."""
+        return str(self._ec2.get_subnet(instance.subnet_id).availability_zone_id)
+
+    def missing_route(self, subnet_id: str) -> str:
+        """The route table that lacks a way out of a subnet; empty when there is one or interface endpoints exist."""
+        backend = self._ec2
+        vpc_id = backend.get_subnet(subnet_id).vpc_id
+        tables = [table for table in list(backend.route_tables.values()) if table.vpc_id == vpc_id]
+        own = [table for table in tables if any(item.get("SubnetId") == subnet_id for item in table.associations)]
+        table = next(iter(own or [table for table in tables if table.main_association_id]), None)
+        routes = table.routes if table else []
+        if any(route.destination_cidr_block == "0.0.0.0/0" and _leads_out(route) for route in routes):
+            return ""
+        if any(endpoint.vpc_id == vpc_id for endpoint in list(backend.vpc_end_points.values())):
+            return ""
+        return str(table.id) if table else "no route table"
+
+
+def _leads_out(route: Any) -> bool:
+    """Whether a route's target exists; the kinds that the rehearsal cannot judge are believed."""
+    return route.nat_gateway is None or route.nat_gateway.state == "available"

@@ -1,0 +1,57 @@
+"""How a request enters moto: checked first, then one at a time, and never answered by a traceback.
+
+Changes in moto: a request that its caller may not make is refused (see `roles`); what moto has not implemented is
+answered with its name instead of a server error; and requests take turns, because moto's models iterate over
+dictionaries that other threads change. Only ReceiveMessage takes no turn: it waits for messages for up to 20 s.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from rehearsal.aws.errors import answer
+from rehearsal.aws.patching import Patches
+
+_NOT_IMPLEMENTED = "The rehearsal's AWS has no {service}:{action}: {error}"
+#: moto warns of error codes that a service's model does not list, as it lists none of these.
+_CODES = ("AccessDeniedException", "InvalidClientTokenId", "NotImplementedException", "UnrecognizedClientException")
+
+
+def patch(patches: Patches, refuse: Callable[[Any], Exception | None], turn: threading.RLock) -> None:
+    """Install it.
+
+    Args:
+        patches: Where to install.
+        refuse: Given moto's response object, why its caller may not do this; None when they may.
+        turn: Held while a request is answered; whoever else changes moto's models holds it too.
+    """
+    from moto.core import errors
+    from moto.core.responses import ActionResult, BaseResponse
+
+    def call_action(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def checked(response: Any) -> Any:
+            problem = refuse(response)
+            if problem is None:
+                try:
+                    return original(response)
+                except NotImplementedError as error:
+                    problem = answer(
+                        "NotImplementedException",
+                        _NOT_IMPLEMENTED.format(
+                            service=response.service_name, action=response._get_action(), error=error
+                        ),
+                    )
+            return response.serialized(ActionResult(problem))
+
+        def call(response: Any) -> Any:
+            if response._get_action() == "ReceiveMessage":
+                return checked(response)
+            with turn:
+                return checked(response)
+
+        return call
+
+    patches.wrap(BaseResponse, "call_action", call_action)
+    patches.set(errors, "COMMON_ERROR_CODES", list(dict.fromkeys([*errors.COMMON_ERROR_CODES, *_CODES])))

@@ -1,0 +1,46 @@
+"""Lookups for which moto goes through everything there is and was.
+
+Changes in moto that change no answer: a resource's tags are those under its id, where moto tries each tag of the
+account; and an instance is found without a copy of each reservation. Instances that have ended stay visible, in EC2
+for an hour, so without this a burst of a hundred nodes would be slower than the one before it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rehearsal.aws.patching import Patches
+
+
+def patch(patches: Patches) -> None:
+    """Install them."""
+    from moto.ec2.models.core import TaggedEC2Resource
+    from moto.ec2.models.instances import InstanceBackend
+
+    patches.set(TaggedEC2Resource, "get_tags", _tags)
+    patches.set(InstanceBackend, "get_instance_by_id", _instance)
+
+
+def _tags(resource: Any) -> list[dict[str, str]]:
+    from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE, get_prefix
+
+    if not resource.id:
+        return []
+    kind = EC2_PREFIX_TO_RESOURCE.get(get_prefix(resource.id), "")
+    found = resource.ec2_backend.tags.get(resource.id, {})
+    return [
+        {"resource_id": resource.id, "key": key, "value": value, "resource_type": kind}
+        for key, value in list(found.items())
+    ]
+
+
+def _instance(backend: Any, instance_id: str) -> Any | None:
+    return next(
+        (
+            instance
+            for reservation in list(backend.reservations.values())
+            for instance in reservation.instances
+            if instance.id == instance_id
+        ),
+        None,
+    )

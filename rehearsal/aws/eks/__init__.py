@@ -1,0 +1,1 @@
+"""EKS: clusters, node groups, add-ons, and who may use a cluster."""

@@ -1,0 +1,371 @@
+"""moto's EKS, corrected: the wire, clusters, managed node groups and tags.
+
+- Puts the operations of `eks.Eks` on the wire.
+- CreateCluster checks role and subnets, makes the cluster security group and the control plane's network
+  interfaces (both real in EC2), remembers the access configuration, and makes the creator an administrator unless
+  told not to. DeleteCluster takes all of it away. UpdateClusterConfig keeps what it is not told to change.
+- CreateNodegroup checks the role, launches the nodes' instances with an instance profile of its own, and makes the
+  access entry of the role if there is none; changing the scaling changes the instances; DeleteNodegroup terminates
+  them and leaves the access entry, as EKS does.
+- TagResource and its siblings know node groups, add-ons, access entries and associations, not only clusters.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import unquote
+
+from botocore.exceptions import ClientError
+
+from rehearsal.aws.ec2.images import Image
+from rehearsal.aws.eks.api import Eks, Record
+from rehearsal.aws.errors import answer
+from rehearsal.aws.iam import policies
+from rehearsal.aws.iam.roles import Roles
+from rehearsal.aws.patching import Patches
+
+_ARCHITECTURES = {
+    "AL2023_x86_64_STANDARD": "x86_64",
+    "AL2023_ARM_64_STANDARD": "arm64",
+    "BOTTLEROCKET_x86_64": "x86_64",
+    "BOTTLEROCKET_ARM_64": "arm64",
+}
+_BAD_ROLE = "Role with arn: {arn}, could not be assumed because it does not exist or the trusted entity is not correct"
+_NO_SUBNET = (
+    "The subnet ID '{id}' does not exist (Service: AmazonEC2; Status Code: 400; Error Code: InvalidSubnetID.NotFound)"
+)
+_ONE_ZONE = "Subnets specified must be in at least two different AZs"
+_TWO_NETWORKS = "Subnets specified must be in the same VPC"
+_BAD_NODE_ROLE = (
+    "The provided role doesn't have the Amazon EKS Managed Policies associated with it or does not trust "
+    "ec2.amazonaws.com: {arn}"
+)
+_NO_IMAGE_TYPE = "The rehearsal launches managed nodes of the types {known}, not {type}"
+_CLUSTER_ADMIN = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+
+
+class MotoEks:
+    """The changes to moto's EKS."""
+
+    def __init__(self, region: str, eks: Eks, roles: Roles, images: Mapping[str, Image]) -> None:
+        """`images` are the account's machine images by id."""
+        self._region = region
+        self._eks = eks
+        self._roles = roles
+        self._images = images
+        self._lock = threading.RLock()
+        self._access_config: dict[str, Any] | None = None
+
+    def patch(self, patches: Patches) -> None:
+        """Install the changes that the module lists."""
+        from moto.core.responses import ActionResult
+        from moto.eks import urls
+        from moto.eks.models import EKSBackend
+        from moto.eks.responses import EKSResponse
+
+        for operation in self._eks.OPERATIONS:
+            patches.set(EKSResponse, _snake(operation), self._handler(operation, ActionResult))
+        routes = dict.fromkeys(_ROUTES, urls.response.dispatch)
+        patches.set(urls, "url_paths", {**urls.url_paths, **routes})
+        patches.wrap(EKSResponse, "create_cluster", self._create_cluster_response)
+        patches.wrap(EKSBackend, "create_cluster", self._create_cluster)
+        patches.wrap(EKSBackend, "update_cluster_config", self._update_cluster)
+        patches.wrap(EKSBackend, "delete_cluster", self._delete_cluster)
+        patches.wrap(EKSBackend, "create_nodegroup", self._create_nodegroup)
+        patches.wrap(EKSBackend, "update_nodegroup_config", self._update_nodegroup)
+        patches.wrap(EKSBackend, "delete_nodegroup", self._delete_nodegroup)
+        patches.set(EKSBackend, "tag_resource", lambda backend, arn, tags: self._tags(arn).update(tags))
+        patches.set(EKSBackend, "untag_resource", lambda backend, arn, keys: self._untag(arn, keys))
+        patches.set(EKSBackend, "list_tags_for_resource", lambda backend, arn: dict(self._tags(arn)))
+
+    def _handler(self, operation: str, result: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        from moto.core.utils import get_service_model
+
+        members = {
+            name: member.serialization.get("name", name)
+            for name, member in get_service_model("eks").operation_model(operation).input_shape.members.items()
+        }
+        method = getattr(self._eks, _snake(operation))
+
+        def handle(response: Any) -> Any:
+            given = {name: response._get_param(sent) for name, sent in members.items() if name != "clientRequestToken"}
+            given = {name: value for name, value in given.items() if value is not None}
+            if "principalArn" in given:
+                given["principalArn"] = unquote(given["principalArn"])
+            try:
+                return result(method(**given))
+            except ClientError as error:
+                detail = error.response["Error"]
+                raise answer(detail["Code"], detail["Message"]) from error
+
+        return handle
+
+    def _create_cluster_response(self, original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Keep the parameters that moto drops: the backend's signature has no place for them."""
+
+        def create(response: Any) -> Any:
+            with self._lock:
+                self._access_config = response._get_param("accessConfig")
+                try:
+                    return original(response)
+                finally:
+                    self._access_config = None
+
+        return create
+
+    def _create_cluster(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def create(
+            backend: Any,
+            name: str,
+            role_arn: str,
+            resources_vpc_config: dict[str, Any],
+            *arguments: Any,
+            **options: Any,
+        ) -> Any:
+            role = self._roles.by_arn(role_arn)
+            if role is None or policies.trust_refusal(
+                role.assume_role_policy_document, "Service", "eks.amazonaws.com", ["sts:AssumeRole"], {}
+            ):
+                raise answer("InvalidParameterException", _BAD_ROLE.format(arn=role_arn))
+            subnets = self._subnets(resources_vpc_config.get("subnetIds") or [])
+            cluster = original(backend, name, role_arn, resources_vpc_config, *arguments, **options)
+            access = {
+                "authenticationMode": "CONFIG_MAP",
+                "bootstrapClusterCreatorAdminPermissions": True,
+                **(self._access_config or {}),
+            }
+            extra = self._eks.records[name] = Record()
+            group = self._make_group(name, subnets[0].vpc_id)
+            cluster.resources_vpc_config = {
+                "endpointPublicAccess": True,
+                "endpointPrivateAccess": False,
+                "publicAccessCidrs": ["0.0.0.0/0"],
+                "securityGroupIds": [],
+                **resources_vpc_config,
+                "clusterSecurityGroupId": group.id,
+                "vpcId": subnets[0].vpc_id,
+            }
+            cluster.access_config = access
+            cluster.identity = {"oidc": {"issuer": self._eks.issuer(name)}}
+            extra.interfaces = [
+                self._eks.ec2.create_network_interface(
+                    subnet, subnet.get_available_subnet_ip(self), group_ids=[group.id], description=f"Amazon EKS {name}"
+                ).id
+                for subnet in subnets[:2]
+            ]
+            if access["bootstrapClusterCreatorAdminPermissions"] and access["authenticationMode"] != "CONFIG_MAP":
+                arn = self._roles.administrator_arn
+                self._eks.create_access_entry(name, arn)
+                self._eks.associate_access_policy(name, arn, _CLUSTER_ADMIN, {"type": "cluster"})
+            return cluster
+
+        return create
+
+    def _update_cluster(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def update(backend: Any, name: str, resources_vpc_config: dict[str, Any] | None = None, **options: Any) -> Any:
+            """moto replaces the VPC configuration by the request's, EKS changes what the request names."""
+            cluster = backend.clusters.get(name)
+            if cluster is not None and resources_vpc_config:
+                if resources_vpc_config.get("subnetIds"):
+                    self._subnets(resources_vpc_config["subnetIds"])
+                resources_vpc_config = {**cluster.resources_vpc_config, **resources_vpc_config}
+            return original(backend, name=name, resources_vpc_config=resources_vpc_config, **options)
+
+        return update
+
+    def _tags(self, arn: str) -> dict[str, str]:
+        try:
+            return self._eks.tags(arn)
+        except ClientError as error:
+            detail = error.response["Error"]
+            raise answer(detail["Code"], detail["Message"]) from error
+
+    def _untag(self, arn: str, keys: list[str] | str) -> None:
+        tags = self._tags(arn)
+        for key in [keys] if isinstance(keys, str) else keys:
+            tags.pop(key, None)
+
+    def _delete_cluster(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def delete(backend: Any, name: str) -> Any:
+            cluster = original(backend, name)
+            extra = self._eks.records.pop(name, Record())
+            for interface in extra.interfaces:
+                if interface in self._eks.ec2.enis:
+                    self._eks.ec2.enis[interface].delete()
+            with suppress(type(answer("", ""))):  # EKS leaves a group in use, and with it the VPC cannot be deleted
+                self._eks.ec2.delete_security_group(group_id=cluster.resources_vpc_config["clusterSecurityGroupId"])
+            return cluster
+
+        return delete
+
+    def _create_nodegroup(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def create(
+            backend: Any,
+            cluster_name: str,
+            node_role: str,
+            nodegroup_name: str,
+            subnets: list[str],
+            *arguments: Any,
+            **options: Any,
+        ) -> Any:
+            role = self._roles.by_arn(node_role)
+            if role is None or policies.trust_refusal(
+                role.assume_role_policy_document, "Service", "ec2.amazonaws.com", ["sts:AssumeRole"], {}
+            ):
+                raise answer("InvalidParameterException", _BAD_NODE_ROLE.format(arn=node_role))
+            options["ami_type"] = options.get("ami_type") or "AL2023_x86_64_STANDARD"
+            if options["ami_type"] not in _ARCHITECTURES:
+                raise answer(
+                    "InvalidParameterException",
+                    _NO_IMAGE_TYPE.format(known=", ".join(sorted(_ARCHITECTURES)), type=options["ami_type"]),
+                )
+            self._subnets(subnets, zones=1)
+            cluster = backend.clusters.get(cluster_name)
+            options["version"] = options.get("version") or (cluster.version if cluster else None)
+            group = original(backend, cluster_name, node_role, nodegroup_name, subnets, *arguments, **options)
+            extra = self._eks.records[cluster_name]
+            if node_role not in extra.entries:
+                extra.role_ids[node_role] = role.id
+                extra.entries[node_role] = self._eks.new_entry(cluster_name, node_role, "EC2_LINUX", [], {})
+            self._eks.iam.create_instance_profile(name=f"eks-{group.uuid}", path="/", role_names=[role.name])
+            self._scale(extra, group)
+            return group
+
+        return create
+
+    def _update_nodegroup(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def update(backend: Any, cluster_name: str, nodegroup_name: str, *arguments: Any, **options: Any) -> Any:
+            result = original(backend, cluster_name, nodegroup_name, *arguments, **options)
+            self._scale(self._eks.records[cluster_name], backend.clusters[cluster_name].nodegroups[nodegroup_name])
+            return result
+
+        return update
+
+    def _delete_nodegroup(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def delete(backend: Any, cluster_name: str, nodegroup_name: str) -> Any:
+            group = original(backend, cluster_name, nodegroup_name)
+            ids = self._eks.records[cluster_name].nodes.pop(nodegroup_name, [])
+            if ids:
+                self._eks.ec2.terminate_instances(ids)
+            profile = self._roles.profile(f"eks-{group.uuid}")
+            if profile is not None:
+                for role in list(profile.roles):
+                    self._eks.iam.remove_role_from_instance_profile(profile.name, role.name)
+                self._eks.iam.delete_instance_profile(profile.name)
+            return group
+
+        return delete
+
+    def _scale(self, extra: Record, group: Any) -> None:
+        """Launch or terminate instances until there are as many as desired, spread over the subnets."""
+        wanted = int(group.scaling_config["desiredSize"])
+        ids = extra.nodes.setdefault(group.nodegroup_name, [])
+        if len(ids) > wanted:
+            self._eks.ec2.terminate_instances(ids[wanted:])
+            del ids[wanted:]
+        image = self._node_image(group)
+        tags = {
+            "eks:cluster-name": group.cluster_name,
+            "eks:nodegroup-name": group.nodegroup_name,
+            f"kubernetes.io/cluster/{group.cluster_name}": "owned",
+        }
+        while len(ids) < wanted:
+            reservation = self._eks.ec2.run_instances(
+                image,
+                1,
+                None,
+                [],
+                instance_type=group.instance_types[0],
+                is_instance_type_default=False,
+                region_name=self._region,
+                subnet_id=group.subnets[len(ids) % len(group.subnets)],
+                placement=None,
+                security_group_ids=[self._eks.security_group(group.cluster_name)],
+                tags={"instance": tags, "volume": tags},
+                nics=[{"DeviceIndex": 0, "DeleteOnTermination": True, "Groups": []}],
+                block_device_mappings=[
+                    {
+                        "DeviceName": "/dev/xvda",
+                        "Ebs": {"VolumeSize": int(group.disk_size), "VolumeType": "gp3", "DeleteOnTermination": True},
+                    }
+                ],
+            )
+            instance = reservation.instances[0]
+            self._eks.ec2.associate_iam_instance_profile(
+                instance_id=instance.id, iam_instance_profile_name=f"eks-{group.uuid}"
+            )
+            ids.append(instance.id)
+
+    def _node_image(self, group: Any) -> str:
+        architecture = _ARCHITECTURES[group.ami_type]
+        family = "bottlerocket-aws-k8s-" if group.ami_type.startswith("BOTTLEROCKET") else "amazon-eks-node-al2023-"
+        found = [
+            image
+            for image in self._images.values()
+            if image.name.startswith(family)
+            and image.architecture == architecture
+            and f"-{group.version}-" in image.name
+            and "nvidia" not in image.name
+            and "neuron" not in image.name
+        ]
+        if not found:
+            raise answer(
+                "InvalidParameterException",
+                f"Requested Nodegroup release version for Kubernetes {group.version} is invalid: the rehearsal "
+                f"has no image for it",
+            )
+        return max(found, key=lambda image: image.created).id
+
+    def _subnets(self, ids: list[str], zones: int = 2) -> list[Any]:
+        known = {name: subnet for subnets in self._eks.ec2.subnets.values() for name, subnet in subnets.items()}
+        for name in ids:
+            if name not in known:
+                raise answer("InvalidParameterException", _NO_SUBNET.format(id=name))
+        found = [known[name] for name in ids]
+        if len({subnet.availability_zone for subnet in found}) < zones:
+            raise answer("InvalidParameterException", _ONE_ZONE)
+        if len({subnet.vpc_id for subnet in found}) > 1:
+            raise answer("InvalidParameterException", _TWO_NETWORKS)
+        # One subnet a zone first: the control plane has its interfaces in two zones.
+        return sorted(
+            found,
+            key=lambda subnet: [other.availability_zone for other in found[: found.index(subnet)]].count(
+                subnet.availability_zone
+            ),
+        )
+
+    def _make_group(self, cluster: str, vpc_id: str) -> Any:
+        name = f"eks-cluster-sg-{cluster}-{secrets.randbelow(10**10):010d}"
+        group = self._eks.ec2.create_security_group(
+            name,
+            "EKS created security group applied to ENI that is attached to EKS Control Plane master nodes, as "
+            "well as any managed workloads.",
+            vpc_id=vpc_id,
+            tags={"Name": name, "aws:eks:cluster-name": cluster, f"kubernetes.io/cluster/{cluster}": "owned"},
+        )
+        self._eks.ec2.authorize_security_group_ingress(
+            group.id, "-1", None, None, [], source_groups=[{"GroupId": group.id}], vpc_id=vpc_id
+        )
+        return group
+
+
+_ROUTES = tuple(
+    "{0}/clusters/(?P<name>[^/]+)/" + rest
+    for rest in (
+        "addons$",
+        "addons/(?P<addonName>[^/]+)$",
+        "addons/(?P<addonName>[^/]+)/update$",
+        "access-entries$",
+        "access-entries/(?P<principalArn>.+)$",
+        "pod-identity-associations$",
+        "pod-identity-associations/(?P<associationId>[^/]+)$",
+    )
+)
+
+
+def _snake(operation: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in operation).lstrip("_")

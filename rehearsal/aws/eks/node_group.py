@@ -1,0 +1,215 @@
+"""EKS's managed node group: instances in the account, nodes in the cluster, and the wait between the two.
+
+Simplified: nodes take nothing from the launch template but its existence, and a new version of it replaces no node.
+Absent: upgrades, and changes of the labels and taints of running nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from botocore.exceptions import ClientError
+
+from rehearsal.attachment.resource import Properties, RefusedError
+from rehearsal.aws.eks.resources import EksResource
+from rehearsal.aws.resource import AwsRefusalError, is_gone
+from rehearsal.cluster.cloud import Machine
+
+#: Seconds that the rehearsal gives nodes to become Ready; EKS takes 15 minutes and more, but here a node is Ready
+#: within seconds of its network plugin.
+JOIN_SECONDS = 90.0
+
+NOT_JOINED = (
+    "unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: {instances}: NodeCreationFailure: "
+    "Instances failed to join the kubernetes cluster. {reason}"
+)
+NOT_READY = (
+    "{nodes} registered and did not become Ready in {seconds:g} s: a node is Ready when a network plugin runs "
+    "on it, so deploy Cilium before the node group"
+)
+NO_TYPE = "The following supplied instance types do not exist: [{types}]"
+OTHER_VPC = "Subnet(s) [{subnets}] are not in the VPC {vpc} of the cluster"
+BAD_SIZES = "desired capacity {desired} can't be {how} {which} size {size}"
+
+#: EKS's word for an effect, and Kubernetes's.
+EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
+
+
+class NodeGroup(EksResource):
+    """A managed node group. ID: `<cluster>:<node group>`."""
+
+    token = "aws:eks/nodeGroup:NodeGroup"
+    title = "EKS Node Group"
+    #: Properties that the API has under the same name, in request and answer.
+    plain = frozenset(
+        {
+            "clusterName",
+            "amiType",
+            "capacityType",
+            "diskSize",
+            "instanceTypes",
+            "labels",
+            "scalingConfig",
+            "taints",
+            "updateConfig",
+            "version",
+        }
+    )
+    accepts = plain | {"nodeGroupName", "nodeRoleArn", "subnetIds", "launchTemplate", "tags"}
+    replace_on = frozenset(
+        {
+            "clusterName",
+            "nodeGroupName",
+            "nodeRoleArn",
+            "subnetIds",
+            "amiType",
+            "capacityType",
+            "diskSize",
+            "instanceTypes",
+            "launchTemplate.id",
+            "launchTemplate.name",
+        }
+    )
+    required = frozenset({"clusterName", "nodeRoleArn", "subnetIds", "scalingConfig"})
+    computed = frozenset({"amiType", "capacityType", "diskSize", "instanceTypes", "updateConfig", "version"})
+    name_property, name_limit = "nodeGroupName", 63
+    default_timeout = 3600.0
+
+    def make(self, inputs: Properties) -> str:
+        """create_nodegroup, after what EKS checks and moto does not."""
+        self._check(inputs)
+        template = {"launchTemplate": inputs["launchTemplate"]} if inputs.get("launchTemplate") else {}
+        self.client.create_nodegroup(
+            **{name: inputs[name] for name in self.plain if inputs.get(name) is not None},
+            **template,
+            nodegroupName=inputs["nodeGroupName"],
+            nodeRole=inputs["nodeRoleArn"],
+            subnets=inputs["subnetIds"],
+            tags=self.tags(inputs),
+        )
+        return f"{inputs['clusterName']}:{inputs['nodeGroupName']}"
+
+    def complete(self, id: str, inputs: Properties, timeout: float) -> None:
+        """Let the instances join and wait until their nodes are Ready."""
+        machines = self._machines(id)
+        outcasts = [f"{machine.node_name}: {machine.refusal}" for machine in machines if machine.refusal]
+        if outcasts:
+            raise self._failure(machines, "; ".join(outcasts))
+        seconds = min(timeout, JOIN_SECONDS)
+        waiting = self.control_plane(inputs["clusterName"]).join(
+            machines, taints=_taints(inputs.get("taints") or []), labels=self._labels(inputs), timeout=seconds
+        )
+        if waiting:
+            raise self._failure(machines, NOT_READY.format(nodes=", ".join(sorted(waiting)), seconds=seconds))
+
+    def look(self, id: str, state: Properties) -> Properties | None:
+        """describe_nodegroup."""
+        cluster, _, name = id.partition(":")
+        seen = self.client.describe_nodegroup(clusterName=cluster, nodegroupName=name)["nodegroup"]
+        template = seen.get("launchTemplate")
+        return {
+            **{key: seen[key] for key in self.plain if key in seen},
+            "nodeGroupName": name,
+            "arn": seen["nodegroupArn"],
+            "nodeRoleArn": seen["nodeRole"],
+            "subnetIds": seen["subnets"],
+            "status": seen["status"],
+            "tags": seen.get("tags", {}),
+            # The version is the program's: see the module.
+            "launchTemplate": {**template, **(state.get("launchTemplate") or {})} if template else None,
+            "resources": [{"autoscalingGroups": seen.get("resources", {}).get("autoScalingGroups", [])}],
+        }
+
+    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+        """Size and update settings; nodes come and go with the size."""
+        beyond = self.differs(old, new) - {"scalingConfig", "updateConfig", "launchTemplate"}
+        if beyond:
+            names = ", ".join(sorted(beyond))
+            raise AwsRefusalError(
+                "InvalidParameterException",
+                f"the rehearsal cannot change {names} of running nodes; take the stack down and create it anew",
+            )
+        self._check_sizes(new["scalingConfig"])
+        cluster, _, name = id.partition(":")
+        before = {machine.node_name for machine in self._machines(id)}
+        settings = {key: new[key] for key in ("scalingConfig", "updateConfig") if new.get(key)}
+        self.client.update_nodegroup_config(clusterName=cluster, nodegroupName=name, **settings)
+        gone = before - {machine.node_name for machine in self._machines(id)}
+        if gone:
+            self.control_plane(cluster).remove_nodes(sorted(gone))
+        self.complete(id, new, timeout)
+
+    def remove(self, id: str, state: Properties, timeout: float) -> None:
+        """Take its nodes out of the cluster, then delete it and with it the instances."""
+        cluster, _, name = id.partition(":")
+        running = self.session.clusters.get(cluster)
+        if running is not None:
+            try:
+                names = [machine.node_name for machine in self._machines(id)]
+            except ClientError as error:
+                if not is_gone(error):
+                    raise
+                names = []
+            running.remove_nodes(names)
+        self.client.delete_nodegroup(clusterName=cluster, nodegroupName=name)
+
+    def _machines(self, id: str) -> list[Machine]:
+        cluster, _, name = id.partition(":")
+        cloud = self.account.cloud(cluster)
+        found = [cloud.machine(provider_id) for provider_id in self.account.eks.node_instances(cluster, name)]
+        return [machine for machine in found if machine is not None]
+
+    def _labels(self, inputs: Properties) -> dict[str, str]:
+        """What EKS's bootstrap puts on a node, and the group's own labels."""
+        template = inputs.get("launchTemplate") or {}
+        source = {"eks.amazonaws.com/sourceLaunchTemplateId": str(template["id"])} if template.get("id") else {}
+        return {
+            "eks.amazonaws.com/nodegroup": inputs["nodeGroupName"],
+            "eks.amazonaws.com/capacityType": inputs.get("capacityType", "ON_DEMAND"),
+            **source,
+            **(inputs.get("labels") or {}),
+        }
+
+    def _failure(self, machines: Iterable[Machine], reason: str) -> RefusedError:
+        instances = ", ".join(machine.provider_id.rpartition("/")[2] for machine in machines)
+        return RefusedError(NOT_JOINED.format(instances=instances, reason=reason))
+
+    def _check(self, inputs: Properties) -> None:
+        ec2 = self.account.client("ec2")
+        self._check_sizes(inputs["scalingConfig"])
+        vpc = self.client.describe_cluster(name=inputs["clusterName"])["cluster"]["resourcesVpcConfig"]["vpcId"]
+        subnets = ec2.describe_subnets(SubnetIds=inputs["subnetIds"])["Subnets"]
+        foreign = sorted(subnet["SubnetId"] for subnet in subnets if subnet["VpcId"] != vpc)
+        if foreign:
+            raise AwsRefusalError("InvalidParameterException", OTHER_VPC.format(subnets=", ".join(foreign), vpc=vpc))
+        kinds = set(inputs.get("instanceTypes") or [])
+        offers = (
+            ec2.get_paginator("describe_instance_type_offerings").paginate(
+                Filters=[{"Name": "instance-type", "Values": sorted(kinds)}]
+            )
+            if kinds
+            else []
+        )
+        missing = kinds - {offer["InstanceType"] for page in offers for offer in page["InstanceTypeOfferings"]}
+        if missing:
+            raise AwsRefusalError("InvalidParameterException", NO_TYPE.format(types=", ".join(sorted(missing))))
+        template = inputs.get("launchTemplate")
+        if template:
+            name, version = template.get("id") or template["name"], str(template["version"])
+            key = "LaunchTemplateId" if template.get("id") else "LaunchTemplateName"
+            ec2.describe_launch_template_versions(**{key: name}, Versions=[version])
+
+    def _check_sizes(self, sizes: Mapping[str, int]) -> None:
+        desired, least, most = sizes["desiredSize"], sizes["minSize"], sizes["maxSize"]
+        for wrong, how, which, size in (
+            (desired < least, "less than", "min", least),
+            (desired > most, "greater than", "max", most),
+        ):
+            if wrong:
+                raise AwsRefusalError(
+                    "InvalidParameterException", BAD_SIZES.format(desired=desired, how=how, which=which, size=size)
+                )
+
+
+def _taints(taints: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:
+    return [{**taint, "effect": EFFECTS[taint["effect"]]} for taint in taints]

@@ -1,0 +1,473 @@
+"""EKS: the cluster, its add-ons, who may use it, and the identities of its pods.
+
+Creating the cluster starts a control plane; creating an add-on applies its workload there and waits for it. The
+account (`rehearsal.aws.eks.api`) checks requests and keeps what EKS keeps.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import yaml
+from botocore.exceptions import ClientError
+
+from rehearsal.attachment.resource import Failure, Properties, RefusedError
+from rehearsal.aws.resource import AwsRefusalError, AwsResource, is_gone
+from rehearsal.cluster import control_plane
+
+#: What EKS offers, the newest last; the control plane itself may know fewer.
+VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
+#: Seconds that the rehearsal gives an add-on; EKS takes up to 20 minutes, but here a pod starts within seconds.
+ADDON_SECONDS = 90.0
+
+UNSUPPORTED_VERSION = "unsupported Kubernetes version {version}"
+BAD_SERVICE_CIDR = "The CIDR block {cidr} is not valid for serviceIpv4Cidr: it overlaps with {other} of the VPC {vpc}"
+FAILED_ADDON = (
+    "unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: InsufficientNumberOfReplicas: "
+    "The add-on is unhealthy because it doesn't have the desired number of replicas. {reason}"
+)
+NO_CLUSTER = "No cluster found for name: {name}."
+
+_DEFAULT_SERVICE_CIDR = "172.20.0.0/16"
+_PRIVATE = tuple(ipaddress.IPv4Network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+_WORKLOADS = Path(__file__).with_name("addons")
+
+
+class EksResource(AwsResource):
+    """An EKS type."""
+
+    service = "eks"
+    #: The output that holds the ARN.
+    arn_property: ClassVar[str] = "arn"
+
+    def retag(self, id: str, state: Properties, put: dict[str, str], drop: list[str]) -> None:
+        """tag_resource and untag_resource."""
+        if drop:
+            self.client.untag_resource(resourceArn=state[self.arn_property], tagKeys=drop)
+        if put:
+            self.client.tag_resource(resourceArn=state[self.arn_property], tags=put)
+
+    def control_plane(self, cluster: str) -> control_plane.Cluster:
+        """The running control plane of a cluster."""
+        found = self.session.clusters.get(cluster)
+        if found is None:
+            raise AwsRefusalError("ResourceNotFoundException", NO_CLUSTER.format(name=cluster))
+        return found
+
+
+class Cluster(EksResource):
+    """A cluster and its control plane. ID: its name."""
+
+    token = "aws:eks/cluster:Cluster"
+    title = "EKS Cluster"
+    accepts = frozenset(
+        {
+            "name",
+            "version",
+            "roleArn",
+            "bootstrapSelfManagedAddons",
+            "vpcConfig",
+            "kubernetesNetworkConfig",
+            "accessConfig",
+            "encryptionConfig",
+            "enabledClusterLogTypes",
+            "tags",
+        }
+    )
+    replace_on = frozenset(
+        {
+            "name",
+            "roleArn",
+            "bootstrapSelfManagedAddons",
+            "kubernetesNetworkConfig.serviceIpv4Cidr",
+            "accessConfig.bootstrapClusterCreatorAdminPermissions",
+        }
+    )
+    required = frozenset({"roleArn", "vpcConfig"})
+    computed = frozenset({"version", "kubernetesNetworkConfig", "accessConfig"})
+    name_property, name_limit = "name", 100
+    defaults: ClassVar[Mapping[str, Any]] = {"bootstrapSelfManagedAddons": True}
+    default_timeout = 1800.0
+    #: Two clusters cannot have one name, and the rehearsal's program names its cluster.
+    delete_before_replace = True
+
+    def examine(self, inputs: Properties) -> Iterator[Failure]:
+        """What needs no account to be refused."""
+        if inputs["bootstrapSelfManagedAddons"] is True:
+            yield Failure(
+                "bootstrapSelfManagedAddons",
+                "true lets EKS install the VPC CNI, kube-proxy and CoreDNS, which the rehearsal cannot run "
+                "and which stand in the way of an overlay; set it to false",
+            )
+        network = inputs.get("kubernetesNetworkConfig")
+        cidr = network.get("serviceIpv4Cidr") if isinstance(network, dict) else None
+        if isinstance(cidr, str):
+            yield from _service_cidr_failures(cidr)
+
+    def make(self, inputs: Properties) -> str:
+        """create_cluster."""
+        version = inputs.get("version", VERSIONS[-1])
+        if version not in VERSIONS:
+            raise AwsRefusalError("InvalidParameterException", UNSUPPORTED_VERSION.format(version=version))
+        self._check_service_cidr(inputs)
+        request = {
+            "name": inputs["name"],
+            "version": version,
+            "roleArn": inputs["roleArn"],
+            "resourcesVpcConfig": inputs["vpcConfig"],
+            "tags": self.tags(inputs),
+            "bootstrapSelfManagedAddons": inputs["bootstrapSelfManagedAddons"],
+            "logging": _logging(inputs.get("enabledClusterLogTypes") or []),
+        }
+        for name in ("kubernetesNetworkConfig", "accessConfig"):
+            if inputs.get(name):
+                request[name] = inputs[name]
+        if inputs.get("encryptionConfig"):
+            # A key that does not exist is found here, as EKS finds it: with the error of KMS.
+            self.account.client("kms").describe_key(KeyId=inputs["encryptionConfig"]["provider"]["keyArn"])
+            request["encryptionConfig"] = [inputs["encryptionConfig"]]
+        self.client.create_cluster(**request)
+        return str(inputs["name"])
+
+    def complete(self, id: str, inputs: Properties, timeout: float) -> None:
+        """Start the control plane and publish where it is."""
+        described = self.client.describe_cluster(name=id)["cluster"]
+        cloud = self.account.cloud(id)
+        try:
+            started = self.session.clusters.start(
+                id,
+                version=described["version"],
+                service_cidr=_service_cidr(inputs),
+                issuer=self.account.eks.issuer(id),
+                cloud=cloud,
+            )
+        except ValueError as error:
+            # Not what AWS would refuse, but what one machine cannot do: another version, a second cluster.
+            raise RefusedError(str(error)) from error
+        cloud.bind(started)
+        self.account.eks.set_endpoint(id, started.endpoint, started.certificate_authority)
+
+    def look(self, id: str, state: Properties) -> Properties | None:
+        """describe_cluster."""
+        seen = self.client.describe_cluster(name=id)["cluster"]
+        logs = [
+            kind
+            for entry in seen.get("logging", {}).get("clusterLogging", [])
+            if entry["enabled"]
+            for kind in entry["types"]
+        ]
+        encryption = seen.get("encryptionConfig") or [None]
+        return {
+            "name": id,
+            "arn": seen["arn"],
+            "version": seen["version"],
+            "roleArn": seen["roleArn"],
+            "endpoint": seen["endpoint"],
+            "status": seen["status"],
+            "platformVersion": seen["platformVersion"],
+            "createdAt": seen["createdAt"].isoformat(),
+            "tags": seen.get("tags", {}),
+            "certificateAuthority": {"data": seen["certificateAuthority"]["data"]},
+            "identities": [{"oidcs": [{"issuer": seen["identity"]["oidc"]["issuer"]}]}],
+            "vpcConfig": seen["resourcesVpcConfig"],
+            "enabledClusterLogTypes": logs or None,
+            "kubernetesNetworkConfig": seen.get("kubernetesNetworkConfig"),
+            "encryptionConfig": encryption[0],
+            "accessConfig": {**(state.get("accessConfig") or {}), **seen.get("accessConfig", {})},
+        }
+
+    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+        """Endpoint access, subnets and logs; the rest has no stand-in."""
+        differs = self.differs(old, new)
+        beyond = differs - {"vpcConfig", "enabledClusterLogTypes"}
+        if beyond:
+            names = ", ".join(sorted(beyond))
+            raise AwsRefusalError(
+                "InvalidParameterException",
+                f"the rehearsal cannot change {names} of a running cluster; take the stack down and create it anew",
+            )
+        if "vpcConfig" in differs:
+            self.client.update_cluster_config(name=id, resourcesVpcConfig=new["vpcConfig"])
+        if "enabledClusterLogTypes" in differs:
+            self.client.update_cluster_config(name=id, logging=_logging(new.get("enabledClusterLogTypes") or []))
+
+    def remove(self, id: str, state: Properties, timeout: float) -> None:
+        """Delete it, unless it has node groups, and stop the control plane."""
+        try:
+            self.client.delete_cluster(name=id)
+        except ClientError as error:
+            if not is_gone(error):
+                raise
+        self.session.clusters.stop(id)
+
+    def _check_service_cidr(self, inputs: Properties) -> None:
+        ec2 = self.account.client("ec2")
+        subnets = ec2.describe_subnets(SubnetIds=inputs["vpcConfig"]["subnetIds"])["Subnets"]
+        services = ipaddress.ip_network(_service_cidr(inputs))
+        for vpc in ec2.describe_vpcs(VpcIds=sorted({subnet["VpcId"] for subnet in subnets}))["Vpcs"]:
+            if services.overlaps(ipaddress.ip_network(vpc["CidrBlock"])):
+                raise AwsRefusalError(
+                    "InvalidParameterException",
+                    BAD_SERVICE_CIDR.format(cidr=services, other=vpc["CidrBlock"], vpc=vpc["VpcId"]),
+                )
+
+
+class Addon(EksResource):
+    """An add-on, ready when its workload is. ID: `<cluster>:<add-on>`."""
+
+    token = "aws:eks/addon:Addon"
+    title = "EKS Add-On"
+    #: Add-ons whose workload the rehearsal has: kind and name of what must become available in kube-system.
+    workloads: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "coredns": ("Deployment", "coredns"),
+        "eks-pod-identity-agent": ("DaemonSet", "eks-pod-identity-agent"),
+    }
+    accepts = frozenset(
+        {
+            "clusterName",
+            "addonName",
+            "addonVersion",
+            "resolveConflictsOnCreate",
+            "resolveConflictsOnUpdate",
+            "preserve",
+            "tags",
+        }
+    )
+    replace_on = required = frozenset({"clusterName", "addonName"})
+    computed = frozenset({"addonVersion"})
+    default_timeout = 1200.0
+
+    def examine(self, inputs: Properties) -> Iterator[Failure]:
+        """The rehearsal runs some add-ons only."""
+        name = inputs["addonName"]
+        if isinstance(name, str) and name not in self.workloads:
+            yield Failure(
+                "addonName",
+                f"the rehearsal has no workload for the add-on {name!r}; it has "
+                f"{', '.join(sorted(self.workloads))}: leave {name} out",
+            )
+
+    def make(self, inputs: Properties) -> str:
+        """create_addon."""
+        version = {"addonVersion": inputs["addonVersion"]} if inputs.get("addonVersion") else {}
+        self.client.create_addon(
+            clusterName=inputs["clusterName"], addonName=inputs["addonName"], tags=self.tags(inputs), **version
+        )
+        return f"{inputs['clusterName']}:{inputs['addonName']}"
+
+    def complete(self, id: str, inputs: Properties, timeout: float) -> None:
+        """Apply the workload and wait for it."""
+        cluster, addon = inputs["clusterName"], inputs["addonName"]
+        running = self.control_plane(cluster)
+        running.apply(self._manifests(cluster, addon))
+        kind, name = self.workloads[addon]
+        problem = running.wait_available(kind, "kube-system", name, min(timeout, ADDON_SECONDS))
+        self.account.eks.settle_addon(cluster, addon, problem)
+        if problem:
+            raise RefusedError(FAILED_ADDON.format(reason=problem))
+
+    def look(self, id: str, state: Properties) -> Properties | None:
+        """describe_addon."""
+        cluster, _, addon = id.partition(":")
+        seen = self.client.describe_addon(clusterName=cluster, addonName=addon)["addon"]
+        return {
+            "clusterName": cluster,
+            "addonName": addon,
+            "addonVersion": seen["addonVersion"],
+            "arn": seen["addonArn"],
+            "tags": seen.get("tags", {}),
+            **_times(seen),
+        }
+
+    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+        """The version; how conflicts are resolved is only of use then."""
+        if "addonVersion" in self.differs(old, new) and new.get("addonVersion"):
+            self.client.update_addon(
+                clusterName=new["clusterName"], addonName=new["addonName"], addonVersion=new["addonVersion"]
+            )
+
+    def remove(self, id: str, state: Properties, timeout: float) -> None:
+        """delete_addon and, unless it is to be preserved, its workload."""
+        cluster, _, addon = id.partition(":")
+        running = self.session.clusters.get(cluster)
+        if running is not None and not state.get("preserve"):
+            running.delete(self._manifests(cluster, addon))
+        self.client.delete_addon(clusterName=cluster, addonName=addon, preserve=bool(state.get("preserve")))
+
+    def _manifests(self, cluster: str, addon: str) -> list[dict[str, Any]]:
+        described = self.client.describe_cluster(name=cluster)["cluster"]
+        services = ipaddress.ip_network(described["kubernetesNetworkConfig"]["serviceIpv4Cidr"])
+        manifests = _workload(addon)
+        for manifest in manifests:
+            if manifest["kind"] == "Service":
+                manifest["spec"]["clusterIP"] = str(services[10])
+        return manifests
+
+
+class AccessEntry(EksResource):
+    """A principal that may use the cluster, or a node role whose nodes may join it. ID: `<cluster>:<principal>`."""
+
+    token = "aws:eks/accessEntry:AccessEntry"
+    title, arn_property = "EKS Access Entry", "accessEntryArn"
+    accepts = frozenset({"clusterName", "principalArn", "type", "kubernetesGroups", "userName", "tags"})
+    replace_on = frozenset({"clusterName", "principalArn", "type"})
+    required = frozenset({"clusterName", "principalArn"})
+    computed = frozenset({"kubernetesGroups", "userName"})
+    defaults: ClassVar[Mapping[str, Any]] = {"type": "STANDARD"}
+
+    def make(self, inputs: Properties) -> str:
+        """create_access_entry."""
+        self.client.create_access_entry(
+            **self._key(inputs), type=inputs["type"], tags=self.tags(inputs), **self._names(inputs)
+        )
+        return f"{inputs['clusterName']}:{inputs['principalArn']}"
+
+    def look(self, id: str, state: Properties) -> Properties | None:
+        """describe_access_entry."""
+        cluster, _, principal = id.partition(":")
+        seen = self.client.describe_access_entry(clusterName=cluster, principalArn=principal)["accessEntry"]
+        return {
+            "clusterName": cluster,
+            "principalArn": principal,
+            "type": seen["type"],
+            "userName": seen["username"],
+            "kubernetesGroups": seen.get("kubernetesGroups", []),
+            "accessEntryArn": seen["accessEntryArn"],
+            "tags": seen.get("tags", {}),
+            **_times(seen),
+        }
+
+    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+        """Groups and user name."""
+        self.client.update_access_entry(**self._key(new), **{"kubernetesGroups": [], **self._names(new)})
+
+    def remove(self, id: str, state: Properties, timeout: float) -> None:
+        """delete_access_entry."""
+        cluster, _, principal = id.partition(":")
+        self.client.delete_access_entry(clusterName=cluster, principalArn=principal)
+
+    def _key(self, inputs: Properties) -> dict[str, str]:
+        return {"clusterName": inputs["clusterName"], "principalArn": inputs["principalArn"]}
+
+    def _names(self, inputs: Properties) -> dict[str, Any]:
+        given = {"kubernetesGroups": inputs.get("kubernetesGroups"), "username": inputs.get("userName")}
+        return {key: value for key, value in given.items() if value is not None}
+
+
+class AccessPolicyAssociation(EksResource):
+    """What a principal may do. ID: `<cluster>#<principal>#<policy>`."""
+
+    token = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
+    title = "EKS Access Policy Association"
+    accepts = replace_on = required = frozenset({"clusterName", "principalArn", "policyArn", "accessScope"})
+
+    def make(self, inputs: Properties) -> str:
+        """associate_access_policy."""
+        self.client.associate_access_policy(**{name: inputs[name] for name in self.accepts})
+        return f"{inputs['clusterName']}#{inputs['principalArn']}#{inputs['policyArn']}"
+
+    def look(self, id: str, state: Properties) -> Properties | None:
+        """Find it among the policies of the principal."""
+        cluster, principal, policy = id.split("#")
+        associated = self.client.list_associated_access_policies(clusterName=cluster, principalArn=principal)
+        for seen in associated["associatedAccessPolicies"]:
+            if seen["policyArn"] == policy:
+                return {
+                    "clusterName": cluster,
+                    "principalArn": principal,
+                    "policyArn": policy,
+                    "accessScope": seen["accessScope"],
+                    **_times(seen),
+                }
+        return None
+
+    def remove(self, id: str, state: Properties, timeout: float) -> None:
+        """disassociate_access_policy."""
+        cluster, principal, policy = id.split("#")
+        self.client.disassociate_access_policy(clusterName=cluster, principalArn=principal, policyArn=policy)
+
+
+class PodIdentityAssociation(EksResource):
+    """The role of a service account's pods. ID: the association's."""
+
+    token = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
+    title, arn_property = "EKS Pod Identity Association", "associationArn"
+    accepts = frozenset({"clusterName", "namespace", "serviceAccount", "roleArn", "tags"})
+    replace_on = frozenset({"clusterName", "namespace", "serviceAccount"})
+    required = accepts - {"tags"}
+    delete_before_replace = True
+
+    def make(self, inputs: Properties) -> str:
+        """create_pod_identity_association."""
+        created = self.client.create_pod_identity_association(
+            **{name: inputs[name] for name in self.required}, tags=self.tags(inputs)
+        )
+        return str(created["association"]["associationId"])
+
+    def look(self, id: str, state: Properties) -> Properties | None:
+        """describe_pod_identity_association."""
+        seen = self.client.describe_pod_identity_association(clusterName=state["clusterName"], associationId=id)[
+            "association"
+        ]
+        return {
+            **{name: seen[name] for name in (*self.required, "associationArn", "associationId")},
+            "tags": seen.get("tags", {}),
+        }
+
+    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+        """Another role."""
+        self.client.update_pod_identity_association(
+            clusterName=new["clusterName"], associationId=id, roleArn=new["roleArn"]
+        )
+
+    def remove(self, id: str, state: Properties, timeout: float) -> None:
+        """delete_pod_identity_association."""
+        self.client.delete_pod_identity_association(clusterName=state["clusterName"], associationId=id)
+
+
+def _service_cidr(inputs: Properties) -> str:
+    return str((inputs.get("kubernetesNetworkConfig") or {}).get("serviceIpv4Cidr") or _DEFAULT_SERVICE_CIDR)
+
+
+def _service_cidr_failures(cidr: str) -> Iterator[Failure]:
+    key = "kubernetesNetworkConfig"
+    try:
+        network = ipaddress.IPv4Network(cidr)
+    except ValueError as error:
+        yield Failure(key, f"serviceIpv4Cidr {cidr!r} is no network: {error}; write it like 172.20.0.0/16")
+        return
+    if not 12 <= network.prefixlen <= 24:
+        yield Failure(
+            key,
+            "expected serviceIpv4Cidr to contain a network Value with between 12 and 24 significant "
+            f"bits, got {network.prefixlen} in {cidr}",
+        )
+    if not any(network.subnet_of(private) for private in _PRIVATE):
+        yield Failure(key, f"serviceIpv4Cidr must be within {', '.join(map(str, _PRIVATE))}, got {cidr}")
+
+
+def _times(seen: Mapping[str, Any]) -> Properties:
+    names = ("createdAt", "modifiedAt", "associatedAt")
+    return {name: seen[name].isoformat() for name in names if name in seen}
+
+
+def _logging(kinds: list[str]) -> dict[str, Any]:
+    every = ("api", "audit", "authenticator", "controllerManager", "scheduler")
+    entries = [
+        {"types": [kind for kind in every if (kind in kinds) is enabled], "enabled": enabled}
+        for enabled in (True, False)
+    ]
+    return {"clusterLogging": [entry for entry in entries if entry["types"]]}
+
+
+def _workload(addon: str) -> list[dict[str, Any]]:
+    return [manifest for manifest in yaml.safe_load_all(_text(addon)) if manifest]
+
+
+@cache
+def _text(addon: str) -> str:
+    return (_WORKLOADS / f"{addon}.yaml").read_text()

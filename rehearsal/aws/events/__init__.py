@@ -1,0 +1,1 @@
+"""EventBridge: rules and targets, and the bus that obeys them."""

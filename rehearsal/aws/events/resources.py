@@ -1,0 +1,110 @@
+"""EventBridge: rules on the default bus and their targets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from rehearsal.attachment.resource import Properties
+from rehearsal.aws.resource import AwsRefusalError, AwsResource, api, pairs, properties, unpaired
+
+NO_SCHEDULE_OR_PATTERN = "Parameter(s) EventPattern or ScheduleExpression must be specified."
+HAS_TARGETS = "Rule can't be deleted since it has targets."
+
+
+class EventRule(AwsResource):
+    """A rule with an event pattern. ID: its name."""
+
+    token = "aws:cloudwatch/eventRule:EventRule"
+    title, service = "EventBridge Rule", "events"
+    written = frozenset({"name", "description", "eventPattern", "state"})
+    accepts = written | {"tags"}
+    replace_on = frozenset({"name"})
+    name_property, name_limit = "name", 64
+    defaults: ClassVar[Mapping[str, Any]] = {"state": "ENABLED"}
+
+    def make(self, inputs: Properties) -> str:
+        """put_rule, which would overwrite one of the same name: the provider does, too, so it is not refused."""
+        self._put(inputs)
+        return str(inputs["name"])
+
+    def complete(self, id: str, inputs: Properties, timeout: float) -> None:
+        """The tags."""
+        if self.tags(inputs):
+            self.client.tag_resource(ResourceARN=self._arn(id), Tags=pairs(self.tags(inputs)))
+
+    def look(self, id: str, state: Properties) -> Properties | None:
+        """describe_rule and its tags."""
+        described = self.client.describe_rule(Name=id)
+        tags = self.client.list_tags_for_resource(ResourceARN=described["Arn"])["Tags"]
+        return {
+            **properties(described, self.written | {"arn"}),
+            "tags": unpaired(tags),
+            "eventBusName": described.get("EventBusName", "default"),
+        }
+
+    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+        """put_rule again."""
+        self._put(new)
+
+    def retag(self, id: str, state: Properties, put: dict[str, str], drop: list[str]) -> None:
+        """tag_resource and untag_resource."""
+        if drop:
+            self.client.untag_resource(ResourceARN=self._arn(id), TagKeys=drop)
+        if put:
+            self.client.tag_resource(ResourceARN=self._arn(id), Tags=pairs(put))
+
+    def remove(self, id: str, state: Properties, timeout: float) -> None:
+        """Delete it, unless it has targets."""
+        if self.client.list_targets_by_rule(Rule=id)["Targets"]:
+            raise AwsRefusalError("ValidationException", HAS_TARGETS)
+        self.client.delete_rule(Name=id)
+
+    def _put(self, inputs: Properties) -> None:
+        if not inputs.get("eventPattern"):
+            raise AwsRefusalError("ValidationException", NO_SCHEDULE_OR_PATTERN)
+        self.client.put_rule(**api(inputs, self.written))
+
+    def _arn(self, name: str) -> str:
+        return self.arn("events", f"rule/{name}")
+
+
+class EventTarget(AwsResource):
+    """Where a rule sends its events. ID: `<rule>-<target>`. The target's ID is not made up: it must be given."""
+
+    token = "aws:cloudwatch/eventTarget:EventTarget"
+    title, service = "EventBridge Target", "events"
+    accepts = frozenset({"rule", "arn", "targetId"})
+    replace_on = frozenset({"rule", "targetId"})
+    required = accepts
+
+    def make(self, inputs: Properties) -> str:
+        """put_targets."""
+        self._put(inputs)
+        return f"{inputs['rule']}-{inputs['targetId']}"
+
+    def look(self, id: str, state: Properties) -> Properties | None:
+        """Find it among the targets of its rule."""
+        for target in self.client.list_targets_by_rule(Rule=state["rule"])["Targets"]:
+            if target["Id"] == state["targetId"]:
+                return {
+                    "rule": state["rule"],
+                    "targetId": target["Id"],
+                    "arn": target["Arn"],
+                    "eventBusName": "default",
+                }
+        return None
+
+    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+        """put_targets again."""
+        self._put(new)
+
+    def remove(self, id: str, state: Properties, timeout: float) -> None:
+        """remove_targets."""
+        self.client.remove_targets(Rule=state["rule"], Ids=[state["targetId"]])
+
+    def _put(self, inputs: Properties) -> None:
+        target = {"Id": inputs["targetId"], "Arn": inputs["arn"]}
+        answer = self.client.put_targets(Rule=inputs["rule"], Targets=[target])
+        for entry in answer.get("FailedEntries", []):
+            raise AwsRefusalError(entry.get("ErrorCode", "FailedEntry"), entry.get("ErrorMessage", ""))

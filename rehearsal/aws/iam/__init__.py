@@ -1,0 +1,1 @@
+"""IAM: roles, their documents, and the credentials that pods get for them."""

@@ -1,0 +1,193 @@
+"""IAM roles as the rest of the simulated account asks about them, the administrator, and who may call what.
+
+Requests with unknown credentials are refused, and those of a role must name an action that one of its policies
+allows (see `policies` for how far that goes).
+
+Changes in moto: service-linked roles get AWS's names (moto calls that of EC2 Spot `AWSServiceRoleForspot`) and
+AWS's error when one exists already; AWS's managed policies exist.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import string
+from collections.abc import Callable
+from typing import Any
+
+from rehearsal.aws.errors import answer
+from rehearsal.aws.iam import policies
+from rehearsal.aws.patching import Patches
+
+ADMINISTRATOR = "administrator"
+SPOT_ROLE = "AWSServiceRoleForEC2Spot"
+
+# Of AWS's access keys.
+_KEY_LETTERS = string.ascii_uppercase + "234567"
+_QUERY_SERVICES = frozenset({"iam", "sts", "sqs"})
+_SERVICE_LINKED_NAMES = {"spot": "EC2Spot", "eks": "AmazonEKS", "eks-nodegroup": "AmazonEKSNodegroup"}
+_NAME_TAKEN = "Service role name {name} has been taken in this account, please try a different suffix."
+_INVALID_TOKEN = "The security token included in the request is invalid."
+_INVALID_TOKEN_EC2 = "AWS was not able to validate the provided access credentials"
+_DENIED = (
+    "User: {caller} is not authorized to perform: {action} because no identity-based policy allows the {action} action"
+)
+_DENIED_EC2 = "You are not authorized to perform this operation. " + _DENIED
+
+
+class Roles:
+    """The roles of the account.
+
+    Attributes:
+        access_key_id: The administrator's, another one for each account: moto checks no signature, so whoever knows
+            the id is who it names. It opens nothing anywhere else.
+        secret_access_key: The administrator's.
+    """
+
+    def __init__(self, account_id: str) -> None:
+        self._account_id = account_id
+        self.access_key_id = "AKIA" + "".join(secrets.choice(_KEY_LETTERS) for _ in range(16))
+        self.secret_access_key = secrets.token_urlsafe(30)
+
+    @property
+    def _iam(self) -> Any:
+        from moto.iam.models import iam_backends
+
+        return iam_backends[self._account_id]["aws"]
+
+    def by_arn(self, arn: str) -> Any | None:
+        """moto's role behind an ARN, or None."""
+        return next((role for role in list(self._iam.get_roles()) if role.arn == arn), None)
+
+    def by_name(self, name: str) -> Any | None:
+        """moto's role of that name, or None."""
+        return next((role for role in list(self._iam.get_roles()) if role.name == name), None)
+
+    def profile(self, name: str = "", arn: str = "") -> Any | None:
+        """moto's instance profile, or None."""
+        return next(
+            (
+                profile
+                for profile in list(self._iam.get_instance_profiles())
+                if (name and profile.name == name) or (arn and profile.arn == arn)
+            ),
+            None,
+        )
+
+    def provider_for(self, issuer: str) -> Any | None:
+        """moto's OIDC provider for an issuer URL, or None."""
+        wanted = issuer.removeprefix("https://")
+        return next(
+            (
+                provider
+                for arn, provider in self._iam.open_id_providers.items()
+                if arn.split(":oidc-provider/", 1)[-1] == wanted
+            ),
+            None,
+        )
+
+    def allows(self, role: Any, action: str) -> bool:
+        """Whether a role's policies allow an action (`ec2:CreateFleet`)."""
+        documents = [*role.policies.values()]
+        for policy in role.managed_policies.values():
+            documents.append(next(version.document for version in policy.versions if version.is_default))
+        return policies.allows_action(documents, action)
+
+    def seed(self) -> None:
+        """Put AWS's managed policies and the administrator into moto.
+
+        moto's own setting would load the policies five times over, once for each of AWS's partitions.
+        """
+        from moto.iam.aws_managed_policies import aws_managed_policies_data
+        from moto.iam.models import AWSManagedPolicy
+
+        known = [
+            AWSManagedPolicy.from_data(name, self._account_id, "us-east-1", data)
+            for name, data in json.loads(aws_managed_policies_data).items()
+        ]
+        self._iam.aws_managed_policies = known
+        self._iam.managed_policies.update({policy.arn: policy for policy in known})
+        self._iam.create_user("us-east-1", ADMINISTRATOR)
+        key = self._iam.create_access_key(ADMINISTRATOR)
+        self._iam.access_keys.pop(key.access_key_id, None)
+        key.access_key_id, key.secret_access_key = self.access_key_id, self.secret_access_key
+        self._iam.access_keys[key.access_key_id] = key
+
+    @property
+    def administrator_arn(self) -> str:
+        """ARN of the administrator."""
+        return f"arn:aws:iam::{self._account_id}:user/{ADMINISTRATOR}"
+
+    def assume(self, role: Any, session: str, region: str, seconds: int = 21600) -> Any:
+        """Issue temporary credentials of a role; moto's AssumedRole (access_key_id, secret_access_key, ...)."""
+        from moto.sts.models import sts_backends
+
+        return sts_backends[self._account_id]["aws"].assume_role(
+            region_name=region,
+            role_session_name=session,
+            role_arn=role.arn,
+            policy="",
+            duration=seconds,
+            external_id="",
+        )
+
+    def caller(self, access_key_id: str) -> Any | None:
+        """The role behind temporary credentials: moto's AssumedRole, or None when they are unknown."""
+        from moto.sts.models import sts_backends
+
+        return next(
+            (
+                assumed
+                for assumed in reversed(sts_backends[self._account_id]["aws"].assumed_roles)
+                if assumed.access_key_id == access_key_id
+            ),
+            None,
+        )
+
+    def is_known(self, access_key_id: str) -> bool:
+        """Whether the account has an access key: the administrator's, or a role's."""
+        return access_key_id == self.access_key_id or self.caller(access_key_id) is not None
+
+    def patch(self, patches: Patches) -> None:
+        """Name service-linked roles as AWS does."""
+        from moto.iam import models
+
+        names = {**models.SERVICE_NAME_CONVERSION, **_SERVICE_LINKED_NAMES}
+        patches.set(models, "SERVICE_NAME_CONVERSION", names)
+        patches.wrap(models.IAMBackend, "create_service_linked_role", _create_service_linked_role)
+
+    def refuse(self, response: Any) -> Exception | None:
+        """Why the caller of a request (moto's response object) may not make it; None when they may."""
+        key = response.get_access_key()
+        action = response._get_action() or ""
+        unsigned = "Authorization" not in response.headers
+        if key == self.access_key_id or (unsigned and action == "AssumeRoleWithWebIdentity"):
+            return None
+        service = response.service_name
+        caller = self.caller(key)
+        role = caller and self.by_arn(caller.role_arn)
+        if caller is None or role is None:
+            if service == "ec2":
+                return answer("AuthFailure", _INVALID_TOKEN_EC2)
+            return answer(
+                "InvalidClientTokenId" if service in _QUERY_SERVICES else "UnrecognizedClientException", _INVALID_TOKEN
+            )
+        named = f"{service}:{action}"
+        if action == "GetCallerIdentity" or self.allows(role, named):
+            return None
+        code, text = ("UnauthorizedOperation", _DENIED_EC2) if service == "ec2" else ("AccessDeniedException", _DENIED)
+        return answer(code, text.format(caller=caller.arn, action=named))
+
+
+def _create_service_linked_role(original: Callable[..., Any]) -> Callable[..., Any]:
+    def create(backend: Any, service_name: str, description: str, suffix: str) -> Any:
+        from moto.iam.exceptions import EntityAlreadyExists
+
+        try:
+            return original(backend, service_name, description, suffix)
+        except EntityAlreadyExists as error:
+            service = service_name.split(".")[0]
+            name = "AWSServiceRoleFor" + _SERVICE_LINKED_NAMES.get(service, service) + (f"_{suffix}" if suffix else "")
+            raise answer("InvalidInput", _NAME_TAKEN.format(name=name)) from error
+
+    return create

@@ -1,0 +1,104 @@
+"""The stand-in for pulumi-aws: the resource types and data sources that the program uses, over a simulated account.
+
+Inputs are translated to calls of the AWS API and answers to outputs, as the real provider does; the account behind
+it (`rehearsal.aws`) decides. It knows exactly the types, properties and data sources listed here.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from rehearsal.attachment.resource import Properties, RefusedError, Resource
+from rehearsal.attachment.server import Configuration, Provider
+from rehearsal.aws import kms, logs, sqs
+from rehearsal.aws.ec2 import launch_template, network, security_groups
+from rehearsal.aws.ec2 import resources as ec2
+from rehearsal.aws.eks import node_group
+from rehearsal.aws.eks import resources as eks
+from rehearsal.aws.events import resources as events
+from rehearsal.aws.iam import resources as iam
+from rehearsal.aws.invokes import invokes
+from rehearsal.aws.resource import AwsResource, Session
+
+if TYPE_CHECKING:
+    from rehearsal.aws.account import Account
+    from rehearsal.cluster.control_plane import Clusters
+
+__all__ = ["PACKAGE", "TYPES", "VERSION", "configuration", "invokes", "resources"]
+
+PACKAGE: Final = "aws"
+VERSION: Final = "7.51.1"
+
+#: Every resource type that the stand-in knows.
+TYPES: tuple[type[AwsResource], ...] = (
+    network.Vpc,
+    network.Subnet,
+    network.InternetGateway,
+    network.Eip,
+    network.NatGateway,
+    network.RouteTable,
+    network.Route,
+    network.RouteTableAssociation,
+    security_groups.SecurityGroup,
+    security_groups.SecurityGroupIngressRule,
+    security_groups.SecurityGroupEgressRule,
+    ec2.Tag,
+    launch_template.LaunchTemplate,
+    eks.Cluster,
+    node_group.NodeGroup,
+    eks.Addon,
+    eks.AccessEntry,
+    eks.AccessPolicyAssociation,
+    eks.PodIdentityAssociation,
+    iam.Role,
+    iam.Policy,
+    iam.RolePolicyAttachment,
+    iam.OpenIdConnectProvider,
+    iam.ServiceLinkedRole,
+    sqs.Queue,
+    sqs.QueuePolicy,
+    events.EventRule,
+    events.EventTarget,
+    logs.LogGroup,
+    kms.Key,
+    kms.Alias,
+)
+
+
+def resources(account: Account, clusters: Clusters, default_tags: Mapping[str, str] | None = None) -> list[Resource]:
+    """One of each type, for one instance of the provider."""
+    session = Session(account, clusters, dict(default_tags or {}))
+    return [kind(session) for kind in TYPES]
+
+
+def configuration(account: Account, clusters: Clusters) -> Configuration:
+    """What the provider takes as configuration: `region`, which must be the account's, and `defaultTags`."""
+
+    def configure(given: Properties, cancelled: threading.Event) -> Provider:
+        region = given.get("region")
+        if not region:
+            raise RefusedError(
+                f"the AWS provider has no region, so no call can be made; run: pulumi config set "
+                f"aws:region {account.region}"
+            )
+        if region != account.region:
+            raise RefusedError(
+                f"aws:region is {region!r}, but the rehearsed account is in {account.region}; start the "
+                f"rehearsal with the stack's region, or set aws:region to {account.region}"
+            )
+        return Provider(resources(account, clusters, _default_tags(given.get("defaultTags"))), invokes(account))
+
+    return Configuration(
+        names=frozenset({"region", "defaultTags"}),
+        configure=configure,
+        replaces=lambda old, new: ["region"] if old.get("region") != new.get("region") else [],
+    )
+
+
+def _default_tags(given: Any) -> dict[str, str]:
+    # The engine hands nested settings of a provider over as JSON.
+    block = json.loads(given) if isinstance(given, str) and given else given
+    return dict((block or {}).get("tags") or {})

@@ -1,0 +1,333 @@
+"""What all AWS resource types of the stand-in share: the order of calls, names, tags, errors and drift.
+
+A type says what is particular to it (`make`, `complete`, `look`, `change`, `remove`, `retag`); it holds no state,
+the simulated account does. What the account refuses is shown in the words of the provider and of AWS.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from botocore.exceptions import ClientError, ParamValidationError
+
+from rehearsal.attachment.resource import UNKNOWN, Created, Failure, Properties, RefusedError, Resource
+
+if TYPE_CHECKING:
+    from rehearsal.aws.account import Account
+    from rehearsal.cluster.control_plane import Clusters
+
+_log = logging.getLogger(__name__)
+_GONE = re.compile(r"NotFound|NoSuchEntity|NonExistentQueue|QueueDoesNotExist")
+_TAGS_LIMIT = 50
+_TAG_KEY_LIMIT = 128
+_TAG_VALUE_LIMIT = 256
+
+
+@dataclass
+class Session:
+    """What the resource types of one daemon share.
+
+    Attributes:
+        account: The simulated account.
+        clusters: The clusters that run in it.
+        default_tags: The provider's `defaultTags`, once the engine has configured it.
+    """
+
+    account: Account
+    clusters: Clusters
+    default_tags: dict[str, str] = field(default_factory=dict)
+
+
+class AwsRefusalError(RefusedError):
+    """AWS would answer the request with this error code and message."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"api error {code}: {message}")
+        self.code = code
+
+
+class AwsResource(Resource):
+    """A resource type of pulumi-aws.
+
+    Creation is `make` (one call, gives the ID), `complete` (everything that needs the ID) and `look`; when one of
+    the last two fails, what was made is removed again, so that the next `pulumi up` finds no left-over.
+    """
+
+    #: What the real provider calls the type in its messages, for example `EC2 VPC`.
+    title: ClassVar[str]
+    #: The boto3 client in use.
+    service: ClassVar[str]
+    required: ClassVar[frozenset[str]] = frozenset()
+    #: How many characters AWS takes for the name.
+    name_limit: ClassVar[int] = 255
+    #: What AWS chooses when the program leaves it out; leaving it out later is no change.
+    computed: ClassVar[frozenset[str]] = frozenset()
+    #: What the provider fills in when the program leaves it out.
+    defaults: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.account = session.account
+
+    @property
+    def client(self) -> Any:
+        """The boto3 client of this type's service (boto3 ships no types)."""
+        return self.account.client(self.service)
+
+    # What a type says about itself.
+
+    def examine(self, inputs: Properties) -> Iterator[Failure]:
+        """Find what the provider refuses before any call; may meet `UNKNOWN`."""
+        yield from ()
+
+    @abstractmethod
+    def make(self, inputs: Properties) -> str:
+        """Send the request that creates the resource and give its ID."""
+
+    def complete(self, id: str, inputs: Properties, timeout: float) -> None:
+        """Do what creation takes beyond the first request: attach, set attributes, wait."""
+
+    @abstractmethod
+    def look(self, id: str, state: Properties) -> Properties | None:
+        """Ask the account; all its tags as a dict under `tags`. None or an error of AWS's not-found kind: gone.
+
+        What the API does not report is left out: it keeps the value of `state`.
+        """
+
+    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+        """Change everything but tags in place."""
+        raise RefusedError("the provider stand-in cannot change in place: " + ", ".join(sorted(self.differs(old, new))))
+
+    @abstractmethod
+    def remove(self, id: str, state: Properties, timeout: float) -> None:
+        """Delete it and wait; an error of AWS's not-found kind counts as done."""
+
+    def retag(self, id: str, state: Properties, put: dict[str, str], drop: list[str]) -> None:
+        """Set and remove tags."""
+        raise RefusedError(f"{self.title} has no tags")
+
+    # The order of calls, the same for all.
+
+    def check(self, inputs: Mapping[str, Any], *, name: str) -> tuple[Properties, list[Failure]]:
+        """Fill in the provider's defaults and find what is missing or malformed."""
+        given = {key: value for key, value in inputs.items() if value is not None}
+        checked = {**self.defaults, **given}
+        failures = [
+            Failure(key, f"Missing required argument: {self.title} cannot be created without {key}; set it")
+            for key in sorted((self.required | {self.name_property} - {""}) - checked.keys())
+        ]
+        physical = checked.get(self.name_property)
+        if isinstance(physical, str) and len(physical) > self.name_limit:
+            failures.append(
+                Failure(
+                    self.name_property,
+                    f"{physical!r} has {len(physical)} characters, AWS takes "
+                    f"{self.name_limit} for an {self.title}; choose a shorter one",
+                )
+            )
+        failures.extend(_tag_failures(checked.get("tags")))
+        if not failures:
+            failures.extend(self.examine(checked))
+        return checked, failures
+
+    def preview(self, inputs: Properties, *, id: str, state: Properties) -> Properties:
+        """Inputs and what stays as it is; all tags are known as soon as its own are."""
+        tags = {"tagsAll": self.tags(inputs)} if "tags" in self.accepts and is_known(inputs.get("tags")) else {}
+        return {**{name: value for name, value in state.items() if name != "tagsAll"}, **inputs, **tags}
+
+    def create(self, inputs: Properties, *, timeout: float) -> Created:
+        """Make, complete, look; see the class."""
+        with self._telling("creating", str(inputs.get(self.name_property, ""))):
+            id = self.make(inputs)
+        with self._telling("creating", id):
+            try:
+                self.complete(id, inputs, timeout)
+                outputs = self._seen(id, inputs)
+            except BaseException:
+                try:
+                    self.remove(id, inputs, timeout)
+                except Exception:
+                    _log.exception("%s (%s) could not be removed again after its creation failed", self.title, id)
+                raise
+        if outputs is None:
+            raise RefusedError(f"creating {self.title} ({id}): it was gone before it could be read")
+        return Created(id, outputs)
+
+    def read(self, id: str, state: Properties) -> Properties | None:
+        """What the account holds now, in the shapes of the program where they mean the same."""
+        with self._telling("reading", id):
+            return self._seen(id, state)
+
+    def update(self, id: str, old: Properties, new: Properties, *, timeout: float) -> Properties:
+        """Change tags, then the rest, and look."""
+        kept = {key: value for key, value in old.items() if key not in self.accepts and key != "tagsAll"}
+        with self._telling("updating", id):
+            if "tags" in self.accepts:
+                before, after = old.get("tagsAll", self.tags(old)), self.tags(new)
+                put = {key: value for key, value in after.items() if before.get(key) != value}
+                drop = sorted(before.keys() - after.keys())
+                if put or drop:
+                    self.retag(id, {**kept, **new}, put, drop)
+            if self.differs(old, new):
+                self.change(id, old, new, timeout)
+            outputs = self._seen(id, {**kept, **new})
+        if outputs is None:
+            raise RefusedError(f"updating {self.title} ({id}): it does not exist any more; run pulumi refresh")
+        return outputs
+
+    def delete(self, id: str, state: Properties, *, timeout: float) -> None:
+        """Remove it; what is gone already is well."""
+        with self._telling("deleting", id):
+            try:
+                self.remove(id, state, timeout)
+            except ClientError as error:
+                if not is_gone(error):
+                    raise
+
+    # Help for the types.
+
+    def tags(self, inputs: Properties) -> dict[str, str]:
+        """All tags that the resource gets: the provider's default ones and its own."""
+        return {**self.session.default_tags, **(inputs.get("tags") or {})}
+
+    def arn(self, service: str, rest: str) -> str:
+        """An ARN in this account and region."""
+        return f"arn:aws:{service}:{self.account.region}:{self.account.account_id}:{rest}"
+
+    def differs(self, old: Properties, new: Properties) -> set[str]:
+        """The accepted properties, tags apart, in which new inputs differ from old outputs."""
+        compared = self.accepts - {"tags"} - {key for key in self.computed if new.get(key) is None}
+        # An empty map, an empty list and false are what AWS answers for something that was not set.
+        return {key for key in compared if (_narrowed(old.get(key), new.get(key)) or None) != (new.get(key) or None)}
+
+    def _seen(self, id: str, state: Properties) -> Properties | None:
+        try:
+            seen = self.look(id, state)
+        except ClientError as error:
+            if is_gone(error):
+                return None
+            raise
+        if seen is None:
+            return None
+        if "tags" in self.accepts:
+            everything = {key: value for key, value in seen.pop("tags", {}).items() if not key.startswith("aws:")}
+            own = state.get("tags") or {}
+            default = {
+                key
+                for key, value in self.session.default_tags.items()
+                if key not in own and everything.get(key) == value
+            }
+            seen["tagsAll"] = everything
+            seen["tags"] = {key: value for key, value in everything.items() if key not in default}
+            if not seen["tags"] and state.get("tags") is None:
+                del seen["tags"]
+        kept = {key: value for key, value in state.items() if key in self.accepts and key != "tags"}
+        return {key: same(kept.get(key), value) for key, value in {**kept, **seen}.items()}
+
+    @contextmanager
+    def _telling(self, action: str, subject: str) -> Iterator[None]:
+        what = f"{action} {self.title}" + (f" ({subject})" if subject else "")
+        try:
+            yield
+        except ClientError as error:
+            detail = error.response["Error"]
+            service = self.service.upper()
+            raise RefusedError(
+                f"{what}: operation error {service}: {error.operation_name}, "
+                f"api error {detail['Code']}: {detail['Message']}"
+            ) from error
+        except ParamValidationError as error:
+            raise RefusedError(f"{what}: {error}") from error
+        except RefusedError as error:
+            raise RefusedError(f"{what}: {error}") from error
+
+
+def is_gone(error: ClientError) -> bool:
+    """Whether AWS says that the thing does not exist."""
+    return bool(_GONE.search(error.response["Error"]["Code"]))
+
+
+def is_known(value: Any) -> bool:
+    """Whether a value and everything in it is known."""
+    if isinstance(value, Mapping):
+        return all(is_known(item) for item in value.values())
+    if isinstance(value, list | tuple):
+        return all(is_known(item) for item in value)
+    return value is not UNKNOWN
+
+
+def same(kept: Any, seen: Any) -> Any:
+    """What was seen, in the form of what the program wrote when both mean the same.
+
+    Sets come back in another order, documents with other white space, blocks with what AWS filled in: none of it
+    is drift.
+    """
+    if isinstance(kept, dict) and isinstance(seen, dict):
+        return {key: same(kept.get(key), value) for key, value in seen.items()}
+    if isinstance(kept, list) and isinstance(seen, list) and len(kept) == len(seen):
+        if sorted(map(_text, kept)) == sorted(map(_text, seen)):
+            return kept
+        return [same(before, now) for before, now in zip(kept, seen, strict=True)]
+    if isinstance(kept, str) and isinstance(seen, str) and kept.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError):
+            return kept if json.loads(kept) == json.loads(seen) else seen
+    return seen
+
+
+def _narrowed(seen: Any, asked: Any) -> Any:
+    """What was seen without what AWS filled into the blocks that were asked for."""
+    if isinstance(seen, dict) and isinstance(asked, dict):
+        return {key: _narrowed(seen[key], asked[key]) for key in asked if key in seen}
+    if isinstance(seen, list) and isinstance(asked, list) and len(seen) == len(asked):
+        return [_narrowed(*pair) for pair in zip(seen, asked, strict=True)]
+    return seen
+
+
+def api(inputs: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The named properties that have a value, with the API's names: the same with a capital."""
+    return {capital(name): inputs[name] for name in sorted(names) if inputs.get(name) is not None}
+
+
+def properties(answer: Mapping[str, Any], names: Iterable[str]) -> Properties:
+    """The named properties out of an answer of the API; what it leaves out is left out."""
+    return {name: answer[capital(name)] for name in sorted(names) if capital(name) in answer}
+
+
+def capital(name: str) -> str:
+    """`cidrBlock` as the API writes it: `CidrBlock`."""
+    return name[:1].upper() + name[1:]
+
+
+def pairs(tags: Mapping[str, str], key: str = "Key", value: str = "Value") -> list[dict[str, str]]:
+    """Tags as most APIs take them."""
+    return [{key: name, value: text} for name, text in tags.items()]
+
+
+def unpaired(tags: Iterable[Mapping[str, str]], key: str = "Key", value: str = "Value") -> dict[str, str]:
+    """Tags as Pulumi takes them."""
+    return {tag[key]: tag[value] for tag in tags}
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _tag_failures(tags: Any) -> Iterator[Failure]:
+    if not isinstance(tags, Mapping):
+        return
+    if len(tags) > _TAGS_LIMIT:
+        yield Failure("tags", f"{len(tags)} tags; AWS takes {_TAGS_LIMIT}: remove some")
+    for key, value in tags.items():
+        if key.lower().startswith("aws:"):
+            yield Failure("tags", f"the key {key!r} begins with aws:, which AWS keeps for itself; rename it")
+        if not 1 <= len(key) <= _TAG_KEY_LIMIT:
+            yield Failure("tags", f"the key {key!r} has {len(key)} characters, AWS takes 1 to {_TAG_KEY_LIMIT}")
+        if isinstance(value, str) and len(value) > _TAG_VALUE_LIMIT:
+            yield Failure("tags", f"the value of {key!r} has {len(value)} characters, AWS takes {_TAG_VALUE_LIMIT}")

@@ -1,0 +1,161 @@
+"""The one HTTP server of the simulated account, on a loopback port of its own.
+
+It serves those of moto's services that the account has; the price list (a request addressed to its target); and the
+Pod Identity agent of each cluster at `/pod-identity/<cluster>/v1/credentials`. Whatever else moto would serve (its own
+dashboard and recorder, the instance metadata, S3 for everything that it cannot place) is not there.
+
+Changes in moto: no `Access-Control-Allow-Origin`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from rehearsal.aws.iam.pod_credentials import CredentialError
+from rehearsal.aws.patching import Patches
+from rehearsal.host.guard import LOOPBACK, GuardedHandler, OwnUserServer
+from rehearsal.host.loopback import Loopback
+
+#: moto's services that are served. Each of them asks `roles` about each request's caller.
+SERVICES: Final = frozenset({"ec2", "eks", "events", "iam", "kms", "logs", "sqs", "ssm", "sts"})
+
+_PREFIX, _SUFFIX = "/pod-identity/", "/v1/credentials"
+_PRICING_TARGET = "AWSPriceListService."
+# Key and service of a signature, version 4.
+_SIGNED = re.compile(r"AWS4-HMAC-SHA256 Credential=(?P<key>[^/, ]+)/\d+/[^/, ]+/(?P<service>[^/, ]+)/aws4_request")
+# The one service that may be asked without a signature, for one action: a pod's token for credentials.
+_UNSIGNED = "sts"
+_JSON = "application/x-amz-json-1.1"
+_INVALID_TOKEN = "The security token included in the request is invalid."
+_NOT_SIGNED = "Authorization header requires 'Credential' parameter: only signatures of version 4 are known."
+_log = logging.getLogger(__name__)
+
+StartResponse = Callable[..., Any]
+
+
+def credentials_path(cluster: str) -> str:
+    """Path of a cluster's Pod Identity agent."""
+    return f"{_PREFIX}{cluster}{_SUFFIX}"
+
+
+class Server:
+    """moto and its neighbours behind one port."""
+
+    def __init__(
+        self,
+        get_products: Callable[[dict[str, Any]], dict[str, Any]],
+        credentials: Callable[[str, str], dict[str, str]],
+        is_known: Callable[[str], bool],
+    ) -> None:
+        """Make it.
+
+        Args:
+            get_products: Answers the price list's request.
+            credentials: What a cluster's Pod Identity agent gives for a token.
+            is_known: Whether the account has an access key.
+        """
+        self._get_products = get_products
+        self._credentials = credentials
+        self._is_known = is_known
+        self._loopback: Loopback | None = None
+        self._applications: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def endpoint(self) -> str:
+        """`http://127.0.0.1:<port>`.
+
+        Raises:
+            RuntimeError: It does not listen.
+        """
+        if self._loopback is None:
+            raise RuntimeError("the account is not on the wire: call start() first")
+        return self._loopback.url
+
+    def start(self, patches: Patches) -> None:
+        """Listen on a free port of the loopback interface."""
+        from moto.moto_server import werkzeug_app
+        from werkzeug.serving import ThreadedWSGIServer
+
+        class Guarded(OwnUserServer, ThreadedWSGIServer):
+            """With connections of this user only."""
+
+        class Handler(GuardedHandler, werkzeug_app.MotoRequestHandler):
+            """Without a line in the log for each request."""
+
+            def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+                _log.debug("%s %s", self.requestline, code)
+
+        patches.set(werkzeug_app, "DISABLE_GLOBAL_CORS", True)
+        self._loopback = Loopback(Guarded(LOOPBACK, 0, self, Handler), "aws")
+        self._loopback.start()
+
+    def stop(self) -> None:
+        """Close the port; safe to call twice."""
+        if self._loopback is not None:
+            self._loopback.stop()
+            self._loopback = None
+
+    def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        """Route one WSGI request."""
+        path = environ.get("PATH_INFO", "")
+        if path.startswith(_PREFIX) and path.endswith(_SUFFIX):
+            cluster = path.removeprefix(_PREFIX).removesuffix(_SUFFIX)
+            return self._pod_identity(cluster, environ.get("HTTP_AUTHORIZATION", ""), start_response)
+        authorization = environ.get("HTTP_AUTHORIZATION", "")
+        signed = _SIGNED.match(authorization)
+        if environ.get("HTTP_X_AMZ_TARGET", "").startswith(_PRICING_TARGET):
+            if not signed or not self._is_known(signed["key"]):
+                return _refuse(start_response, "400 Bad Request", "UnrecognizedClientException", _INVALID_TOKEN)
+            return self._pricing(environ, start_response)
+        if authorization and not signed:
+            return _refuse(start_response, "400 Bad Request", "IncompleteSignatureException", _NOT_SIGNED)
+        service = signed["service"].lower() if signed else _UNSIGNED
+        if service not in SERVICES:
+            return _refuse(
+                start_response,
+                "501 Not Implemented",
+                "NotImplementedException",
+                f"The rehearsal's AWS has no {service}; it has {', '.join(sorted(SERVICES))}, pricing",
+            )
+        environ.pop("HTTP_X_MOTO_ACCOUNT_ID", None)  # with it, moto would answer for any account
+        answer: Iterable[bytes] = self._application(service)(environ, start_response)
+        return answer
+
+    def _application(self, service: Any) -> Any:
+        from moto.moto_server.werkzeug_app import create_backend_app
+
+        with self._lock:
+            if service not in self._applications:
+                self._applications[service] = create_backend_app(service)
+            return self._applications[service]
+
+    def _pod_identity(self, cluster: str, token: str, start_response: StartResponse) -> Iterable[bytes]:
+        try:
+            body = json.dumps(self._credentials(cluster, token)).encode()
+        except CredentialError as error:
+            _log.warning("pod identity of %s: %s", cluster, error)
+            return _send(start_response, f"{error.status} Refused", "text/plain", str(error).encode())
+        return _send(start_response, "200 OK", "application/json", body)
+
+    def _pricing(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        action = environ["HTTP_X_AMZ_TARGET"].removeprefix(_PRICING_TARGET)
+        request = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)) or b"{}")
+        if action != "GetProducts":
+            text = f"The rehearsal has no pricing:{action}"
+            return _refuse(start_response, "400 Bad Request", "InvalidParameterException", text)
+        return _send(start_response, "200 OK", _JSON, json.dumps(self._get_products(request)).encode())
+
+
+def _refuse(start_response: StartResponse, status: str, code: str, text: str) -> list[bytes]:
+    return _send(start_response, status, _JSON, json.dumps({"__type": code, "Message": text}).encode())
+
+
+def _send(start_response: StartResponse, status: str, kind: str, body: bytes) -> list[bytes]:
+    start_response(status, [("Content-Type", kind), ("Content-Length", str(len(body)))])
+    return [body]

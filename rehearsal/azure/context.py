@@ -1,0 +1,92 @@
+"""What the kinds of resources share: the store, the region, the catalogue, the directory and the operations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from rehearsal.azure.catalogue import Size, offered
+from rehearsal.azure.entra import Directory
+from rehearsal.azure.errors import ArmError
+from rehearsal.azure.faults import Faults
+from rehearsal.azure.identifiers import ResourceId, resource_id
+from rehearsal.azure.images import Images
+from rehearsal.azure.operations import Durations, Operations
+from rehearsal.azure.prices import PriceTable
+from rehearsal.azure.store import Resource, Store
+
+
+@dataclass
+class Context:
+    """One subscription's shared parts.
+
+    Attributes:
+        subscription: Id of the subscription.
+        region: The only region that has anything.
+        store: What exists.
+        prices: What sizes cost, and with it which are sold.
+        directory: Entra: who exists.
+        operations: What is still running.
+        faults: Errors to inject and the call log.
+        durations: How long things take.
+        images: The community galleries.
+        quotas: vCPU limit by name of the family (`standardDSv5Family`), `cores` or `lowPriorityCores`; 1000 by default.
+    """
+
+    subscription: str
+    region: str
+    store: Store
+    prices: PriceTable
+    directory: Directory
+    operations: Operations
+    faults: Faults
+    durations: Durations
+    images: Images = field(default_factory=Images)
+    quotas: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._sizes = {size.name.lower(): size for size in offered(self.prices.sizes(self.region))}
+
+    @property
+    def sizes(self) -> list[Size]:
+        """VM sizes that the region offers."""
+        return list(self._sizes.values())
+
+    def size(self, name: str) -> Size | None:
+        """The size of a name, if the region offers it."""
+        return self._sizes.get(name.lower())
+
+    def location(self, given: str, resource_type: str) -> str:
+        """A location as ARM writes it; one that is not the rehearsal's region is refused."""
+        name = given.replace(" ", "").lower()
+        if not name:
+            raise ArmError("LocationRequired", "The location property is required for this definition.")
+        if name != self.region:
+            raise ArmError(
+                "LocationNotAvailableForResourceType",
+                f"The provided location '{given}' is not available for resource type '{resource_type}'. List of "
+                f"available regions for the resource type is '{self.region}'.",
+            )
+        return name
+
+    def get(self, identifier: str) -> Resource | None:
+        """A resource by id."""
+        return self.store.get(identifier)
+
+    def named(self, group: str, resource_type: str, *names: str) -> str:
+        """Id of a resource in this subscription."""
+        return resource_id(self.subscription, group, resource_type, *names)
+
+    def keep(self, identifier: str, resource_type: str, body: dict[str, Any]) -> Resource:
+        """Store a resource that a resource provider makes by itself, past the checks of a caller's PUT."""
+        parsed = ResourceId.parse(identifier)
+        complete = {
+            **body,
+            "id": identifier,
+            "name": parsed.name,
+            "type": resource_type,
+            "properties": {**body.get("properties", {}), "provisioningState": "Succeeded"},
+        }
+        resource = Resource(parsed, resource_type, complete)
+        self.store.add(resource)
+        return resource

@@ -1,0 +1,166 @@
+"""The simulated Azure subscription: it composes the parts, starts and stops them.
+
+Several can run in one process. When one stops, nothing is kept but the certificates in the folder given to `start`.
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rehearsal.azure.arm import Action, Arm
+from rehearsal.azure.cloud import AzureCloud
+from rehearsal.azure.context import Context
+from rehearsal.azure.entra import Directory
+from rehearsal.azure.errors import ArmError
+from rehearsal.azure.faults import Faults
+from rehearsal.azure.identifiers import ResourceId
+from rehearsal.azure.kinds.base import Body
+from rehearsal.azure.kinds.clusters import CLUSTER_TYPE
+from rehearsal.azure.kinds.identities import credentials
+from rehearsal.azure.operations import Durations, Operations
+from rehearsal.azure.prices import PriceTable
+from rehearsal.azure.store import Resource, Store
+from rehearsal.azure.wire.routes import Routes
+from rehearsal.azure.wire.server import Server
+from rehearsal.timing import Timing
+
+SUBSCRIPTION_ID = "12345678-1234-1234-1234-123456789012"
+
+
+class Subscription:
+    """An Azure subscription in one region.
+
+    Attributes:
+        subscription_id: Its id.
+        tenant_id: Id of the tenant.
+        region: Where everything lies.
+        timing: Simulated durations of the rehearsal.
+        arm: Azure Resource Manager, for callers in this process.
+        directory: Entra.
+        faults: Error injection and call log.
+        images: The community galleries.
+        prices: What sizes cost.
+        quotas: vCPU limits by name of the family, `cores` or `lowPriorityCores`; 1000 where nothing is set.
+    """
+
+    def __init__(
+        self,
+        region: str,
+        prices: Path | Mapping[str, Mapping[str, float]],
+        timing: Timing,
+        durations: Durations | None = None,
+        subscription_id: str = SUBSCRIPTION_ID,
+    ) -> None:
+        """Make it; `start` puts it on the wire.
+
+        Args:
+            region: An Azure region that the price table has.
+            prices: The price table, or the file that `PriceTable.load` reads.
+            timing: Simulated durations.
+            durations: Of long-running operations; the usual ones when None.
+            subscription_id: Its id, a GUID in lower case.
+
+        Raises:
+            ValueError: The price table does not have the region.
+        """
+        table = PriceTable.load(prices) if isinstance(prices, Path) else PriceTable(prices)
+        if region not in table.regions:
+            raise ValueError(
+                f"the price table has no Azure region {region!r}, so no VM size would be sold there; use one of "
+                f"{', '.join(sorted(table.regions))}"
+            )
+        self.subscription_id = subscription_id
+        self.region = region
+        self.timing = timing
+        self.prices = table
+        self.faults = Faults()
+        store = Store()
+        self.directory = Directory(credentials=lambda identity: list(credentials(store, identity)))
+        self.tenant_id = self.directory.tenant
+        self._context = Context(
+            subscription_id,
+            region,
+            store,
+            table,
+            self.directory,
+            Operations(store.lock),
+            self.faults,
+            durations or Durations(),
+        )
+        self.images = self._context.images
+        self.quotas = self._context.quotas
+        self.arm = Arm(self._context)
+        for action in ("listClusterUserCredential", "listClusterAdminCredential"):
+            self.arm.answer(CLUSTER_TYPE, action, self._credentials(action))
+        self._secrets: dict[str, str] = {}
+        self._server = Server(Routes(self._context, self.arm, self._secrets.get))
+        self._clouds: dict[str, AzureCloud] = {}
+        self._lock = threading.Lock()
+
+    def start(self, folder: Path | None = None) -> None:
+        """Put it on the wire.
+
+        Args:
+            folder: Where the certificates go, a folder below the stack's; a temporary one when None.
+        """
+        self._server.start(folder)
+
+    def stop(self) -> None:
+        """Take it off the wire and forget everything; safe to call twice."""
+        self._server.stop()
+        self._context.operations.close()
+        self._context.store.clear()
+        self._clouds.clear()
+
+    @property
+    def proxy(self) -> str:
+        """URL of the proxy through which clients reach this subscription as if it were Azure."""
+        return self._server.url
+
+    @property
+    def authority(self) -> Path:
+        """PEM file of the authority that those clients must trust."""
+        return self._server.authority
+
+    @property
+    def refused_hosts(self) -> list[str]:
+        """Hosts that somebody tried to reach through the proxy and that are none of Azure's."""
+        return list(self._server.refused)
+
+    def cloud(self, cluster_id: str) -> AzureCloud:
+        """The subscription as a managed cluster sees it; always the same object for one id."""
+        key = ResourceId.parse(cluster_id).key
+        with self._lock:
+            if key not in self._clouds:
+                self._clouds[key] = AzureCloud(cluster_id, self._context, self._server, self._identity_secret)
+            return self._clouds[key]
+
+    def _identity_secret(self, principal: str) -> str:
+        """A secret with which the managed identity endpoint gives tokens of a principal."""
+        secret = secrets.token_urlsafe(24)
+        self._secrets[secret] = principal
+        return secret
+
+    def _credentials(self, action: str) -> Action:
+        def answer(resource: Resource, body: Mapping[str, Any]) -> Body:
+            if "Admin" in action and resource.properties.get("disableLocalAccounts"):
+                raise ArmError(
+                    "BadRequest",
+                    "Getting static credential is not allowed because this cluster is set to disable local accounts.",
+                )
+            cluster = self.cloud(resource.id.text).bound
+            if cluster is None:
+                raise ArmError(
+                    "OperationNotAllowed", f"The control plane of the cluster {resource.id.name} does not run.", 409
+                )
+            name = "clusterAdmin" if "Admin" in action else "clusterUser"
+            return {
+                "kubeconfigs": [{"name": name, "value": base64.b64encode(cluster.kubeconfig.read_bytes()).decode()}]
+            }
+
+        return answer

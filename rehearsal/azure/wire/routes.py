@@ -1,0 +1,331 @@
+"""From HTTP to ARM and back: paths, tokens, status codes, and the headers of long-running operations.
+
+Knows HTTP's side of ARM only; what is allowed and what it means is decided by `arm`, `access` and `entra`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from rehearsal.azure.arm import Accepted, Arm
+from rehearsal.azure.catalogue import ZONES
+from rehearsal.azure.context import Context
+from rehearsal.azure.entra import LOGIN, MANAGEMENT, TOKEN_SECONDS, EntraError
+from rehearsal.azure.errors import ArmError
+from rehearsal.azure.faults import Call
+from rehearsal.azure.kinds.base import Kind
+from rehearsal.azure.kinds.machines import DEFAULT_QUOTA, usage
+from rehearsal.azure.wire import graph
+
+MANAGEMENT_HOST = MANAGEMENT.removeprefix("https://")
+LOGIN_HOST = LOGIN.removeprefix("https://")
+PRICES_HOST = "prices.azure.com"
+HOSTS = (MANAGEMENT_HOST, LOGIN_HOST, PRICES_HOST)
+#: Path of the managed identity endpoint, outside of the proxy, as App Service has one.
+IDENTITY_PATH = "/msi/token"
+
+_COMPUTE_VERSIONS = frozenset({"2021-07-01", "2022-08-01", "2025-03-03", "2025-04-01", "2025-11-01", "2026-03-01"})
+_OPERATIONS = "/providers/Microsoft.Compute/locations/{region}/operations/{id}"
+_SUBSCRIPTION = r"/subscriptions/(?P<subscription>[^/]+)"
+_SKUS = re.compile(rf"{_SUBSCRIPTION}/providers/Microsoft\.Compute/skus", re.IGNORECASE)
+_LOCATIONS = re.compile(rf"{_SUBSCRIPTION}/locations", re.IGNORECASE)
+_USAGES = re.compile(rf"{_SUBSCRIPTION}/providers/Microsoft\.Compute/locations/(?P<region>[^/]+)/usages", re.IGNORECASE)
+_IMAGES = re.compile(
+    rf"{_SUBSCRIPTION}/providers/Microsoft\.Compute/locations/(?P<region>[^/]+)/communityGalleries/(?P<gallery>[^/]+)"
+    r"/images/(?P<image>[^/]+)/versions",
+    re.IGNORECASE,
+)
+_OPERATION = re.compile(
+    rf"{_SUBSCRIPTION}/providers/Microsoft\.Compute/locations/(?P<region>[^/]+)/operations/(?P<id>[^/]+)", re.IGNORECASE
+)
+_GRAPH = "/providers/microsoft.resourcegraph/resources"
+_TOKEN = re.compile(r"/(?P<tenant>[^/]+)/oauth2/v2\.0/token")
+_DISCOVERY = re.compile(r"/(?P<tenant>[^/]+)/v2\.0/\.well-known/openid-configuration")
+
+_log = logging.getLogger(__name__)
+
+_UNAUTHENTICATED = "Authentication failed. The 'Authorization' header is missing."
+_INVALID = "The access token is invalid."
+_NO_CONTENT = "The request content was invalid and could not be deserialized."
+
+
+@dataclass(frozen=True)
+class HttpRequest:
+    """One request, as far as it matters.
+
+    Attributes:
+        method: HTTP method.
+        host: Host that is meant; empty for a request to the proxy itself.
+        target: Path and query as sent.
+        headers: By lower-case name.
+        body: As sent.
+    """
+
+    method: str
+    host: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+    @property
+    def path(self) -> str:
+        """Path without its escapes."""
+        return unquote(urlsplit(self.target).path)
+
+    def query(self, name: str) -> str:
+        """A parameter of the query; its name in any case."""
+        values = parse_qs(urlsplit(self.target).query)
+        return next((value[0] for key, value in values.items() if key.lower() == name.lower()), "")
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The body as an object."""
+        try:
+            found = json.loads(self.body or b"{}")
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise ArmError("InvalidRequestContent", _NO_CONTENT)
+        return found
+
+
+@dataclass(frozen=True)
+class HttpResponse:
+    """One answer.
+
+    Attributes:
+        status: HTTP status.
+        body: Written as JSON; no body when None.
+        headers: Besides the usual ones.
+    """
+
+    status: int
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Routes:
+    """Answers requests to Azure's hosts."""
+
+    def __init__(self, context: Context, arm: Arm, identity: Callable[[str], str | None]) -> None:
+        """`identity` gives the object id of the managed identity behind a secret of the identity endpoint."""
+        self._context = context
+        self._arm = arm
+        self._identity = identity
+
+    def answer(self, request: HttpRequest) -> HttpResponse:
+        """Answer one request; every refusal is an answer too."""
+        hosts = {
+            MANAGEMENT_HOST: self._management,
+            LOGIN_HOST: self._login,
+            PRICES_HOST: self._prices,
+            "": self._endpoint,
+        }
+        try:
+            return hosts[request.host](request)
+        except ArmError as error:
+            return HttpResponse(error.status, error.body, error.headers)
+        except EntraError as error:
+            self._context.faults.record(
+                Call(request.method, f"{LOGIN}{request.path}", error.status, code=f"AADSTS{error.number}")
+            )
+            _log.warning("Entra gave no token: %s%s", error, f" To mend: {error.mend}" if error.mend else "")
+            return HttpResponse(error.status, error.body)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            if not request.body:
+                raise
+            # ARM has a schema for each body, and refuses another before anything reads it; here reading finds it out.
+            _log.warning("A body of another shape: %s %s", request.method, request.path, exc_info=True)
+            refused = ArmError("InvalidRequestContent", f"{_NO_CONTENT} ({error!r})")
+            return HttpResponse(refused.status, refused.body)
+
+    def _login(self, request: HttpRequest) -> HttpResponse:
+        if match := _DISCOVERY.fullmatch(request.path):
+            return HttpResponse(200, self._context.directory.openid_configuration(match["tenant"]))
+        match = _TOKEN.fullmatch(request.path)
+        if match and request.method == "POST":
+            form = {key: values[0] for key, values in parse_qs(request.body.decode()).items()}
+            answer = self._context.directory.exchange(match["tenant"], form)
+            self._context.faults.record(Call("POST", f"{LOGIN}{request.path}", 200))
+            return HttpResponse(200, answer)
+        return HttpResponse(
+            404,
+            {
+                "error": "not_found",
+                "error_description": f"The rehearsal's Entra has no {request.method} {request.path}",
+            },
+        )
+
+    def _prices(self, request: HttpRequest) -> HttpResponse:
+        if request.path != "/api/retail/prices":
+            return HttpResponse(404, {"Error": {"Code": "NotFound", "Message": f"The rehearsal has no {request.path}"}})
+        return HttpResponse(200, self._context.prices.retail_page(request.query("$filter")))
+
+    def _endpoint(self, request: HttpRequest) -> HttpResponse:
+        """The managed identity endpoint: a token for whoever has the secret, for ARM only."""
+        if request.path != IDENTITY_PATH:
+            return HttpResponse(404, {"error": "not_found", "error_description": f"no {request.path} here"})
+        principal = self._context.directory.principal(
+            self._identity(request.headers.get("x-identity-header", "")) or ""
+        )
+        if principal is None or not self._context.directory.is_management(request.query("resource")):
+            return HttpResponse(
+                400, {"statusCode": 400, "message": "No managed identity found for the specified secret and resource."}
+            )
+        return HttpResponse(
+            200,
+            {
+                "access_token": self._context.directory.issue(principal),
+                "resource": MANAGEMENT,
+                "token_type": "Bearer",
+                "expires_on": str(int(time.time()) + TOKEN_SECONDS),
+                "client_id": principal.client_id,
+            },
+        )
+
+    def _management(self, request: HttpRequest) -> HttpResponse:
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            raise ArmError("AuthenticationFailed", _UNAUTHENTICATED, 401, {"WWW-Authenticate": "Bearer"})
+        principal = self._context.directory.bearer(token)
+        if principal is None:
+            raise ArmError(
+                "InvalidAuthenticationToken", _INVALID, 401, {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+            )
+        caller = principal.object_id
+        found = self._subscription_wide(request, caller)
+        if found is not None:
+            return found
+        path, version = request.path, request.query("api-version")
+        if request.method == "PUT":
+            accepted = self._arm.begin_put(path, version, request.json, caller)
+            return HttpResponse(201 if accepted.created else 200, accepted.body, self._waiting(accepted, version))
+        if request.method == "DELETE":
+            accepted = self._arm.begin_delete(path, version, caller)
+            running = accepted.operation is not None and not accepted.operation.done
+            return (
+                HttpResponse(202, None, self._waiting(accepted, version))
+                if running
+                else HttpResponse(200 if accepted.operation else 204)
+            )
+        if request.method == "PATCH":
+            return HttpResponse(200, self._arm.patch(path, version, request.json, caller))
+        if request.method == "GET":
+            # An id has pairs of types and names after its namespace; a collection ends in a type.
+            rest = (
+                path.lower().rpartition("/providers/")[2].split("/")
+                if "/providers/" in path.lower()
+                else path.strip("/").split("/")[1:]
+            )
+            if len(rest) % 2:
+                return HttpResponse(200, self._arm.get(path, version, caller))
+            return HttpResponse(200, {"value": self._arm.list(path, version, caller)})
+        if request.method == "POST":
+            identifier, _, name = path.rpartition("/")
+            return HttpResponse(200, self._arm.post(identifier, name, version, request.json, caller))
+        raise ArmError("MethodNotAllowed", f"The HTTP method '{request.method}' is not supported.", 405)
+
+    def _subscription_wide(self, request: HttpRequest, caller: str) -> HttpResponse | None:
+        """The catalogue, operations and Resource Graph; None for everything else."""
+        path, context = request.path, self._context
+        if path.lower() == _GRAPH and request.method == "POST":
+            with context.store.lock:
+                context.operations.settle()
+                answer = graph.query(context.store, self._arm.access, caller, str(request.json.get("query", "")))
+            context.faults.record(Call("POST", path, 200, caller))
+            return HttpResponse(200, answer)
+        if request.method != "GET":
+            return None
+        if match := _SKUS.fullmatch(path):
+            self._read(match, caller, "Microsoft.Compute/skus/read", request)
+            return HttpResponse(200, {"value": [size.entry(context.region) for size in context.sizes]})
+        if match := _LOCATIONS.fullmatch(path):
+            self._read(match, caller, "Microsoft.Resources/subscriptions/locations/read", request, compute=False)
+            mappings = [{"logicalZone": zone, "physicalZone": f"{context.region}-az{zone}"} for zone in ZONES]
+            return HttpResponse(
+                200,
+                {
+                    "value": [
+                        {
+                            "id": f"/subscriptions/{context.subscription}/locations/{context.region}",
+                            "name": context.region,
+                            "displayName": context.region,
+                            "availabilityZoneMappings": mappings,
+                        }
+                    ]
+                },
+            )
+        if match := _USAGES.fullmatch(path):
+            self._read(match, caller, "Microsoft.Compute/locations/usages/read", request)
+            return HttpResponse(200, {"value": self._usages()})
+        if match := _IMAGES.fullmatch(path):
+            self._read(match, caller, "Microsoft.Compute/locations/communityGalleries/images/versions/read", request)
+            versions = context.images.versions(match["gallery"], match["image"], context.region)
+            if versions is None:
+                raise ArmError(
+                    "CommunityGalleryImageNotFound",
+                    f"The community gallery image '{match['gallery']}/{match['image']}' does not exist.",
+                    404,
+                )
+            return HttpResponse(200, {"value": versions})
+        if match := _OPERATION.fullmatch(path):
+            return self._operation(match["id"])
+        return None
+
+    def _read(
+        self, match: re.Match[str], caller: str, action: str, request: HttpRequest, *, compute: bool = True
+    ) -> None:
+        if match["subscription"].lower() != self._context.subscription:
+            raise ArmError(
+                "SubscriptionNotFound", f"The subscription '{match['subscription']}' could not be found.", 404
+            )
+        if compute and request.query("api-version") not in _COMPUTE_VERSIONS:
+            raise ArmError(
+                "NoRegisteredProviderFound",
+                f"The api-version '{request.query('api-version')}' is invalid. The supported versions are "
+                f"'{', '.join(sorted(_COMPUTE_VERSIONS))}'.",
+            )
+        with self._context.store.lock:
+            self._arm.access.require_subscription(caller, action, self._context.subscription)
+        error = self._context.faults.meet("GET", action.removesuffix("/read"), self._context.region)
+        if error:
+            raise error
+        self._context.faults.record(Call("GET", request.path, 200, caller))
+
+    def _usages(self) -> list[dict[str, Any]]:
+        kind = Kind(self._context)
+        with self._context.store.lock:
+            self._context.operations.settle()
+            names = ["cores", "lowPriorityCores", *dict.fromkeys(size.family.name for size in self._context.sizes)]
+            return [
+                {
+                    "unit": "Count",
+                    "currentValue": usage(kind, name),
+                    "limit": self._context.quotas.get(name, DEFAULT_QUOTA),
+                    "name": {"value": name, "localizedValue": name},
+                }
+                for name in names
+            ]
+
+    def _operation(self, identifier: str) -> HttpResponse:
+        operation = self._context.operations.get(identifier)
+        if operation is None:
+            raise ArmError("NotFound", f"The entity {identifier} was not found.", 404)
+        body: dict[str, Any] = {"id": identifier, "name": identifier, "status": operation.status}
+        if operation.done and operation.error:
+            body |= operation.error.body
+        return HttpResponse(200, body, {} if operation.done else {"Retry-After": "1"})
+
+    def _waiting(self, accepted: Accepted, version: str) -> dict[str, str]:
+        if accepted.operation is None or (accepted.operation.done and not accepted.operation.error):
+            return {}
+        path = _OPERATIONS.format(region=self._context.region, id=accepted.operation.id)
+        url = f"{MANAGEMENT}/subscriptions/{self._context.subscription}{path}?api-version={version}"
+        return {"Azure-AsyncOperation": url, "Retry-After": "1"}

@@ -1,0 +1,34 @@
+"""How the daemon's log is written: what comes from elsewhere steers no terminal, and begins no line of its own."""
+
+from __future__ import annotations
+
+import logging
+
+from rehearsal.host.steering import steers
+
+_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class Formatter(logging.Formatter):
+    """Shows characters that steer a terminal as escapes, and indents all lines of a record but its first."""
+
+    def __init__(self) -> None:
+        super().__init__(_FORMAT)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record's text."""
+        text = super().format(record)
+        if text.isprintable():
+            return text
+        return "".join(map(_shown, text)).replace("\n", "\n    ")
+
+
+def _shown(character: str) -> str:
+    return ascii(character)[1:-1] if steers(character) else character
+
+
+def configure() -> None:
+    """Log to stderr, from level INFO."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(Formatter())
+    logging.basicConfig(level=logging.INFO, handlers=[handler])

@@ -1,0 +1,1 @@
+"""One rehearsal from `up` to `down`: the daemon, the commands that run in it, and its control endpoint."""

@@ -1,0 +1,86 @@
+"""Runs another program on our terminal, and lets it end in an orderly way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from rehearsal.host.processes import with_parent
+
+# How often it is seen whether what the command needs is still there.
+_SECONDS_BETWEEN_LOOKS = 0.25
+# Until a command that was interrupted, because it can do no more, is killed.
+_GRACE = 4.0
+
+
+def call(
+    command: Sequence[str], variables: Mapping[str, str], folder: Path, check: Callable[[], None] = lambda: None
+) -> int:
+    """Run a command to its end.
+
+    It has a process group of its own. So it hears of each interrupt once, by us, wherever that came from: a terminal
+    tells a whole group, `kill` and CI tell a single process, and Pulumi takes a second interrupt for impatience. When
+    we are killed, the kernel interrupts it, where it can.
+
+    Args:
+        command: The program and its arguments.
+        variables: Its whole environment.
+        folder: Where it runs.
+        check: Raises when what the command needs is gone: then the command is ended, and the error goes on.
+
+    Returns:
+        Its exit code.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted, and has ended: by itself after the first interrupt, killed by the second.
+    """
+    process = subprocess.Popen(
+        [*with_parent(signal.SIGINT), *command],
+        cwd=folder,
+        env=dict(variables),
+        stdin=subprocess.DEVNULL,
+        process_group=0,
+    )
+    interrupted = False
+    while True:
+        try:
+            code = _wait(process, check)
+            break
+        except KeyboardInterrupt:
+            _tell(process, signal.SIGKILL if interrupted else signal.SIGINT)
+            interrupted = True
+    if interrupted or code == -signal.SIGINT:
+        raise KeyboardInterrupt
+    if code:
+        check()  # what it needed may have gone a moment before, and is why it failed
+    return code
+
+
+def _wait(process: subprocess.Popen[bytes], check: Callable[[], None]) -> int:
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(_SECONDS_BETWEEN_LOOKS)
+        try:
+            check()
+        except Exception:
+            _end(process)
+            raise
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Interrupt a command, and kill it when it takes too long, or at a Ctrl-C."""
+    _tell(process, signal.SIGINT)
+    try:
+        process.wait(_GRACE)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        _tell(process, signal.SIGKILL)
+        process.wait()
+
+
+def _tell(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)

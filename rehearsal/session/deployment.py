@@ -1,0 +1,221 @@
+"""Runs Pulumi and Ansible on a rehearsed stack: the environment of their commands, and the commands.
+
+The program learns nothing of the rehearsal: providers, backend and kubeconfig reach it from outside, by the
+environment that `environment` returns.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from rehearsal.engines import EngineSet
+from rehearsal.host import user_environment
+from rehearsal.host.processes import ending, mark, stop_marked
+from rehearsal.session import daemon
+from rehearsal.session.command import call
+from rehearsal.session.daemon import DaemonInfo
+from rehearsal.session.stack_file import StackFile
+from rehearsal.session.terminal import tell
+from rehearsal.state import records
+from rehearsal.state.folder import StackFolder
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+# What a scale test makes carries this label (see playbooks/README.md).
+_SCALE_TEST = "app.kubernetes.io/part-of=karpstack-scale-test"
+_LEFTOVERS = "5m"  # as kubectl has it
+
+
+@dataclass(frozen=True)
+class _PulumiLock:
+    """What Pulumi writes into a lock of its file backend, as far as it is read here."""
+
+    pid: int
+
+
+class CommandError(Exception):
+    """A command of the rehearsal failed; its own output has said why."""
+
+
+def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> dict[str, str]:
+    """The variables that point pulumi, kubectl, ansible-playbook and AWS clients at one rehearsed stack."""
+    path = [str(Path(sys.executable).parent), str(engines.root / "bin"), *os.environ.get("PATH", "").split(os.pathsep)]
+    pulumi = engines.program("pulumi").parent
+    if pulumi != engines.root / "bin":
+        path.insert(0, str(pulumi))
+    found = {
+        "PATH": os.pathsep.join(dict.fromkeys(path)),
+        "PULUMI_HOME": str(folder.pulumi / "home"),
+        "PULUMI_BACKEND_URL": f"file://{folder.pulumi / 'state'}",
+        # Guards the simulated account's state alone, which lives and dies with this folder.
+        "PULUMI_CONFIG_PASSPHRASE": "rehearsal",
+        "PULUMI_STACK": folder.stack,
+        "PULUMI_OPTION_CONFIG_FILE": str(folder.stack_configuration),
+        "PULUMI_DEBUG_PROVIDERS": ",".join(f"{name}:{port}" for name, port in info.providers.items()),
+        "PULUMI_SKIP_UPDATE_CHECK": "1",
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "1",
+        "KARPSTACK_PYTHON": sys.executable,
+        "PYTHONPATH": str(PROJECT),
+        "KUBECONFIG": str(folder.kubeconfig),
+        "K8S_AUTH_KUBECONFIG": str(folder.kubeconfig),
+        "ANSIBLE_HOME": str(folder.root / "ansible"),
+        "ANSIBLE_LOCAL_TEMP": str(folder.root / "ansible" / "tmp"),
+        "ANSIBLE_CONFIG": str(PROJECT / "ansible.cfg"),
+        "HELM_CACHE_HOME": str(folder.root / "helm" / "cache"),
+        "HELM_CONFIG_HOME": str(folder.root / "helm" / "config"),
+        "HELM_DATA_HOME": str(folder.root / "helm" / "data"),
+        **user_environment.WITHOUT_PROFILES,
+        **info.variables,
+    }
+    if folder.metrics_address.is_file():
+        found["KARPSTACK_METRICS_URL"] = folder.metrics_address.read_text()
+        found["KARPSTACK_METRICS_TOKEN"] = folder.metrics_token.read_text()
+    return {key: value for key, value in found.items() if value}
+
+
+class Deployment:
+    """Pulumi's and Ansible's commands on one rehearsed stack."""
+
+    def __init__(self, folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> None:
+        self._folder = folder
+        self._pulumi = engines.program("pulumi")
+        self._kubectl = engines.program("kubectl")
+        self._environment = {
+            **user_environment.allowed(os.environ),
+            **user_environment.passed(os.environ),
+            **environment(folder, engines, info),
+            **mark(folder),
+        }
+
+    def prepare(self, stack_file: StackFile) -> None:
+        """Lay down the stack's configuration and make its state, unless it is there; needs no provider.
+
+        Raises:
+            CommandError: Pulumi could not make the stack.
+        """
+        backend = self._folder.pulumi / "state"
+        backend.mkdir(parents=True, exist_ok=True)
+        stack_file.copy_to(self._folder.stack_configuration)
+        if not (backend / ".pulumi").exists():
+            # `stack init` knows no --config-file and writes its salt beside Pulumi.yaml: beside a copy, then.
+            shutil.copyfile(PROJECT / "Pulumi.yaml", self._folder.pulumi / "Pulumi.yaml")
+            self._run("stack", "init", self._folder.stack, "--no-select", folder=self._folder.pulumi)
+
+    def up(self) -> None:
+        """Create or update the stack, judged by the policy pack.
+
+        Raises:
+            CommandError: Pulumi or a policy refused.
+            LostError: The rehearsal has ended meanwhile.
+        """
+        self._run("up", "--yes", "--skip-preview", "--suppress-outputs", "--policy-pack", str(PROJECT / "policies"))
+
+    def destroy(self) -> None:
+        """Destroy everything that the stack created, after what an interrupted scale test left.
+
+        Raises:
+            CommandError: Something could not be deleted.
+            LostError: The rehearsal has ended meanwhile.
+        """
+        self._remove_leftovers()
+        self._run("destroy", "--yes", "--skip-preview", "--suppress-outputs")
+
+    def play(self, playbook: Path, variables: Mapping[str, str], *more: str) -> int:
+        """Run a playbook and return its exit code; Ansible takes the variables' values as they are, as no templates.
+
+        Raises:
+            CommandError: Ansible was killed.
+            LostError: The rehearsal has ended meanwhile.
+        """
+        given = json.dumps({key: {"__ansible_unsafe": value} for key, value in variables.items()})
+        ansible = Path(sys.executable).parent / "ansible-playbook"
+        return self._call([str(ansible), str(playbook), "-e", given, *more])
+
+    def review(self, stack_file: StackFile, output: Path, configuration: Path) -> int:
+        """Preview the stack and write the review's documents; the exit code of `policies/review`.
+
+        Args:
+            stack_file: The stack's configuration, to which findings are pinned.
+            output: Folder of the documents.
+            configuration: Configuration of the policy pack.
+
+        Raises:
+            CommandError: It was killed.
+            LostError: The rehearsal has ended meanwhile.
+        """
+        command = [sys.executable, str(PROJECT / "policies" / "review"), "--stack", self._folder.stack]
+        command += ["--config-file", str(stack_file.path), "--output", str(output)]
+        return self._call([*command, "--policy-pack-config", str(configuration)])
+
+    def _remove_leftovers(self) -> None:
+        """Remove what a scale test made that was killed: the nodes of its NodePools would keep the stack's node class.
+
+        As the story's own clean-up does it: the namespaces first and without waiting, then the NodePools with their
+        NodeClaims.
+        """
+        kubectl = [str(self._kubectl), "--kubeconfig", str(self._folder.kubeconfig)]
+        query = ["get", "namespaces,nodepools.karpenter.sh", "--selector", _SCALE_TEST, "--output", "name"]
+        answer = subprocess.run(
+            [*kubectl, "--request-timeout=10s", *query], env=self._environment, capture_output=True, text=True
+        )
+        found = answer.stdout.split()  # none where there is no cluster, or no Karpenter
+        if not found:
+            return
+        tell(f"Removing what an interrupted scale test left: {', '.join(found)}.")
+        # By the label and not by these names: somebody else may have taken one of them meanwhile.
+        for kind, how in ("namespaces", "--wait=false"), ("nodepools.karpenter.sh", "--cascade=foreground"):
+            removal = ["delete", kind, "--selector", _SCALE_TEST, how, f"--timeout={_LEFTOVERS}"]
+            if self._call([*kubectl, *removal]):
+                raise CommandError(
+                    f"{', '.join(found)} could not be removed in {_LEFTOVERS}, so `pulumi destroy` would wait in vain "
+                    f"for the nodes; remove it by hand, or give up the stack: python -m rehearsal down --force "
+                    f"{self._folder.stack}"
+                )
+
+    def _unlock(self) -> None:
+        """Remove locks of the stack's state whose Pulumi was killed; until then, every other one refuses to begin."""
+        for path in (self._folder.pulumi / "state" / ".pulumi" / "locks").rglob("*.json"):
+            lock = records.read(path, _PulumiLock)
+            if not lock or not _runs(lock.pid, path.stat().st_mtime):
+                path.unlink(missing_ok=True)
+
+    def _run(self, *arguments: str, folder: Path = PROJECT) -> None:
+        self._unlock()
+        command = [str(self._pulumi), *arguments, "--non-interactive", "--color", _colour()]
+        code = self._call(command, folder)
+        if code:
+            raise CommandError(f"`pulumi {' '.join(arguments)}` failed (exit code {code})")
+
+    def _call(self, command: Sequence[str], folder: Path = PROJECT) -> int:
+        """Run a command for as long as the daemon serves it; nothing that it started outlives it."""
+        try:
+            code = call(command, self._environment, folder, self._check)
+        finally:
+            stop_marked(self._folder)
+        if code < 0:
+            raise CommandError(f"{Path(command[0]).name} {ending(code)} before it was done")
+        return code
+
+    def _check(self) -> None:
+        daemon.check(self._folder)
+
+
+def _runs(pid: int, since: float) -> bool:
+    """Whether the process runs that had this id at a time (seconds since the epoch)."""
+    try:
+        return psutil.Process(pid).create_time() <= since + 1.0
+    except (psutil.Error, ValueError, OverflowError):
+        return False
+
+
+def _colour() -> str:
+    return "always" if sys.stdout.isatty() and "NO_COLOR" not in os.environ else "never"

@@ -1,0 +1,249 @@
+"""The daemon of one rehearsed stack, from inside: it puts the parts together and stops them in order.
+
+`python -m rehearsal.session.serve STACK FOLDER STACK_FILE ENGINES` is started by `daemon` and by nobody else.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import psutil
+
+from rehearsal.attachment.package import Configuration, Provider
+from rehearsal.attachment.resource import Properties
+from rehearsal.attachment.server import ProviderServer
+from rehearsal.cluster import provider as kubernetes
+from rehearsal.cluster.charts import Charts
+from rehearsal.cluster.control_plane import Clusters
+from rehearsal.cluster.servers import API_SERVER
+from rehearsal.engines import EngineSet
+from rehearsal.host import log
+from rehearsal.host.processes import Engines, start_time
+from rehearsal.session import control
+from rehearsal.session.daemon import STAY, DaemonInfo
+from rehearsal.session.stack_file import StackFile, StackFileError
+from rehearsal.state.folder import StackFolder
+from rehearsal.timing import Timing
+
+_log = logging.getLogger(__name__)
+# Seconds for each engine to end when one that others need is gone: most would wait for it.
+_GRACE_AFTER_LOSS = 0.5
+
+
+class Account(Protocol):
+    """A simulated cloud account."""
+
+    def stop(self) -> None:
+        """Take it off the wire."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Cloud:
+    """One cloud as the daemon composes it.
+
+    Attributes:
+        account: The simulated account.
+        package: Name of its Pulumi package.
+        version: Version of the package.
+        configuration: What the stand-in for the package serves.
+        control: What the control endpoint does to the account.
+        start: Puts the account on the wire, and gives more variables for commands on the stack.
+        address: The account's URL, once it is on the wire.
+        warm_up: Loads what would make the first requests slow.
+    """
+
+    account: Account
+    package: str
+    version: str
+    configuration: Configuration
+    control: control.Cloud
+    start: Callable[[], Mapping[str, str]]
+    address: Callable[[], str]
+    warm_up: Callable[[], None] = lambda: None
+
+
+def _aws(
+    folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, timing: Timing, clusters: Clusters
+) -> _Cloud:
+    # Each cloud's own libraries are loaded for that cloud alone: moto takes a second and 150 MB.
+    from rehearsal.aws import provider as aws
+    from rehearsal.aws.account import Account, unknown_region
+    from rehearsal.aws.control import AwsControl
+
+    if problem := unknown_region(stack_file.region):
+        raise StackFileError(f"{stack_file.path}: {problem}")
+    account = Account(stack_file.region, engine_set.prices("aws"), timing)
+
+    def start() -> Mapping[str, str]:
+        account.start()
+        return account.administrator_environment
+
+    configuration = aws.configuration(account, clusters)
+    return _Cloud(
+        account,
+        aws.PACKAGE,
+        aws.VERSION,
+        configuration,
+        AwsControl(account),
+        start,
+        lambda: account.endpoint,
+        account.warm_up,
+    )
+
+
+def _azure(
+    folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, timing: Timing, clusters: Clusters
+) -> _Cloud:
+    from rehearsal.azure import provider as azure
+    from rehearsal.azure.control import AzureControl
+    from rehearsal.azure.subscription import SUBSCRIPTION_ID, Subscription
+
+    subscription = Subscription(
+        stack_file.region,
+        engine_set.prices("azure"),
+        timing,
+        subscription_id=stack_file.subscription or SUBSCRIPTION_ID,
+    )
+    definitions = engine_set.chart("karpenter-crd-azure") / "templates"
+
+    def start() -> Mapping[str, str]:
+        subscription.start(folder.root / "azure")
+        return {}
+
+    configuration = azure.configuration(subscription, clusters, definitions)
+    return _Cloud(
+        subscription,
+        azure.PACKAGE,
+        azure.VERSION,
+        configuration,
+        AzureControl(subscription),
+        start,
+        lambda: subscription.proxy,
+    )
+
+
+_CLOUDS = {"aws": _aws, "azure": _azure}
+
+
+class Daemon:
+    """One simulated cloud account, its cluster, and the providers that lead to them."""
+
+    def __init__(
+        self, folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, ended: threading.Event
+    ) -> None:
+        """`ended` is set when an engine is lost without which nothing goes on."""
+        timing = Timing.from_environment()
+        self._ended = ended
+        self._folder = folder
+        self._info = DaemonInfo(os.getpid(), start_time(psutil.Process()), stack_file.cloud, stack_file.region)
+        self._lock = threading.Lock()
+        self._engines = Engines(folder, on_crash=self._crashed, on_loss=self._lose)
+        charts = Charts(engine_set)
+        self._clusters = Clusters(folder, self._engines, engine_set, timing)
+        self._cloud = cloud = _CLOUDS[stack_file.cloud](folder, stack_file, engine_set, timing, self._clusters)
+        self._cloud_started = threading.Event()
+        self._control = control.ControlServer(
+            control.Control(cloud.control, {API_SERVER: self._clusters.restart_api_server})
+        )
+        self._servers = {
+            cloud.package: ProviderServer(cloud.package, cloud.version, self._when_started(cloud.configuration)),
+            kubernetes.PACKAGE: ProviderServer(
+                kubernetes.PACKAGE, kubernetes.VERSION, kubernetes.configuration(self._clusters, charts)
+            ),
+        }
+
+    def start(self) -> None:
+        """Listen first, then start the account: Pulumi loads the program meanwhile."""
+        self._publish(providers={package: server.start() for package, server in self._servers.items()})
+        variables = self._cloud.start()
+        self._cloud_started.set()
+        variables = {**variables, **self._control.start()}
+        self._publish(ready=True, account=self._cloud.address(), variables=variables)
+        self._cloud.warm_up()
+
+    def stop(self) -> None:
+        """Stop everything.
+
+        Providers and control endpoint go first, so that nothing new is started, then the cluster, then the account.
+        After a loss the engines go before all: what waits for them would wait in vain.
+        """
+        if self._info.lost:
+            self._engines.stop_all(_GRACE_AFTER_LOSS)
+        for server in self._servers.values():
+            server.stop()
+        self._control.stop()
+        self._clusters.stop_all()
+        self._engines.stop_all()
+        self._cloud.account.stop()
+
+    def _when_started(self, configuration: Configuration) -> Configuration:
+        def configure(settings: Properties, cancelled: threading.Event) -> Provider:
+            self._cloud_started.wait()
+            return configuration.configure(settings, cancelled)
+
+        return replace(configuration, configure=configure)
+
+    def _crashed(self, text: str) -> None:
+        _log.error("%s", text)
+        self._publish(crashes=[*self._info.crashes, text])
+
+    def _lose(self, name: str) -> None:
+        # Others follow the first one into its end; nobody needs to hear of those.
+        if not self._ended.is_set():
+            self._publish(lost=name)
+            self._ended.set()
+
+    def _publish(self, **changes: object) -> None:
+        with self._lock:
+            self._info = replace(self._info, **changes)  # type: ignore[arg-type]
+            try:
+                self._info.write(self._folder)
+            except OSError as error:  # the disk is full, perhaps: nobody hears of it, but what is to be done is done
+                _log.error("%s could not be written: %s", self._folder.run_file, error)
+
+
+def main() -> int:
+    """Serve until SIGTERM, the loss of an engine, or the end of whoever started this and did not let it stay."""
+    stack, root, stack_file, engines = sys.argv[1:]
+    log.configure()
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    # Loading moto and the clouds' descriptions makes millions of objects that stay: looking for garbage among them
+    # would take as long as loading them.
+    gc.disable()
+    threading.Thread(target=_end_with_starter, args=(stopped,), name="starter", daemon=True).start()
+    folder = StackFolder(stack, Path(root))
+    try:
+        daemon = Daemon(folder, StackFile.load(Path(stack_file)), EngineSet(Path(engines)), stopped)
+    except StackFileError as error:
+        _log.error("%s", error)
+        return 1
+    try:
+        daemon.start()
+        gc.freeze()
+        gc.enable()
+        stopped.wait()
+    finally:
+        daemon.stop()
+    return 0
+
+
+def _end_with_starter(stopped: threading.Event) -> None:
+    """Wait for the end of the command that started the daemon, or for its word that the daemon is to stay."""
+    if os.read(sys.stdin.fileno(), len(STAY)) != STAY:
+        _log.info("the command that started this daemon has ended, so this one ends too")
+        stopped.set()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,212 @@
+"""The little that the rehearsal reads of a stack's configuration: which cloud, and which region.
+
+Everything else in the file is the program's business. The file in the checkout is never written: Pulumi gets a
+copy in the state folder, because `pulumi stack init` adds an encryption salt.
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rehearsal.state import records
+
+_SALT = "encryptionsalt"
+#: Cloud -> the key of its region, an example, and what all of them look like.
+_REGIONS = {
+    "aws": ("aws:region", "us-east-1", r"[a-z]{2}(-[a-z]+)+-[0-9]"),
+    "azure": ("azure-native:location", "westus2", r"[A-Za-z]+( ?[A-Za-z0-9]+)*"),
+}
+
+# Far more than a stack has to say. Aliases make a file of a few lines say a thousand times as much.
+_MAX_BYTES = 1_000_000
+_MAX_VALUES = 100_000
+_MAX_DEPTH = 50
+# Of a number; Python takes long for longer ones, and refuses to write them.
+_MAX_DIGITS = 40
+# libyaml's is ten times as fast. It must not be given what is nested without end: it would crash.
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+class StackFileError(Exception):
+    """The stack cannot be rehearsed as it is configured; the text names the file, the key and the fix."""
+
+
+@dataclass(frozen=True)
+class StackFile:
+    """One `Pulumi.<stack>.yaml`.
+
+    Attributes:
+        path: The file.
+        cloud: `aws` or `azure`.
+        region: For example `us-east-1`, or `westus2`.
+        subscription: Id of the Azure subscription that the stack is for; empty on AWS.
+    """
+
+    path: Path
+    cloud: str
+    region: str
+    subscription: str = ""
+
+    @classmethod
+    def load(cls, path: Path) -> StackFile:
+        """Read and check a stack's configuration.
+
+        Raises:
+            StackFileError: There is no such file, it is no stack's configuration, or it is for a cloud without a
+                rehearsal.
+        """
+        if not path.is_file():
+            known = sorted(file.name.split(".")[1] for file in path.parent.glob("Pulumi.*.yaml"))
+            raise StackFileError(f"there is no stack file {path}; the stacks here are: {', '.join(known) or 'none'}")
+        config = _read(path).get("config") or {}
+        if not isinstance(config, dict):
+            raise StackFileError(
+                f"{path}: config = {reprlib.repr(config)} is no mapping, so that no setting could be read; write "
+                "`config:` and below it, indented, one `key: value` a line"
+            )
+        if encrypted := sorted(_encrypted(config)):
+            raise StackFileError(
+                f"{path} holds secrets that only the environment's own key can open ({', '.join(encrypted)}); a "
+                "rehearsal never gets that key. Give it a copy with test values: --config-file FILE"
+            )
+        cloud = config.get("karpstack:cloud")
+        if not isinstance(cloud, str) or cloud not in _REGIONS:
+            raise StackFileError(
+                f"{path}: karpstack:cloud is {reprlib.repr(cloud)}; the rehearsal plays: {', '.join(_REGIONS)}"
+            )
+        key, example, pattern = _REGIONS[cloud]
+        region = config.get(key)
+        if region is None:
+            raise StackFileError(f"{path}: {key} is missing; add for example `{key}: {example}`")
+        if not isinstance(region, str) or not re.fullmatch(pattern, region):
+            raise StackFileError(
+                f"{path}: {key} = {reprlib.repr(region)} is the name of no region, so that nothing could be created "
+                f"there; write for example `{key}: {example}`"
+            )
+        if cloud == "aws":
+            return cls(path, cloud, region)
+        # The rehearsal plays the very subscription that the stack names: ids in its configuration mean something.
+        subscription = config.get("azure-native:subscriptionId") or ""
+        if not isinstance(subscription, str):
+            raise StackFileError(
+                f"{path}: azure-native:subscriptionId = {reprlib.repr(subscription)} is no id, so that the rehearsal "
+                "would play another subscription; write it in quotes, or leave it out"
+            )
+        return cls(path, cloud, region.replace(" ", "").lower(), subscription.lower())
+
+    def copy_to(self, target: Path) -> None:
+        """Write Pulumi's own copy, keeping the encryption salt that an earlier copy was given."""
+        salt = ""
+        if target.is_file():
+            salt = _read(target).get(_SALT, "")
+        content = _read(self.path)
+        if salt:
+            content[_SALT] = salt
+        records.write_text(target, yaml.safe_dump(content, sort_keys=False))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """A file's mapping, of a size that can be handled."""
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise StackFileError(
+                f"{path} has more than {_MAX_BYTES} bytes, which no stack needs; remove what is not its"
+            )
+        text = path.read_text(encoding="utf-8")
+        _measure(path, yaml.parse(text, _LOADER))
+        _refuse_doubles(path, yaml.compose(text, _LOADER))
+        content = yaml.load(text, _LOADER)  # noqa: S506 - a safe one
+    except (yaml.YAMLError, ValueError) as error:  # the latter for a date that there is not
+        raise StackFileError(f"{path} is not valid YAML: {error}") from error
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise StackFileError(
+            f"{path} = {reprlib.repr(content)} is no mapping, so that no setting could be read; "
+            "it begins with `config:`"
+        )
+    return content
+
+
+def _measure(path: Path, events: Iterator[Any]) -> None:
+    """Refuse what is nested too deeply or says too much, aliases written out, before anything is made of it."""
+    numbers: Any = yaml.resolver.Resolver()
+    count = 0
+    counts: dict[str | None, int] = {}  # of the values that an anchor stands for
+    opened: list[tuple[str | None, int]] = []
+    for event in events:
+        if isinstance(event, yaml.AliasEvent):
+            # An alias within what it stands for has no count yet.
+            count += counts.get(event.anchor, _MAX_VALUES + 1)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            opened.append((event.anchor, count))
+            count += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = opened.pop()
+            if anchor:
+                counts[anchor] = count - before
+        elif isinstance(event, yaml.ScalarEvent):
+            count += 1
+            if event.anchor:
+                counts[event.anchor] = 1
+            if event.implicit[0] and len(event.value) > _MAX_DIGITS:
+                tag = numbers.resolve(yaml.ScalarNode, event.value, (True, False))
+                if tag.endswith((":int", ":float")):
+                    raise StackFileError(
+                        f"{path}, line {_line(event)}: {reprlib.repr(event.value)} is no number to reckon "
+                        "with; write another, or put it in quotes"
+                    )
+        if len(opened) > _MAX_DEPTH:
+            raise StackFileError(f"{path} is nested too deeply to be read; a stack's settings have some ten levels")
+        if count > _MAX_VALUES:
+            raise StackFileError(
+                f"{path} has more than {_MAX_VALUES} values, which no stack needs, or refers to itself; "
+                "write what its aliases (*name) stand for once"
+            )
+
+
+def _refuse_doubles(path: Path, root: yaml.Node | None) -> None:
+    """Refuse keys that are told twice: the last would count here, and Pulumi would refuse both."""
+    waiting, seen = [root], {id(root)}
+    while waiting:
+        node = waiting.pop()
+        inner: list[yaml.Node] = list(node.value) if isinstance(node, yaml.SequenceNode) else []
+        if isinstance(node, yaml.MappingNode):
+            told: set[str] = set()
+            for key, value in node.value:
+                if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+                    if key.value in told:
+                        raise StackFileError(
+                            f"{path}, line {_line(key)}: {reprlib.repr(key.value)} is there twice, so "
+                            "that one of them would be lost; remove one"
+                        )
+                    told.add(key.value)
+                inner.append(value)
+        waiting += [one for one in inner if id(one) not in seen]
+        seen.update(map(id, inner))
+
+
+def _line(found: Any) -> int:
+    """The line of an event or a node, from 1."""
+    return int(found.start_mark.line) + 1
+
+
+def _encrypted(value: Any, path: str = "") -> list[str]:
+    """Paths of the values that Pulumi has encrypted, which look like `{"secure": ...}`."""
+    if isinstance(value, dict):
+        if set(value) == {"secure"}:
+            return [path]
+        return [
+            found for key, item in value.items() for found in _encrypted(item, f"{path}.{key}" if path else str(key))
+        ]
+    if isinstance(value, list):
+        return [found for index, item in enumerate(value) for found in _encrypted(item, f"{path}[{index}]")]
+    return []

@@ -1,0 +1,114 @@
+"""Where one rehearsed stack keeps everything that it writes: its state folder.
+
+Names paths only; it starts nothing and reads nothing. Everything that a rehearsal writes lies below
+`StackFolder.root`, so that removing the folder removes the rehearsal.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_STACK = re.compile(r"(?!-)[A-Za-z0-9_.-]{1,100}")
+
+
+def stack_name(text: str) -> str:
+    """The text, if a stack can be called so: Pulumi's rule, and no name that means another folder or an option.
+
+    Raises:
+        ValueError: It cannot; the text says why and what to do.
+    """
+    if not _STACK.fullmatch(text) or text in (".", ".."):
+        shown = repr(text if len(text) <= 100 else f"{text[:100]}...")
+        raise ValueError(
+            f"stack = {shown}: Pulumi refuses such a name, and as a path it would lead out of the folder of all "
+            "stacks; name the stack with 1 to 100 letters, digits, '_', '-' or '.', no '-' in front: eks, for "
+            "Pulumi.eks.yaml"
+        )
+    return text
+
+
+@dataclass(frozen=True)
+class StackFolder:
+    """The paths of one stack's rehearsal.
+
+    Attributes:
+        stack: Name of the Pulumi stack, for example `eks`.
+        root: The folder itself, by default `.rehearsal/<stack>` in the checkout.
+    """
+
+    stack: str
+    root: Path
+
+    @property
+    def marker(self) -> Path:
+        """File that says that the folder is ours (see `rehearsal.state.ownership`)."""
+        return self.root / "karpstack-rehearsal"
+
+    @property
+    def lock(self) -> Path:
+        """File that whoever works on the stack has locked (see `rehearsal.session.lock`); it is never removed."""
+        return self.root / "lock"
+
+    @property
+    def holder(self) -> Path:
+        """Record of the process that has it locked; means nothing while it is not locked."""
+        return self.root / "lock-holder.json"
+
+    @property
+    def logs(self) -> Path:
+        """Folder with one `<engine>.log` an engine."""
+        return self.root / "logs"
+
+    @property
+    def processes(self) -> Path:
+        """Folder with one record a running child process (see `rehearsal.host.processes`)."""
+        return self.root / "processes"
+
+    @property
+    def control_plane(self) -> Path:
+        """Folder of the control plane's data: etcd, certificates, keys and tokens."""
+        return self.root / "control-plane"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Administrator's kubeconfig of the rehearsed cluster, once it exists."""
+        return self.root / "kubeconfig"
+
+    @property
+    def controller(self) -> Path:
+        """Folder of the Karpenter controller: its tokens and its kubeconfig."""
+        return self.root / "controller"
+
+    @property
+    def metrics_address(self) -> Path:
+        """Where the running controller serves its metrics: a file with the URL, absent while none runs."""
+        return self.controller / "metrics-address"
+
+    @property
+    def metrics_token(self) -> Path:
+        """The secret that it asks for: a file beside the address."""
+        return self.controller / "metrics-token"
+
+    @property
+    def pulumi(self) -> Path:
+        """Folder with Pulumi's home, its file backend and the stack's own copy of the configuration."""
+        return self.root / "pulumi"
+
+    @property
+    def stack_configuration(self) -> Path:
+        """Pulumi's copy of `Pulumi.<stack>.yaml`."""
+        return self.pulumi / f"Pulumi.{self.stack}.yaml"
+
+    @property
+    def run_file(self) -> Path:
+        """What the running daemon tells about itself (pid, ports), as JSON."""
+        return self.root / "daemon.json"
+
+    def create(self) -> StackFolder:
+        """Make the folders, readable by their owner alone: they hold keys and tokens. See `ownership`."""
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for folder in (self.logs, self.processes, self.control_plane, self.pulumi):
+            folder.mkdir(exist_ok=True, mode=0o700)
+        return self
