@@ -8,6 +8,9 @@ from .charts import ecdf
 from .comparison import Comparison, Report, Rules, written
 from .page import TEMPLATES, template
 
+#: How the title of every page ends.
+TITLE = "scale tests compared</title>"
+
 
 def render(comparison: Comparison, before: Report, after: Report, rules: Rules, templates: Path = TEMPLATES) -> str:
     """The page.
