@@ -51,10 +51,18 @@ def place_results(folder: Path, option: str) -> Path:
 
     Raises:
         ancestors.ExposedError: Others could lay links there, through which files of this user's would be overwritten.
+        OwnershipError: Nothing can be written there.
     """
     content = "what is written there for links to your own files, which would be overwritten"
     found = _unexposed(folder, content, option)
-    found.mkdir(parents=True, exist_ok=True)
+    try:
+        found.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OwnershipError(f"{found} cannot be made ({error.strerror}); name another folder with {option}") from error
+    if not os.access(found, os.W_OK):
+        raise OwnershipError(
+            f"{found} cannot be written, so that all would be done for nothing; name another folder with {option}"
+        )
     return _unexposed(found, content, option)  # where it was not there, somebody else may have made it first
 
 

@@ -208,3 +208,12 @@ def test_nothing_is_written_where_others_could_lay_links(
 
 def test_a_folder_for_results_is_made(tmp_path: Path) -> None:
     assert ownership.place_results(tmp_path / "a" / "b", "--report").is_dir()
+
+
+def test_where_nothing_can_be_written_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OwnershipError, match=r"cannot be made \(.*another folder with --report"):
+        ownership.place_results(tmp_path / "file" / "report", "--report")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # a file system that is mounted read-only, for root too
+    with pytest.raises(OwnershipError, match="cannot be written, so that all would be done for nothing"):
+        ownership.place_results(tmp_path, "--report")
