@@ -13,6 +13,7 @@ import stat
 from pathlib import Path
 
 _MOST_LINKS = 40  # as Linux has it
+_ACCESS_LIST = "system.posix_acl_access"  # Linux's name of acl(5)
 
 
 class ExposedError(Exception):
@@ -77,13 +78,18 @@ def _fault(path: Path, status: os.stat_result, content: str, instead: str) -> st
         return f"{path} {kind} belongs to {user_name(status.st_uid)}, who could exchange {content}; {instead}"
     if stat.S_ISLNK(status.st_mode) or status.st_mode & stat.S_ISVTX:  # the mode of a link says nothing
         return None
-    by_group = status.st_mode & stat.S_IWGRP and not _is_private_group(status.st_gid)
+    by_group = status.st_mode & stat.S_IWGRP and (_has_access_list(path) or not _is_private_group(status.st_gid))
     if by_group or status.st_mode & stat.S_IWOTH:
         return (
             f"{path} can be written by others (mode {stat.S_IMODE(status.st_mode):04o}, group {status.st_gid}), who "
             f"could exchange {content}; run `chmod go-w {path}`, or {instead}"
         )
     return None
+
+
+def _has_access_list(path: Path) -> bool:
+    """Whether a folder says of single users what they may, which its mode shows as the group's rights."""
+    return hasattr(os, "listxattr") and _ACCESS_LIST in os.listxattr(path)
 
 
 def _is_private_group(number: int) -> bool:
