@@ -96,14 +96,14 @@ class Started:
 def test_review_stops_what_it_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: int) -> None:
     started = Started(monkeypatch, code)
     monkeypatch.setattr("rehearsal.daemon.running", lambda _: None)
-    assert cli.main(["review", "eks", "--state", str(tmp_path)]) == code
-    assert started.calls == ["forget", "prepare", "review Pulumi.eks.yaml eks examples.json", "stop"]
+    assert cli.main(["review", "eks", "--state", str(tmp_path), "--output", str(tmp_path / "out")]) == code
+    assert started.calls == ["forget", "prepare", "review Pulumi.eks.yaml out examples.json", "stop"]
 
 
 def test_an_interrupted_review_stops_what_it_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     started = Started(monkeypatch, -1)
     monkeypatch.setattr("rehearsal.daemon.running", lambda _: None)
-    assert cli.main(["review", "eks", "--state", str(tmp_path)]) == 130
+    assert cli.main(["review", "eks", "--state", str(tmp_path), "--output", str(tmp_path / "out")]) == 130
     assert started.calls[-1] == "stop"
 
 
