@@ -105,5 +105,8 @@ clean: ## Remove what the project made in this checkout
 	@[ ! -d .rehearsal ] || rmdir .rehearsal 2>/dev/null || { echo "Kept, as not made by the project or not taken down: $$(echo .rehearsal/*)"; exit 1; }
 	@[ ! -e .venv ] || { $(OUR_VENV) && rm -rf .venv; } || echo "Kept, as not made by the project: .venv"
 
+# A folder with more in it than that is no folder of ours alone, and go or uv in it may be anybody's: a home has both.
 clean-cache: ## Remove from the cache folder what the project put there, engines included
-	@[ ! -d "$$KARPSTACK_CACHE" ] || { cd "$$KARPSTACK_CACHE" && rm -rf engines engines.lock go uv && { rmdir "$$PWD" 2>/dev/null || true; }; }
+	@[ ! -d "$$KARPSTACK_CACHE" ] || { cd "$$KARPSTACK_CACHE" && \
+		{ ! others=$$(ls -A | grep -vxE 'engines|engines\.lock|go|uv') || { echo "Kept: $$KARPSTACK_CACHE holds what the project did not make:" $$others >&2; exit 1; }; } && \
+		rm -rf engines engines.lock go uv && { rmdir "$$PWD" 2>/dev/null || true; }; }

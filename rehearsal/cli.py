@@ -268,7 +268,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _run_alone(options: argparse.Namespace, folder: StackFolder, stack_file: StackFile) -> int:
     started = time.time()  # as files are dated
-    report = (options.report or PROJECT / "build" / "rehearsal" / folder.stack).resolve()
+    report = ownership.place_results(options.report or PROJECT / "build" / "rehearsal" / folder.stack, "--report")
     ours = daemon.running(folder) is None
     if ours:
         _bring_up(folder, stack_file, keep=options.keep, stay=options.keep)
@@ -304,7 +304,7 @@ def _review(options: argparse.Namespace) -> int:
 
 def _review_alone(options: argparse.Namespace, folder: StackFolder, stack_file: StackFile) -> int:
     """Start the daemon unless it runs, and review; what this call started, it stops."""
-    output = (options.output or PROJECT / "build" / "review" / folder.stack).resolve()
+    output = ownership.place_results(options.output or PROJECT / "build" / "review" / folder.stack, "--output")
     engines = ensure()
     running = daemon.running(folder)
     try:
@@ -332,12 +332,11 @@ def _env(options: argparse.Namespace) -> int:
     print(f"unset {' '.join(user_environment.real_account(os.environ))}")
     try:
         folder = _folder(options)
-        info = daemon.require(folder)
-    except (daemon.DaemonError, ownership.OwnershipError):
+        variables = environment(folder, EngineSet.current(), daemon.require(folder))
+    except BaseException:  # whatever it was: nothing of the rehearsal follows, so nothing else may
         print(f"export KUBECONFIG={os.devnull} PULUMI_BACKEND_URL=file://{os.devnull}\nfalse")
         raise
-    variables = environment(folder, EngineSet.current(), info) | {lock.VARIABLE: str(folder.lock)}
-    for key, value in sorted(variables.items()):
+    for key, value in sorted((variables | {lock.VARIABLE: str(folder.lock)}).items()):
         print(f"export {key}={shlex.quote(value)}")
     return 0
 

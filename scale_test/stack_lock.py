@@ -39,7 +39,8 @@ def take(path: Path, owner: int) -> None:
         _lock(file.fileno(), path.with_name(_HOLDER))
         _tell(path.with_name(_HOLDER), owner)
         subprocess.Popen(
-            [sys.executable, "-c", _KEEPER, str(owner)],
+            # -P: a psutil.py in the folder where the playbook was started is none of ours.
+            [sys.executable, "-P", "-c", _KEEPER, str(owner)],
             pass_fds=[file.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -39,7 +39,9 @@ def cache_folder() -> Path:
     chosen = os.environ.get("KARPSTACK_CACHE")
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(chosen).expanduser() if chosen else Path(base) / "karpstack"
-    return ancestors.resolve(folder, "the engines", "name a folder of your own in KARPSTACK_CACHE")
+    return ancestors.resolve(
+        folder, "the engines, and so what your commands run", "name a folder of your own in KARPSTACK_CACHE"
+    )
 
 
 @dataclass(frozen=True)

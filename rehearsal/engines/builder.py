@@ -258,8 +258,10 @@ class _Go:
     def environment(self) -> dict[str, str]:
         go = cache_folder() / "go"
         # -modcacherw: what we cached, the user can delete like any other folder.
+        # Whoever builds for another machine elsewhere has no use for that here.
+        ours = {name: value for name, value in os.environ.items() if name not in ("GOOS", "GOARCH")}
         return {
-            **os.environ,
+            **ours,
             "GOMODCACHE": str(go / "modules"),
             "GOCACHE": str(go / "builds"),
             "GOPATH": str(go),

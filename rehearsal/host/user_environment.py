@@ -58,4 +58,6 @@ def passed(variables: Mapping[str, str]) -> dict[str, str]:
 
 def real_account(variables: Mapping[str, str]) -> list[str]:
     """Names of what would lead to a real account: the well-known ones, and what there is of their kind."""
-    return sorted({*_REAL_ACCOUNT, *(name for name in variables if name.startswith(_REAL_ACCOUNT_PREFIXES))})
+    # What no shell takes for a name could be a command to the one that reads them.
+    names = (name for name in variables if name.isascii() and name.isidentifier())
+    return sorted({*_REAL_ACCOUNT, *(name for name in names if name.startswith(_REAL_ACCOUNT_PREFIXES))})

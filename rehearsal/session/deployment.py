@@ -55,7 +55,7 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
     found = {
         "PATH": os.pathsep.join(dict.fromkeys(path)),
         "PULUMI_HOME": str(folder.pulumi / "home"),
-        "PULUMI_BACKEND_URL": f"file://{folder.pulumi / 'state'}",
+        "PULUMI_BACKEND_URL": (folder.pulumi / "state").as_uri(),  # #, ? and % mean something in a URL
         # Guards the simulated account's state alone, which lives and dies with this folder.
         "PULUMI_CONFIG_PASSPHRASE": "rehearsal",
         "PULUMI_STACK": folder.stack,
@@ -67,6 +67,9 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
         "PYTHONPATH": str(PROJECT),
         "KUBECONFIG": str(folder.kubeconfig),
         "K8S_AUTH_KUBECONFIG": str(folder.kubeconfig),
+        # The user's preferences of kubectl may turn `delete` into a question, which nobody answers here.
+        "KUBERC": "off",
+        "KUBECACHEDIR": str(folder.root / "kubectl"),
         "ANSIBLE_HOME": str(folder.root / "ansible"),
         "ANSIBLE_LOCAL_TEMP": str(folder.root / "ansible" / "tmp"),
         "ANSIBLE_CONFIG": str(PROJECT / "ansible.cfg"),

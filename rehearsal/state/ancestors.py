@@ -13,6 +13,7 @@ import stat
 from pathlib import Path
 
 _MOST_LINKS = 40  # as Linux has it
+_ACCESS_LIST = "system.posix_acl_access"  # Linux's name of acl(5)
 
 
 class ExposedError(Exception):
@@ -29,7 +30,7 @@ def resolve(path: Path, content: str, instead: str, *, below: Path = Path("/")) 
 
     Args:
         path: A folder.
-        content: What lies there, for the error: "the state of a stack".
+        content: What lies there, and what hangs on it, for the error: "the engines, and so what your commands run".
         instead: What can be done otherwise, for the error: "name another folder with --state".
         below: A folder without links above the path that is not judged, nor what is above it; a link that leads out of
             it is judged from `/` on.
@@ -74,19 +75,21 @@ def user_name(number: int) -> str:
 def _fault(path: Path, status: os.stat_result, content: str, instead: str) -> str | None:
     if status.st_uid not in (os.geteuid(), 0):
         kind = "is a link that" if stat.S_ISLNK(status.st_mode) else "is a folder that"
-        return (
-            f"{path} {kind} belongs to {user_name(status.st_uid)}, who could exchange {content}, and so what your "
-            f"commands run; {instead}"
-        )
+        return f"{path} {kind} belongs to {user_name(status.st_uid)}, who could exchange {content}; {instead}"
     if stat.S_ISLNK(status.st_mode) or status.st_mode & stat.S_ISVTX:  # the mode of a link says nothing
         return None
-    by_group = status.st_mode & stat.S_IWGRP and not _is_private_group(status.st_gid)
+    by_group = status.st_mode & stat.S_IWGRP and (_has_access_list(path) or not _is_private_group(status.st_gid))
     if by_group or status.st_mode & stat.S_IWOTH:
         return (
             f"{path} can be written by others (mode {stat.S_IMODE(status.st_mode):04o}, group {status.st_gid}), who "
-            f"could exchange {content}, and so what your commands run; run `chmod go-w {path}`, or {instead}"
+            f"could exchange {content}; run `chmod go-w {path}`, or {instead}"
         )
     return None
+
+
+def _has_access_list(path: Path) -> bool:
+    """Whether a folder says of single users what they may, which its mode shows as the group's rights."""
+    return hasattr(os, "listxattr") and _ACCESS_LIST in os.listxattr(path)
 
 
 def _is_private_group(number: int) -> bool:

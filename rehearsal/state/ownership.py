@@ -36,14 +36,44 @@ class OwnershipError(Exception):
 def place(state: Path) -> Path:
     """The folder of all stacks without links; it need not exist yet. Only this path is used from then on.
 
-    In the checkout, what is above is not judged: whoever may write there may as well change the program. So a container
-    that runs as root in somebody else's checkout, as CI has it, needs no --state.
-
     Raises:
         ancestors.ExposedError: Others could exchange it, or what is in it.
     """
-    below = _CHECKOUT if state.absolute().is_relative_to(_CHECKOUT) else Path("/")
-    return ancestors.resolve(state, "the state of a stack", "name another folder with --state", below=below)
+    return _unexposed(state, "the state of a stack, and so what your commands run", "--state")
+
+
+def place_results(folder: Path, option: str) -> Path:
+    """The folder for what a command writes, made and without links.
+
+    Args:
+        folder: The folder.
+        option: With which another one can be named, for the error.
+
+    Raises:
+        ancestors.ExposedError: Others could lay links there, through which files of this user's would be overwritten.
+        OwnershipError: Nothing can be written there.
+    """
+    content = "what is written there for links to your own files, which would be overwritten"
+    found = _unexposed(folder, content, option)
+    try:
+        found.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OwnershipError(f"{found} cannot be made ({error.strerror}); name another folder with {option}") from error
+    if not os.access(found, os.W_OK):
+        raise OwnershipError(
+            f"{found} cannot be written, so that all would be done for nothing; name another folder with {option}"
+        )
+    return _unexposed(found, content, option)  # where it was not there, somebody else may have made it first
+
+
+def _unexposed(folder: Path, content: str, option: str) -> Path:
+    """A folder without links, which others could not exchange.
+
+    In the checkout, what is above is not judged: whoever may write there may as well change the program. So a container
+    that runs as root in somebody else's checkout, as CI has it, needs no --state.
+    """
+    below = _CHECKOUT if folder.absolute().is_relative_to(_CHECKOUT) else Path("/")
+    return ancestors.resolve(folder, content, f"name another folder with {option}", below=below)
 
 
 def claim(folder: StackFolder) -> None:
@@ -58,7 +88,7 @@ def claim(folder: StackFolder) -> None:
     place(parent)  # where it was not there, somebody else may have made it first
     folder.root.mkdir(exist_ok=True, mode=0o700)
     check(folder)
-    if not folder.marker.exists():
+    if not _is_marked(folder):
         if folder.run_file.exists():
             _LOG.warning("%s was made by version 0.1; from now on it is this version's.", folder.root)
         folder.marker.touch(mode=0o600)
@@ -107,9 +137,12 @@ def clear(folder: StackFolder) -> None:
 
 def _is_marked(folder: StackFolder) -> bool:
     try:
-        first = folder.marker.read_text(errors="replace").partition("\n")[0]
+        text = folder.marker.read_text(errors="replace")
     except FileNotFoundError:
         return False
+    if not text:  # whoever made it was killed, or had no space, before it was written
+        return False
+    first = text.partition("\n")[0]
     if first != _FORMAT:
         raise OwnershipError(
             f"{folder.marker} begins with {first[:40]!r} and not with {_FORMAT!r}, so that another version of "

@@ -6,6 +6,9 @@ from .charts import ecdf
 from .comparison import Comparison, Report, Rules, written
 from .page import template
 
+#: How the title of every page ends.
+TITLE = "scale tests compared</title>"
+
 
 def render(comparison: Comparison, before: Report, after: Report, rules: Rules) -> str:
     """The page.

@@ -1,11 +1,12 @@
 """The folder of a report: what a run writes there, and removes of an older run before it begins.
 
-A report has a timeline beside it, which is the first to come and the last to go: what is there without one is somebody
-else's.
+A report has a timeline beside it, which is the first to come and the last to go: what is there without one, or with
+one that no recorder has begun, is somebody else's.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from ..text.shown import visible
 
 TIMELINE = "timeline.jsonl"
 RESULTS = ("evidence", "report.html", "report.json", "junit.xml", TIMELINE)
+
+# As `timeline.Writer` begins each line.
+_LINE = re.compile(rb'\{"type":"[A-Z]+","received":"')
+_BEGINNING = 64
 
 
 class OverwriteError(Exception):
@@ -30,6 +35,11 @@ def judge(folder: Path) -> list[str]:
         raise OverwriteError(
             f"report_dir = {visible(folder)}: has {', '.join(there)}, but no {TIMELINE} as every report of a scale "
             "test, so that somebody else's files would be overwritten; give another folder, or move them away"
+        )
+    if there and not _is_ours(folder / TIMELINE, alone=there == [TIMELINE]):
+        raise OverwriteError(
+            f"report_dir = {visible(folder)}: has a {TIMELINE} that no scale test has written, so that somebody else's "
+            f"{', '.join(there)} would be removed; give another folder, or move them away"
         )
     return there
 
@@ -50,3 +60,12 @@ def make_room(folder: Path) -> list[str]:
         else:
             path.unlink()
     return there
+
+
+def _is_ours(timeline: Path, *, alone: bool) -> bool:
+    """Whether a scale test has written a timeline; an empty one is of a run that ended before it had any result."""
+    if not timeline.is_file():
+        return False
+    with timeline.open("rb") as file:
+        beginning = file.read(_BEGINNING)
+    return bool(_LINE.match(beginning)) if beginning else alone

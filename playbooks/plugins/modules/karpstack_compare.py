@@ -82,7 +82,13 @@ def main() -> None:
     except ValueError as error:
         module.fail_json(msg=visible(error))
     dest = Path(module.params["dest"])
-    changed = not dest.is_file() or dest.read_text(encoding="utf-8") != html
+    there = dest.read_text(encoding="utf-8", errors="replace") if dest.is_file() else ""
+    if there and comparison_page.TITLE not in there:
+        module.fail_json(
+            msg=f"comparison = {visible(dest)}: is no page of a comparison, so that somebody else's file would be "
+            "overwritten; name another file, or move it away"
+        )
+    changed = there != html
     if changed and not module.check_mode:
         dest.parent.mkdir(parents=True, exist_ok=True)
         dest.write_text(html, encoding="utf-8")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import grp
 import os
 import pwd
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 SOMEBODY = 65534
+_needs_linux = pytest.mark.skipif(not hasattr(os, "setxattr"), reason="only Linux keeps access lists so")
 _needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders and links away")
 
 
@@ -77,6 +79,19 @@ def _low_group_of_others(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return low
 
 
+def _low_by_access_list(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The group is the user's own, and somebody else may write all the same."""
+    low = _folders(base)
+    accounts(monkeypatch, low.stat().st_gid, group="me", members="me")
+    entries = ((1, 7, -1), (2, 7, SOMEBODY), (4, 5, -1), (16, 7, -1), (32, 5, -1))  # acl(5), as Linux keeps it
+    value = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    try:
+        os.setxattr(low, "system.posix_acl_access", value)
+    except OSError:
+        pytest.skip("this file system keeps no access lists")
+    return low
+
+
 def _link_foreign(base: Path, _: pytest.MonkeyPatch) -> Path:
     low = _folders(base)
     link = base / "link"
@@ -120,6 +135,7 @@ EXPOSED = [
         (_low_foreign_sticky, r"/high/low is a folder that belongs to .*uid 65534", _needs_root),
         (_low_foreign_group, r"/high/low can be written by others \(mode 0775, group 65534\)", _needs_root),
         (_low_group_of_others, r"/high/low can be written by others \(mode 0770, .*`chmod go-w .*/high/low`", ()),
+        (_low_by_access_list, r"/high/low can be written by others \(mode 0775", _needs_linux),
         (_link_foreign, r"/link is a link that belongs to .*uid 65534", _needs_root),
         (_link_to_foreign_link, r"/link is a link that belongs to .*uid 65534", _needs_root),
         (_link_in_writable, r"/open can be written by others \(mode 0777", ()),

@@ -98,14 +98,14 @@ class Started:
 def test_review_stops_what_it_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: int) -> None:
     started = Started(monkeypatch, code)
     monkeypatch.setattr("rehearsal.session.daemon.running", lambda _: None)
-    assert cli.main(["review", "eks", "--state", str(tmp_path)]) == code
-    assert started.calls == ["forget", "prepare", "review Pulumi.eks.yaml eks examples.json", "stop"]
+    assert cli.main(["review", "eks", "--state", str(tmp_path), "--output", str(tmp_path / "out")]) == code
+    assert started.calls == ["forget", "prepare", "review Pulumi.eks.yaml out examples.json", "stop"]
 
 
 def test_an_interrupted_review_stops_what_it_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     started = Started(monkeypatch, -1)
     monkeypatch.setattr("rehearsal.session.daemon.running", lambda _: None)
-    assert cli.main(["review", "eks", "--state", str(tmp_path)]) == 130
+    assert cli.main(["review", "eks", "--state", str(tmp_path), "--output", str(tmp_path / "out")]) == 130
     assert started.calls[-1] == "stop"
 
 
@@ -218,9 +218,31 @@ def test_no_report_is_named_that_was_not_written(
     assert "No report was written" in capsys.readouterr().err
 
 
-def test_what_is_done_by_hand_reaches_nothing_where_the_stack_is_not_up(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_no_report_goes_where_others_could_lay_links(
+    played: list[dict[str, str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    report = tmp_path / "report"
+    report.mkdir()
+    report.chmod(0o777)
+    assert cli.main(["run", "eks", "--state", str(tmp_path / "state"), "--report", str(report)]) == 1
+    assert "another folder with --report" in " ".join(capsys.readouterr().err.split())
+    assert not played
+
+
+@pytest.mark.usefixtures("untouched")
+def test_no_review_goes_where_others_could_lay_links(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "output"
+    output.mkdir()
+    output.chmod(0o777)
+    assert cli.main(["review", "eks", "--state", str(tmp_path / "state"), "--output", str(output)]) == 1
+    assert "another folder with --output" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(("mode", "words"), [(0o700, "is not up"), (0o777, "can be written by others")])
+def test_what_is_done_by_hand_reaches_nothing_where_the_stack_is_not_up(
+    mode: int, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tmp_path.chmod(mode)
     assert cli.main(["env", "eks", "--state", str(tmp_path)]) == 1
     said = capsys.readouterr()
     script = f"export KUBECONFIG=/home/me/production AWS_PROFILE=production\n{said.out}"
@@ -231,7 +253,7 @@ def test_what_is_done_by_hand_reaches_nothing_where_the_stack_is_not_up(
         check=True,
     )
     assert result.stdout.split() == ["1", "/dev/null", "file:///dev/null"]
-    assert "is not up" in said.err
+    assert words in said.err
 
 
 def test_a_python_without_the_environment_says_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:

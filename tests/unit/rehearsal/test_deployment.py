@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -86,3 +87,18 @@ def test_a_lock_of_pulumis_goes_with_the_pulumi_that_was_killed(
     os.utime(locks / "given-away.json", (1, 1))  # long before this process began
     destroy(tmp_path)
     assert [path.name for path in locks.iterdir()] == ["alive.json"]
+
+
+@pytest.mark.parametrize("name", ["a#b", "a?b", "a%2fb", "a b", "é"])
+def test_pulumi_keeps_its_state_in_the_state_folder_whatever_that_is_called(name: str, tmp_path: Path) -> None:
+    folder = StackFolder("eks", tmp_path / name / "eks")
+    found = deployment.environment(folder, EngineSet(tmp_path), DaemonInfo(1, 1.0, "aws", "us-east-1"))
+    url = urlsplit(found["PULUMI_BACKEND_URL"])
+    assert (unquote(url.path), url.query, url.fragment) == (str(folder.pulumi / "state"), "", "")
+
+
+def test_kubectl_follows_no_preferences_of_the_users_and_leaves_nothing_in_the_home(tmp_path: Path) -> None:
+    folder = StackFolder("eks", tmp_path)
+    found = deployment.environment(folder, EngineSet(tmp_path), DaemonInfo(1, 1.0, "aws", "us-east-1"))
+    assert found["KUBERC"] == "off"
+    assert Path(found["KUBECACHEDIR"]).is_relative_to(folder.root)

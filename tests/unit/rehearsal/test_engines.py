@@ -143,3 +143,11 @@ def test_an_interrupted_build_leaves_no_set(only_path: Path, tmp_path: Path) -> 
     with pytest.raises(builder.BuildError, match="no network"):
         builder.ensure()
     assert not EngineSet.current().complete
+
+
+def test_engines_are_built_for_the_machine_that_they_run_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("GOOS", "plan9"), ("GOARCH", "arm"), ("GOPROXY", "https://proxy.example")):
+        monkeypatch.setenv(name, value)
+    found = builder._Go("go", "go1.26.0").environment
+    assert not {"GOOS", "GOARCH"} & set(found)
+    assert found["GOPROXY"] == "https://proxy.example"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -140,3 +141,18 @@ def test_a_scale_test_by_hand_holds_it_until_its_end(folder: StackFolder) -> Non
             playbook.wait()
     with lock.held(folder, "down", 10):
         pass
+
+
+def test_what_lies_in_the_folder_where_a_playbook_was_started_is_not_run(
+    folder: StackFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "psutil.py").write_text("raise SystemExit('somebody else wrote this')")
+    monkeypatch.chdir(tmp_path)
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as playbook:
+        try:
+            stack_lock.take(folder.lock, playbook.pid)
+            time.sleep(0.5)  # the keeper would have ended, and the lock be free
+            assert lock.holder(folder)
+        finally:
+            playbook.kill()
+            playbook.wait()

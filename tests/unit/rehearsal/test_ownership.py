@@ -108,7 +108,7 @@ def test_a_folder_like_that_of_version_0_1_with_other_files_is_not_taken_over(fo
         ownership.claim(folder)
 
 
-@pytest.mark.parametrize("text", ["", "karpstack rehearsal 2\n", "something else"])
+@pytest.mark.parametrize("text", ["\n", "karpstack rehearsal 2\n", "something else"])
 def test_the_marker_of_another_version_is_not_ours(folder: StackFolder, text: str) -> None:
     ownership.claim(folder)
     folder.marker.write_text(text)
@@ -181,3 +181,39 @@ def test_a_checkout_is_not_judged_since_its_program_is_run_anyway(
     (checkout / ".rehearsal").chmod(0o777)
     with pytest.raises(ExposedError, match="can be written by others"):
         ownership.place(checkout / ".rehearsal")
+
+
+def test_a_folder_whose_marker_was_never_written_is_taken_again(folder: StackFolder) -> None:
+    folder.root.mkdir(parents=True)
+    folder.marker.touch()  # and then it was killed, or the disk was full
+    ownership.claim(folder)
+    assert "python -m rehearsal" in folder.marker.read_text()
+    (folder.root / "thesis.tex").touch()
+    folder.marker.write_text("")
+    with pytest.raises(OwnershipError, match=r"holds 'thesis\.tex'"):
+        ownership.claim(folder)
+
+
+@pytest.mark.parametrize(("make", "words"), EXPOSED)
+def test_nothing_is_written_where_others_could_lay_links(
+    make: Exposing, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exposed = make(tmp_path, monkeypatch)
+    with pytest.raises(ExposedError, match=f"{tmp_path}{words}") as refused:
+        ownership.place_results(exposed / "report", "--report")
+    assert "for links to your own files" in str(refused.value)
+    assert "name another folder with --report" in str(refused.value)
+    assert not (exposed / "report").exists()
+
+
+def test_a_folder_for_results_is_made(tmp_path: Path) -> None:
+    assert ownership.place_results(tmp_path / "a" / "b", "--report").is_dir()
+
+
+def test_where_nothing_can_be_written_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OwnershipError, match=r"cannot be made \(.*another folder with --report"):
+        ownership.place_results(tmp_path / "file" / "report", "--report")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # a file system that is mounted read-only, for root too
+    with pytest.raises(OwnershipError, match="cannot be written, so that all would be done for nothing"):
+        ownership.place_results(tmp_path, "--report")

@@ -35,3 +35,11 @@ def test_everything_that_leads_to_a_real_account_is_taken_away_by_hand() -> None
     found = real_account({"AWS_SOMETHING_NEW": "", "ARM_USE_MSI": "", "HOME": "/root"})
     assert {"AWS_SOMETHING_NEW", "ARM_USE_MSI", "AWS_CONFIG_FILE", "PULUMI_ACCESS_TOKEN"} <= set(found)
     assert "HOME" not in found
+
+
+def test_a_name_that_is_a_command_to_a_shell_is_not_handed_on() -> None:
+    assert not [
+        name
+        for name in real_account({"AWS_;touch x": "", "AWS_$(x)": "", "ARM_É": ""})
+        if not name.isascii() or not name.isidentifier()
+    ]

@@ -79,6 +79,15 @@ def test_a_pipeline_can_fail_on_worse(folder: Path) -> None:
     assert (folder / "out" / "page.html").is_file()
 
 
+def test_what_is_no_comparison_is_not_overwritten(folder: Path) -> None:
+    notes = folder / "notes.html"
+    notes.write_bytes(b"years of work, in Latin-1: \xe9")
+    code, output = compare(folder, "-e", "comparison=notes.html")
+    assert code != 0, output
+    assert "is no page of a comparison, so that somebody else's file would be overwritten" in " ".join(output.split())
+    assert notes.read_bytes() == b"years of work, in Latin-1: \xe9"
+
+
 def test_a_folder_without_a_report_is_refused_with_the_fix(folder: Path) -> None:
     code, output = compare(folder, before="nowhere")
     assert code != 0, output

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from scale_test.recording.timeline import Writer
 from scale_test.reports.folder import RESULTS, OverwriteError, judge, make_room
 
 
@@ -14,6 +15,9 @@ def written(folder: Path, *names: str) -> None:
         path = folder / name
         if name == "evidence":
             (path / "story").mkdir(parents=True)
+        elif name == "timeline.jsonl":
+            with Writer(path) as writer:
+                writer.write("START", pid=1)
         else:
             path.write_text(name)
 
@@ -59,3 +63,22 @@ def test_a_link_goes_and_what_it_names_stays(tmp_path: Path) -> None:
     assert make_room(tmp_path) == ["evidence", "report.html", "timeline.jsonl"]
     assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
     assert (theirs / "kept").exists()
+
+
+@pytest.mark.parametrize("timeline", ['{"at": "10:00", "what": "a disk was copied"}\n', "", None])
+def test_a_timeline_that_no_scale_test_has_written_is_no_leave(tmp_path: Path, timeline: str | None) -> None:
+    found = tmp_path / "timeline.jsonl"
+    found.mkdir() if timeline is None else found.write_text(timeline)
+    (tmp_path / "evidence").mkdir()
+    (tmp_path / "evidence" / "disk.img").touch()
+    for tried in (judge, make_room):
+        with pytest.raises(
+            OverwriteError, match=r"no scale test has written.*evidence, timeline.jsonl would be removed"
+        ):
+            tried(tmp_path)
+    assert (tmp_path / "evidence" / "disk.img").exists()
+
+
+def test_what_a_run_left_that_was_killed_before_its_first_line_goes(tmp_path: Path) -> None:
+    (tmp_path / "timeline.jsonl").touch()
+    assert make_room(tmp_path) == ["timeline.jsonl"]
