@@ -124,7 +124,7 @@ def check(folder: StackFolder) -> None:
             if not info or info.ready
             else f"the rehearsal's daemon ended before it was ready; the last lines of {log}:"
         )
-        said = [f"  {line}" for line in last_lines(log)]
+        said = [f"  {line}" for line in last_lines(log)] or ["  (it is empty)"]
     elif full:
         text = "nothing can be written any more, so the rehearsal has ended"
     else:

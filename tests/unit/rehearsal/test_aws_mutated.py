@@ -154,7 +154,7 @@ class Wire:
         return answer
 
     def send_within_limits(self, seed: Request, body: bytes | None = None, **environ: Any) -> Answer:
-        """The answer, which is one of AWS's, came within a second and a hundred megabytes, and is no failure of ours."""
+        """The answer, which is AWS's, came within a second and a hundred megabytes, and is no failure of ours."""
         self.failures.clear()
         tracemalloc.start()
         started = time.process_time()
@@ -264,3 +264,29 @@ def test_the_requests_are_right_before_they_are_broken(wire: Wire) -> None:
 def test_a_broken_body_is_taken_or_refused(wire: Wire, draw: DataObject) -> None:
     seed = draw.draw(sampled_from(wire.seeds))
     wire.send_within_limits(seed, seed.encoded(draw.draw(mutations(seed.content))))
+
+
+@pytest.mark.parametrize("count", ["-1", "0", "1000000000"])
+def test_more_instances_than_can_be_played_are_refused_at_once(wire: Wire, count: str) -> None:
+    for action, name in (
+        ("RunInstances", "MaxCount"),
+        ("CreateFleet", "TargetCapacitySpecification.TotalTargetCapacity"),
+    ):
+        seed = next(seed for seed in wire.seeds if seed.is_form and seed.content["Action"] == action)
+        fields = seed.content | {name: count} | ({"MinCount": count} if action == "RunInstances" else {})
+        answer = wire.send_within_limits(seed, seed.encoded(fields))
+        assert (answer.code, "1000" in answer.sentence) == (400, True)
+
+
+def test_a_node_group_has_no_more_nodes_than_eks_allows(wire: Wire) -> None:
+    seed = next(seed for seed in wire.seeds if seed.target.endswith("/node-groups"))
+    size = {"minSize": 0, "desiredSize": 10**6, "maxSize": 10**6}
+    answer = wire.send_within_limits(seed, seed.encoded(seed.content | {"nodegroupName": "x", "scalingConfig": size}))
+    assert (answer.code, "450" in answer.sentence) == (400, True)
+
+
+@pytest.mark.parametrize("body", [b"{", b"\xff", b"[" * 100_000, b"[]", b"7", b"Action=%00", b"Version=%22"])
+def test_what_is_no_request_is_refused(wire: Wire, body: bytes) -> None:
+    for service in ("ec2", "iam", "sqs", "kms", "pricing"):
+        seed = next(seed for seed in wire.seeds if seed.service == service)
+        assert wire.send_within_limits(seed, body).code >= 400
