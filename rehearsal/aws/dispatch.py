@@ -1,7 +1,8 @@
 """How a request enters moto: checked first, then one at a time, and never answered by a traceback.
 
 Changes in moto: a request that its caller may not make is refused (see `roles`); what moto has not implemented is
-answered with its name instead of a server error; and requests take turns, because moto's models iterate over
+answered with its name instead of a server error, and so is a request of no action, or whose JSON has not the shape
+that the API's model says; and requests take turns, because moto's models iterate over
 dictionaries that other threads change. Only ReceiveMessage takes no turn: it waits for messages for up to 20 s.
 """
 
@@ -11,12 +12,21 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from rehearsal.aws import shapes
 from rehearsal.aws.errors import answer
 from rehearsal.aws.patching import Patches
 
 _NOT_IMPLEMENTED = "The rehearsal's AWS has no {service}:{action}: {error}"
 #: moto warns of error codes that a service's model does not list, as it lists none of these.
-_CODES = ("AccessDeniedException", "InvalidClientTokenId", "NotImplementedException", "UnrecognizedClientException")
+_CODES = (
+    "AccessDeniedException",
+    "InvalidAction",
+    "InvalidClientTokenId",
+    "NotImplementedException",
+    "UnrecognizedClientException",
+    "ValidationException",
+)
+_NO_ACTION = "The action {action!r} is not valid for {service}"
 
 
 def patch(patches: Patches, refuse: Callable[[Any], Exception | None], turn: threading.RLock) -> None:
@@ -32,7 +42,7 @@ def patch(patches: Patches, refuse: Callable[[Any], Exception | None], turn: thr
 
     def call_action(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def checked(response: Any) -> Any:
-            problem = refuse(response)
+            problem = refuse(response) or _malformed(response)
             if problem is None:
                 try:
                     return original(response)
@@ -55,3 +65,19 @@ def patch(patches: Patches, refuse: Callable[[Any], Exception | None], turn: thr
 
     patches.wrap(BaseResponse, "call_action", call_action)
     patches.set(errors, "COMMON_ERROR_CODES", list(dict.fromkeys([*errors.COMMON_ERROR_CODES, *_CODES])))
+
+
+def _malformed(response: Any) -> Exception | None:
+    """Why a request (moto's response object) cannot be understood, whoever makes it; None when it can."""
+    from moto.core.utils import get_service_model
+
+    model = get_service_model(response.boto3_service_name)
+    action = response._get_action() or ""
+    if action not in model.operation_names:
+        return answer("InvalidAction", _NO_ACTION.format(action=action[:100], service=response.service_name))
+    text = (
+        shapes.problem(model.operation_model(action), response.raw_body)
+        if "json" in response.determine_response_protocol(model)
+        else shapes.query_problem((name, value) for name, (value, *_) in response.querystring.items())
+    )
+    return answer("ValidationException", text) if text else None

@@ -1,14 +1,27 @@
 """Errors as AWS gives them.
 
 `refusal` is for callers in this process: botocore's own `ClientError`, so that they cannot tell whether moto or this
-package refused. `answer` is what code inside moto raises, for moto to write into the response.
+package refused. `answer` is what code inside moto raises, for moto to write into the response. `on_the_wire` is the
+response itself, where moto cannot write it.
 """
 
 from __future__ import annotations
 
+import json
 from functools import cache
+from xml.sax.saxutils import escape
 
 from botocore.exceptions import ClientError
+
+_ERROR = "<Error><Code>{code}</Code><Message>{text}</Message></Error>"
+_QUERY = f"<ErrorResponse>{_ERROR}<RequestId>0</RequestId></ErrorResponse>"
+#: Services that answer in XML, with the form of their errors.
+_XML = {
+    "ec2": f"<Response><Errors>{_ERROR}</Errors><RequestID>0</RequestID></Response>",
+    "iam": _QUERY,
+    "sqs": _QUERY,
+    "sts": _QUERY,
+}
 
 
 def refusal(code: str, message: str, operation: str, status: int = 400) -> ClientError:
@@ -38,6 +51,21 @@ def refusal(code: str, message: str, operation: str, status: int = 400) -> Clien
 def answer(code: str, message: str) -> Exception:
     """An exception that moto turns into this error answer, in the protocol of whichever service raises it."""
     return _answer_type()(code, message)
+
+
+def on_the_wire(service: str, is_json: bool, code: str, message: str) -> tuple[str, bytes]:
+    """An error answer as the clients of a service read it: content type and body.
+
+    Args:
+        service: The service's name in signatures, `ec2`.
+        is_json: Whether the request was JSON; SQS and others answer in the protocol that they are asked in.
+        code: AWS's error code.
+        message: Text; XML has no control characters, so they are shown escaped.
+    """
+    if is_json or service not in _XML:
+        return "application/x-amz-json-1.1", json.dumps({"__type": code, "message": message}).encode()
+    text = escape("".join(each if each.isprintable() else ascii(each)[1:-1] for each in message))
+    return "text/xml", _XML[service].format(code=escape(code), text=text).encode()
 
 
 @cache

@@ -16,6 +16,9 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from botocore.model import OperationNotFoundError
+
+from rehearsal.aws import errors, shapes
 from rehearsal.aws.iam.pod_credentials import CredentialError
 from rehearsal.aws.patching import Patches
 from rehearsal.host.guard import LOOPBACK, GuardedHandler, OwnUserServer
@@ -26,6 +29,7 @@ SERVICES: Final = frozenset({"ec2", "eks", "events", "iam", "kms", "logs", "sqs"
 
 _PREFIX, _SUFFIX = "/pod-identity/", "/v1/credentials"
 _PRICING_TARGET = "AWSPriceListService."
+_GET_PRODUCTS = "GetProducts"
 # Key and service of a signature, version 4.
 _SIGNED = re.compile(r"AWS4-HMAC-SHA256 Credential=(?P<key>[^/, ]+)/\d+/[^/, ]+/(?P<service>[^/, ]+)/aws4_request")
 # The one service that may be asked without a signature, for one action: a pod's token for credentials.
@@ -33,6 +37,9 @@ _UNSIGNED = "sts"
 _JSON = "application/x-amz-json-1.1"
 _INVALID_TOKEN = "The security token included in the request is invalid."
 _NOT_SIGNED = "Authorization header requires 'Credential' parameter: only signatures of version 4 are known."
+_NO_ACTION = "The action {action!r} is not valid for {service}"
+_FAILED = "The rehearsal's AWS failed at this request to {service}: {error}; its logs/daemon.log says more"
+_LONGEST_REASON = 200
 _log = logging.getLogger(__name__)
 
 StartResponse = Callable[..., Any]
@@ -124,7 +131,15 @@ class Server:
                 f"The rehearsal's AWS has no {service}; it has {', '.join(sorted(SERVICES))}, pricing",
             )
         environ.pop("HTTP_X_MOTO_ACCOUNT_ID", None)  # with it, moto would answer for any account
-        answer: Iterable[bytes] = self._application(service)(environ, start_response)
+        try:
+            answer: Iterable[bytes] = self._application(service)(environ, start_response)
+        except OperationNotFoundError as error:
+            text = _NO_ACTION.format(action=str(error)[:_LONGEST_REASON], service=service)
+            return _answer_error(start_response, environ, service, "400 Bad Request", "InvalidAction", text)
+        except Exception as error:  # moto believes its requests, and fails at those that no SDK would send
+            _log.exception("%s %s of %s", environ.get("REQUEST_METHOD"), path, service)
+            text = _FAILED.format(service=service, error=repr(error)[:_LONGEST_REASON])
+            return _answer_error(start_response, environ, service, "500 Internal Server Error", "InternalFailure", text)
         return answer
 
     def _application(self, service: Any) -> Any:
@@ -145,15 +160,28 @@ class Server:
 
     def _pricing(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         action = environ["HTTP_X_AMZ_TARGET"].removeprefix(_PRICING_TARGET)
-        request = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)) or b"{}")
-        if action != "GetProducts":
-            text = f"The rehearsal has no pricing:{action}"
-            return _refuse(start_response, "400 Bad Request", "InvalidParameterException", text)
-        return _send(start_response, "200 OK", _JSON, json.dumps(self._get_products(request)).encode())
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        problem = f"The rehearsal has no pricing:{action}" if action != _GET_PRODUCTS else _malformed(body)
+        if problem:
+            return _refuse(start_response, "400 Bad Request", "InvalidParameterException", problem)
+        return _send(start_response, "200 OK", _JSON, json.dumps(self._get_products(json.loads(body))).encode())
+
+
+def _malformed(body: bytes) -> str:
+    from moto.core.utils import get_service_model
+
+    return shapes.problem(get_service_model("pricing").operation_model(_GET_PRODUCTS), body)
 
 
 def _refuse(start_response: StartResponse, status: str, code: str, text: str) -> list[bytes]:
     return _send(start_response, status, _JSON, json.dumps({"__type": code, "Message": text}).encode())
+
+
+def _answer_error(
+    start_response: StartResponse, environ: dict[str, Any], service: str, status: str, code: str, text: str
+) -> list[bytes]:
+    is_json = "json" in environ.get("CONTENT_TYPE", "")
+    return _send(start_response, status, *errors.on_the_wire(service, is_json, code, text))
 
 
 def _send(start_response: StartResponse, status: str, kind: str, body: bytes) -> list[bytes]:

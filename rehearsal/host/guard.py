@@ -59,6 +59,8 @@ class GuardedHandler(BaseHTTPRequestHandler):
     """
 
     timeout = _IDLE_SECONDS
+    # A request line without a version would be answered without a status.
+    default_request_version = "HTTP/1.0"
     largest_body = 4 * _MEBIBYTE
 
     def hosts(self) -> Collection[str]:
@@ -73,6 +75,11 @@ class GuardedHandler(BaseHTTPRequestHandler):
         if refusal:
             self.refuse(*refusal)
         return not refusal
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer what http.server cannot read in the form of all refusals, and not with a page for a browser."""
+        self.close_connection = True
+        self.refuse(int(code), f"{message or self.responses[code][0]}, so nothing was done")
 
     def refuse(self, status: int, reason: str) -> None:
         """Answer that nothing was done, and why; the connection ends, for a body may follow."""

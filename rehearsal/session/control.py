@@ -297,12 +297,15 @@ class _Handler(GuardedHandler):
 
 def refusal(key: str, value: object, consequence: str, fix: str, status: int = 400) -> ControlError:
     """The refusal of a value."""
-    return ControlError(f"{key} = {_shown(value)}: {consequence}; {fix}", status)
+    return ControlError(f"{_shortened(key)} = {_shown(value)}: {consequence}; {fix}", status)
 
 
 def _shown(value: object) -> str:
     """A value as JSON, its beginning where it is long."""
-    text = json.dumps(value)
+    return _shortened(json.dumps(value))
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 
@@ -356,5 +359,5 @@ def _some(value: object, known: Collection[str]) -> str:
     """The known values, or those like the wrong one where there are many."""
     if len(known) <= 2 * _FEW:
         return ", ".join(known)
-    near = difflib.get_close_matches(str(value), known, _FEW, 0) or sorted(known)[:_FEW]
+    near = difflib.get_close_matches(str(value)[:_LONGEST_VALUE], known, _FEW, 0) or sorted(known)[:_FEW]
     return f"{', '.join(near)}, ... ({len(known)} in all)"

@@ -109,12 +109,15 @@ def check(folder: StackFolder) -> None:
     """See that a command that needs the daemon can go on.
 
     Raises:
-        LostError: It cannot; the text says who is gone. Crashes of engines are told by `DaemonInfo.crashes`.
+        LostError: It cannot; the text says who is gone, or that the disk is full: Pulumi would try for a minute to
+            write its state. Crashes of engines are told by `DaemonInfo.crashes`.
     """
     info = read(folder)
+    full = limits.shortage(folder.root)
+    said: list[str] = []
     if info and info.lost:
-        raise LostError(f"{info.lost} is gone, and without it nothing goes on, so the rehearsal has ended")
-    if not info or not info.alive:
+        text = f"{info.lost} is gone, and without it nothing goes on, so the rehearsal has ended"
+    elif not info or not info.alive:
         log = folder.logs / "daemon.log"
         why = "stopped by another command or killed, perhaps by the kernel for lack of memory"
         text = (
@@ -122,8 +125,12 @@ def check(folder: StackFolder) -> None:
             if not info or info.ready
             else f"the rehearsal's daemon ended before it was ready; the last lines of {log}:"
         )
-        lines = [text, *(f"  {line}" for line in last_lines(log)), limits.shortage(folder.root)]
-        raise LostError("\n".join(filter(None, lines)))
+        said = [f"  {line}" for line in last_lines(log)] or ["  (it is empty)"]
+    elif full:
+        text = "nothing can be written any more, so the rehearsal has ended"
+    else:
+        return
+    raise LostError("\n".join(filter(None, [text, *said, full])))
 
 
 @dataclass(frozen=True)

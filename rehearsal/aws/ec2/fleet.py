@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rehearsal.aws.ec2.instances import MOST_AT_ONCE
 from rehearsal.aws.ec2.prices import PriceTable, share
 from rehearsal.aws.errors import answer
 from rehearsal.aws.iam.roles import SPOT_ROLE, Roles
@@ -29,6 +30,8 @@ from rehearsal.aws.patching import Patches
 
 _SCARCE = 0.25
 _NO_PRICE = float("inf")
+
+_BAD_CAPACITY = "TotalTargetCapacity = {wanted}: the rehearsal launches from 1 to {most} instances with one call"
 
 _NO_CAPACITY = (
     "We currently do not have sufficient {type} capacity in the Availability Zone you requested ({zone}). "
@@ -225,9 +228,11 @@ class Fleets:
                 "InvalidParameterValue",
                 f"The rehearsal launches fleets of type instant only, not {request.get('Type', 'maintain')}",
             )
-        target = request["TargetCapacitySpecification"]
+        target = request.get("TargetCapacitySpecification") or {}
         capacity_type = target.get("DefaultTargetCapacityType") or "on-demand"
-        wanted = int(target["TotalTargetCapacity"])
+        wanted = int(target.get("TotalTargetCapacity") or 0)
+        if not 0 < wanted <= MOST_AT_ONCE:
+            raise answer("InvalidParameterValue", _BAD_CAPACITY.format(wanted=wanted, most=MOST_AT_ONCE))
         fleet_id = f"fleet-{secrets.token_hex(4)}-{secrets.token_hex(2)}-{secrets.token_hex(2)}-{secrets.token_hex(6)}"
         with self._lock:
             pools = self.order(list(_pools(backend, request, capacity_type)), capacity_type, request)
@@ -459,8 +464,8 @@ def _check_image(backend: Any, pool: Pool) -> None:
 def _tags(pool: Pool, request: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for specification in [*(pool.template.get("TagSpecifications") or []), *(request.get("TagSpecifications") or [])]:
-        tags = {tag["Key"]: tag.get("Value", "") for tag in specification.get("Tags") or []}
-        found.setdefault(specification["ResourceType"], {}).update(tags)
+        tags = {tag.get("Key", ""): tag.get("Value", "") for tag in specification.get("Tags") or []}
+        found.setdefault(specification.get("ResourceType", ""), {}).update(tags)
     return found
 
 

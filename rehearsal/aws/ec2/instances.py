@@ -10,11 +10,16 @@ they take to boot is the registrar's matter.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from rehearsal.aws.errors import answer
 from rehearsal.aws.patching import Patches
 
+#: Instances that one call launches at most. Karpenter asks for no more than that, and each takes some milliseconds in
+#: which no other request is answered.
+MOST_AT_ONCE: Final = 1_000
+
+_TOO_MANY = "{count} instances: the rehearsal launches from 1 to {most} with one call"
 _SUBNET_IN_USE = "The subnet '{id}' has dependencies and cannot be deleted."
 _GROUP_IN_USE = "resource {id} has a dependent object"
 _VPC_IN_USE = "The vpc '{id}' has dependencies and cannot be deleted."
@@ -36,13 +41,15 @@ def patch(patches: Patches, changed: Callable[[str, str], object]) -> None:
     from moto.ec2.models.instances import Instance
 
     def run_instances(original: Callable[..., Any]) -> Callable[..., Any]:
-        def run(backend: Any, *arguments: Any, **options: Any) -> Any:
+        def run(backend: Any, image_id: str, count: int, *arguments: Any, **options: Any) -> Any:
+            if not 0 < count <= MOST_AT_ONCE:
+                raise answer("InstanceLimitExceeded", _TOO_MANY.format(count=count, most=MOST_AT_ONCE))
             kept = {
                 nic["DeviceIndex"]
                 for nic in options.get("nics") or []
                 if nic.get("NetworkInterfaceId") or nic.get("DeleteOnTermination") is False
             }
-            reservation = original(backend, *arguments, **options)
+            reservation = original(backend, image_id, count, *arguments, **options)
             for instance in reservation.instances:
                 for index, nic in instance.nics.items():
                     if index not in kept:

@@ -82,7 +82,7 @@ def get_products(prices: PriceTable, request: Mapping[str, Any]) -> dict[str, An
         request: The call's JSON body; its filters `regionCode` and `tenancy` decide (bare metal is priced as
             Dedicated).
     """
-    filters = {item["Field"]: item["Value"] for item in request.get("Filters", [])}
+    filters = {item["Field"]: item["Value"] for item in request.get("Filters") or []}
     bare_metal = filters.get("tenancy") == "Dedicated"
     return {"FormatVersion": "aws_v1", "PriceList": prices.products(filters.get("regionCode", ""), bare_metal)}
 

@@ -46,6 +46,9 @@ _BAD_NODE_ROLE = (
 )
 _NO_IMAGE_TYPE = "The rehearsal launches managed nodes of the types {known}, not {type}"
 _CLUSTER_ADMIN = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+# EKS's quota of nodes in a group.
+_MOST_NODES = 450
+_TOO_MANY_NODES = "Maximum number of nodes is {most} in a node group, and desiredSize is {wanted}"
 
 
 class MotoEks:
@@ -224,6 +227,7 @@ class MotoEks:
                     _NO_IMAGE_TYPE.format(known=", ".join(sorted(_ARCHITECTURES)), type=options["ami_type"]),
                 )
             self._subnets(subnets, zones=1)
+            _check_size(options.get("scaling_config"))
             cluster = backend.clusters.get(cluster_name)
             options["version"] = options.get("version") or (cluster.version if cluster else None)
             group = original(backend, cluster_name, node_role, nodegroup_name, subnets, *arguments, **options)
@@ -239,6 +243,7 @@ class MotoEks:
 
     def _update_nodegroup(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def update(backend: Any, cluster_name: str, nodegroup_name: str, *arguments: Any, **options: Any) -> Any:
+            _check_size(options.get("scaling_config"))
             result = original(backend, cluster_name, nodegroup_name, *arguments, **options)
             self._scale(self._eks.records[cluster_name], backend.clusters[cluster_name].nodegroups[nodegroup_name])
             return result
@@ -369,3 +374,9 @@ _ROUTES = tuple(
 
 def _snake(operation: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in operation).lstrip("_")
+
+
+def _check_size(scaling: dict[str, Any] | None) -> None:
+    wanted = int((scaling or {}).get("desiredSize") or 0)
+    if wanted > _MOST_NODES:
+        raise answer("InvalidParameterException", _TOO_MANY_NODES.format(most=_MOST_NODES, wanted=wanted))

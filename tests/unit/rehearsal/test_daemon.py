@@ -43,3 +43,13 @@ def test_a_daemon_that_is_gone_is_told_with_its_last_lines(folder: StackFolder, 
             info.write(folder)
         with pytest.raises(LostError, match=r"daemon is gone(.|\n)*MemoryError"):
             check(folder)
+
+
+def test_a_full_disk_ends_a_command(folder: StackFolder, ours: DaemonInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rehearsal.session.daemon.limits.shortage", lambda _: "the disk has no space left")
+    ours.write(folder)
+    with pytest.raises(LostError, match=r"nothing can be written.*\nthe disk has no space left"):
+        check(folder)
+    replace(ours, lost="etcd").write(folder)
+    with pytest.raises(LostError, match=r"etcd is gone.*\nthe disk has no space left"):
+        check(folder)
