@@ -1,4 +1,4 @@
-"""What a step of a scenario can do: its data. How it is done is the matter of the role `story` and of `faults`."""
+"""What a step of a scenario can do: its data. How it is done is the matter of `acting`."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from kubernetes import client, watch
 from rich.console import Console
 from rich.table import Table
 
-from scale_test.recording.recording import stop, wait_until_recorded
+from scale_test.recording.process import stop, wait_until_recorded
 from scale_test.scenarios.environments import environment_of
 from scale_test.scenarios.objects import objects
 from scale_test.scenarios.scenario import Scenario, load

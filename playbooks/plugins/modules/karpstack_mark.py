@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from scale_test.recording import recording
+from scale_test.recording import process as recording
 from scale_test.recording.timeline import Writer
 
 DOCUMENTATION = r"""

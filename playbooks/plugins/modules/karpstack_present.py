@@ -5,7 +5,8 @@ from __future__ import annotations
 from ansible.module_utils.basic import AnsibleModule
 from kubernetes.config import ConfigException
 
-from scale_test.ownership import Cluster, ClusterError, TakenError, check_names, leftovers
+from scale_test.acting.cluster import Cluster, ClusterError
+from scale_test.acting.ownership import TakenError, check_names, leftovers
 
 DOCUMENTATION = r"""
 module: karpstack_present

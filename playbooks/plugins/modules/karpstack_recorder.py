@@ -9,7 +9,7 @@ from ansible.module_utils.basic import AnsibleModule, env_fallback
 
 from scale_test.market.facts import Facts, FactsError
 from scale_test.market.prices import Table
-from scale_test.recording import recording
+from scale_test.recording import process as recording
 from scale_test.recording.recorder import Recorder, resources
 from scale_test.recording.timeline import Writer
 

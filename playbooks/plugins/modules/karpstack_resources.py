@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from scale_test.faults.resources import look
+from scale_test.acting.resources import look
 
 DOCUMENTATION = r"""
 module: karpstack_resources

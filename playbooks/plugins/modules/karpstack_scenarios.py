@@ -64,9 +64,14 @@ skipped:
   description: C(name) and C(reason) of each scenario that cannot be run on this stack.
   type: list
   returned: success
-breaks:
-  description: Whether a chosen scenario breaks something on purpose.
-  type: bool
+titles:
+  description: Name of each chosen scenario, with what its steps do in a few words.
+  type: dict
+  returned: success
+breaking:
+  description: Names of the chosen scenarios that break something on purpose.
+  type: list
+  elements: str
   returned: success
 node_class:
   description: Kind and path in the API of the environment's node classes.
@@ -104,7 +109,8 @@ def main() -> None:
         scenarios=[found.model_dump(by_alias=True, mode="json", exclude_none=True) for found in choice.scenarios],
         objects={found.name: objects(found) for found in choice.scenarios},
         skipped=[found._asdict() for found in choice.skipped],
-        breaks=any(found.faults for found in choice.scenarios),
+        titles={found.name: [step.title for step in found.steps] for found in choice.scenarios},
+        breaking=[found.name for found in choice.scenarios if found.faults],
         node_class=environment.node_class,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scale_test.faults.churning import churn
+from scale_test.acting.churning import churn
 from scale_test.scenarios.actions import Churn
 
 

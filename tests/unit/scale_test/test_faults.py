@@ -15,8 +15,8 @@ import pytest
 from kubernetes import client
 from moto import mock_aws
 
-from scale_test.faults import faults
-from scale_test.faults.faults import (
+from scale_test.acting import faults
+from scale_test.acting.faults import (
     FaultError,
     Target,
     clear,
@@ -24,6 +24,7 @@ from scale_test.faults.faults import (
     notice,
     send_notice,
 )
+from scale_test.judging.live import Live
 from scale_test.recording.timeline import Line, Reader, Writer, parse_time
 from scale_test.scenarios.scenario import Scenario, parse
 
@@ -122,8 +123,8 @@ def test_a_notice_is_asked_of_the_rehearsal_for_the_storys_node(
     kind: str,
 ) -> None:
     claim, instance = node(timeline)
-    target = Target({}, rehearsal.url, path)
-    done = inflict(target, story(scenarios, **{action: {"nodes": 1}}), 1, requested)
+    target = Target({}, rehearsal.url)
+    done = inflict(target, Live(path), story(scenarios, **{action: {"nodes": 1}}), 1, requested)
     assert rehearsal.asked == [("POST", "/interruptions", {"kind": kind, "instance": instance})]
     assert marks(path) == [(kind, {"nodeClaim": claim, "instance": instance})]
     assert [(one["kind"], one["detail"]) for one in done] == marks(path)
@@ -154,7 +155,7 @@ def test_a_notice_that_does_not_arrive_fails(
 ) -> None:
     rehearsal.answers["/interruptions"] = answer
     with pytest.raises(FaultError, match=message):
-        inflict(Target({}, rehearsal.url, path), story(scenarios, interrupt={}), 1, requested)
+        inflict(Target({}, rehearsal.url), Live(path), story(scenarios, interrupt={}), 1, requested)
     assert marks(path) == []
 
 
@@ -162,7 +163,7 @@ def test_more_nodes_than_there_are_cannot_be_interrupted(
     rehearsal: Rehearsal, path: Path, scenarios: dict[str, Scenario], requested: datetime
 ) -> None:
     with pytest.raises(FaultError, match=r"interrupt 2 nodes: the story has 1 nodes.*let an earlier step bring them"):
-        inflict(Target({}, rehearsal.url, path), story(scenarios, interrupt={"nodes": 2}), 1, requested)
+        inflict(Target({}, rehearsal.url), Live(path), story(scenarios, interrupt={"nodes": 2}), 1, requested)
     assert rehearsal.asked == []
 
 
@@ -182,7 +183,7 @@ def test_what_was_launched_runs_short_unless_types_are_named(
     wanted: dict[str, Any],
     asked: dict[str, Any],
 ) -> None:
-    inflict(Target({}, rehearsal.url, path), story(scenarios, outOfCapacity=wanted), 1, requested)
+    inflict(Target({}, rehearsal.url), Live(path), story(scenarios, outOfCapacity=wanted), 1, requested)
     assert rehearsal.asked == [("POST", "/faults", {"kind": "out-of-capacity", **asked})]
     assert marks(path) == [("out-of-capacity", asked)]
 
@@ -190,10 +191,10 @@ def test_what_was_launched_runs_short_unless_types_are_named(
 def test_throttling_and_restarts_are_the_rehearsals_matter(
     rehearsal: Rehearsal, path: Path, scenarios: dict[str, Scenario], requested: datetime
 ) -> None:
-    target = Target({}, rehearsal.url, path)
-    inflict(target, story(scenarios, throttle={"calls": 3}), 1, requested)
-    inflict(target, story(scenarios, restartApiServer={}), 1, requested)
-    inflict(target, story(scenarios, clearFaults={}), 1, requested)
+    target = Target({}, rehearsal.url)
+    inflict(target, Live(path), story(scenarios, throttle={"calls": 3}), 1, requested)
+    inflict(target, Live(path), story(scenarios, restartApiServer={}), 1, requested)
+    inflict(target, Live(path), story(scenarios, clearFaults={}), 1, requested)
     assert rehearsal.asked == [
         ("POST", "/faults", {"kind": "throttle", "calls": 3}),
         ("POST", "/restarts", {"engine": "kube-apiserver"}),
@@ -206,12 +207,12 @@ def test_what_only_a_rehearsal_can_is_refused_elsewhere(
     path: Path, scenarios: dict[str, Scenario], requested: datetime
 ) -> None:
     with pytest.raises(FaultError, match=r"KARPSTACK_REHEARSAL_URL is not set.*run this story in a rehearsal"):
-        inflict(Target({}, "", path), story(scenarios, throttle={"calls": 3}), 1, requested)
+        inflict(Target({}, ""), Live(path), story(scenarios, throttle={"calls": 3}), 1, requested)
 
 
 def test_a_rehearsal_that_is_gone_says_so(path: Path, scenarios: dict[str, Scenario], requested: datetime) -> None:
     with pytest.raises(FaultError, match=r"does not answer.*is the stack up"):
-        inflict(Target({}, "http://127.0.0.1:9", path), story(scenarios, throttle={"calls": 3}), 1, requested)
+        inflict(Target({}, "http://127.0.0.1:9"), Live(path), story(scenarios, throttle={"calls": 3}), 1, requested)
 
 
 def test_faults_that_last_are_ended(rehearsal: Rehearsal) -> None:
@@ -273,8 +274,8 @@ def test_a_fault_in_the_middle_waits_for_its_moment(
 
     monkeypatch.setattr(faults, "kill_controller", kill)
     with Writer(grown, recording=True):
-        target = Target({"karpenterNamespace": "kube-system"}, "", grown)
-        inflict(target, parse(data, "changed"), 0, requested)
+        target = Target({"karpenterNamespace": "kube-system"}, "")
+        inflict(target, Live(grown), parse(data, "changed"), 0, requested)
     assert killed == ["kube-system"]
     *before, fault = list(Reader(grown).new_lines())
     assert (fault["kind"], fault["detail"]) == ("kill-controller", {"pods": ["karpenter-1"]})
@@ -286,7 +287,7 @@ def test_a_step_without_a_middle_fails(path: Path, scenarios: dict[str, Scenario
     data = scenarios[STORY].model_dump(by_alias=True, mode="json", exclude_none=True)
     data["steps"][0] |= {"meanwhile": {"once": "launched", "killController": {}}}
     with Writer(path, recording=True), pytest.raises(FaultError, match=r"had no middle; scale to more replicas"):
-        inflict(Target({}, "", path), parse(data, "changed"), 0, requested)
+        inflict(Target({}, ""), Live(path), parse(data, "changed"), 0, requested)
 
 
 @mock_aws

@@ -14,16 +14,8 @@ from typing import Any
 
 import pytest
 
-from scale_test.ownership import (
-    Cluster,
-    ClusterError,
-    Removal,
-    TakenError,
-    check_names,
-    leftovers,
-    make,
-    remove,
-)
+from scale_test.acting.cluster import Cluster, ClusterError
+from scale_test.acting.ownership import Removal, TakenError, check_names, leftovers, make, remove
 from scale_test.recording.timeline import Reader, Writer
 from scale_test.scenarios.objects import objects
 from scale_test.scenarios.scenario import Scenario, parse
@@ -181,6 +173,8 @@ def test_a_story_leaves_somebody_elses_namespace_alone(
                     "story_node_class": {"kind": "EC2NodeClass", "path": "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"},
                     "story_report_dir": str(tmp_path),
                     "story_leftovers": ["own"],
+                    "story_titles": ["scale to 5"],
+                    "story_breaks": False,
                     "story_stack_outputs": {"cloud": "azure"},
                     "story_rehearsal_url": "",
                 },
@@ -194,6 +188,7 @@ def test_a_story_leaves_somebody_elses_namespace_alone(
         result = subprocess.run(
             [str(Path(sys.executable).with_name("ansible-playbook")), str(tmp_path / "play.yml")],
             env=os.environ
+            | {"PYTHONPATH": str(ROOT)}
             | {
                 "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
                 "ANSIBLE_HOME": str(tmp_path / "ansible"),
@@ -207,12 +202,12 @@ def test_a_story_leaves_somebody_elses_namespace_alone(
         )
     assert result.returncode == 0, result.stdout
     assert server.there[NAMESPACE] == theirs, result.stdout
-    assert server.patched == []
+    assert server.patched == ["/apis/apps/v1/namespaces/own/deployments/inflate/scale"]
     errors = [line for line in Reader(tmp_path / "timeline.jsonl").new_lines() if line["type"] == "ERROR"]
     assert [line["scenario"] for line in errors] == [FIT, "own"], result.stdout
     assert errors[0]["message"].startswith("Namespace other is on the cluster already: it is none of a scale test's")
     # The second story fails at its step: this API server scales nothing. It had made and removed all the same.
-    assert errors[1]["task"].startswith("Scale to"), result.stdout
+    assert errors[1]["task"].startswith("Step 1: scale to 5, at rest within 180"), result.stdout
     own_namespace = "/api/v1/namespaces/own"
     assert server.deleted == [own_namespace, own_namespace, POOL], result.stdout
     assert left["metadata"]["deletionTimestamp"]

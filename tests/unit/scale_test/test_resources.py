@@ -11,8 +11,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from scale_test.faults import resources
-from scale_test.faults.resources import (
+from scale_test.acting import resources
+from scale_test.acting.resources import (
     CloudResource,
     NotCheckedError,
     cloud,

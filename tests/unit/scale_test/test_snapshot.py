@@ -167,7 +167,8 @@ def test_the_role_saves_it_and_goes_on_without(server: Server, kubeconfig: Path,
     result = subprocess.run(
         [str(Path(sys.executable).with_name("ansible-playbook")), str(play)],
         cwd=ROOT,
-        env=os.environ | {"ANSIBLE_HOME": str(tmp_path / "ansible"), "KUBECONFIG": str(kubeconfig)},
+        env=os.environ
+        | {"PYTHONPATH": str(ROOT), "ANSIBLE_HOME": str(tmp_path / "ansible"), "KUBECONFIG": str(kubeconfig)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

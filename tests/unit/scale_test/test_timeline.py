@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from scale_test.judging.gate import wait_for_end
+from scale_test.judging.live import Live
 from scale_test.market.prices import Offering
 from scale_test.recording.metrics import (
     ProcessReading,
@@ -18,7 +19,7 @@ from scale_test.recording.metrics import (
     parse_process,
     parse_queue,
 )
-from scale_test.recording.recording import RecorderError, stop, wait_until_recorded
+from scale_test.recording.process import RecorderError, stop, wait_until_recorded
 from scale_test.recording.timeline import Reader, Writer, api_time, excerpt, is_recorded
 from scale_test.scenarios.scenario import Scenario
 
@@ -74,7 +75,7 @@ def test_a_recorder_that_failed_says_why(path: Path) -> None:
 
 def test_a_step_without_a_recorder_cannot_be_judged(path: Path, scenarios: dict[str, Scenario]) -> None:
     with pytest.raises(RecorderError, match=r"it was killed.*step 1 cannot be judged"):
-        wait_for_end(path, scenarios["eks-cheapest-fit"], 0, datetime.now(UTC))
+        wait_for_end(Live(path), scenarios["eks-cheapest-fit"], 0, datetime.now(UTC))
 
 
 def test_there_is_nothing_to_stop_where_nobody_records(path: Path) -> None:

@@ -6,29 +6,16 @@ never merged into what is there, and only what has a scenario's labels is remove
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from http import HTTPStatus
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
-import urllib3
-from kubernetes import config
+from ..recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR
+from ..text.shown import value, visible
+from .cluster import Cluster, ClusterError
 
-from .recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR
-from .text.shown import cut, value, visible
-
-_TIMEOUTS = (5, 30)  # seconds to connect, and to answer
 _PAUSE = 1.0  # seconds between two looks at what is going
-_REASON = 500  # characters of an answer that refuses
-_COLLECTIONS = {
-    "Namespace": "/api/v1/namespaces",
-    "Deployment": "/apis/apps/v1/namespaces/{namespace}/deployments",
-    "NodePool": "/apis/karpenter.sh/v1/nodepools",
-}
 # What would come of a story that takes somebody else's, and how to let it run.
 _OTHERWISE = {
     "Namespace": "the story would run its workload in it and then remove it with all that is in it; "
@@ -38,10 +25,6 @@ _OTHERWISE = {
     "NodePool": "the story would change it and then remove it with its nodes; "
     "remove it, or give the scenario's NodePool another name (a key of nodePools)",
 }
-
-
-class ClusterError(Exception):
-    """The API server is not there or refuses; or something does not go."""
 
 
 class TakenError(Exception):
@@ -59,82 +42,6 @@ class Removal:
 
     removed: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
-
-
-class Cluster:
-    """Creates, reads and deletes Namespaces, Deployments and NodePools of the cluster that a kubeconfig names.
-
-    Args:
-        kubeconfig: The kubeconfig to connect with; None for the usual one.
-    """
-
-    def __init__(self, kubeconfig: Path | None = None) -> None:
-        self._api = config.new_client_from_config(config_file=str(kubeconfig) if kubeconfig else None)
-
-    def create(self, wanted: Mapping[str, Any]) -> str | None:
-        """Create an object; its uid, or None where there is one of that name already.
-
-        Raises:
-            ClusterError: The API server does not answer, or refuses.
-        """
-        found = self._ask("POST", _collection(wanted), wanted, HTTPStatus.CONFLICT)
-        return str(found["metadata"]["uid"]) if found else None
-
-    def read(self, wanted: Mapping[str, Any]) -> dict[str, Any] | None:
-        """What has the kind and the name of an object; None where there is nothing.
-
-        Raises:
-            ClusterError: The API server does not answer, or refuses.
-        """
-        return self._ask("GET", _path(wanted), None, HTTPStatus.NOT_FOUND)
-
-    def labelled(self, kind: str, selector: str) -> list[dict[str, Any]]:
-        """What there is of a kind with these labels; nothing where the cluster does not know the kind.
-
-        Raises:
-            ClusterError: The API server does not answer, or refuses.
-        """
-        path = f"{_COLLECTIONS[kind]}?{urlencode({'labelSelector': selector})}"
-        found = self._ask("GET", path, None, HTTPStatus.NOT_FOUND)
-        return list(found["items"]) if found else []
-
-    def delete(self, wanted: Mapping[str, Any], uid: str) -> bool:
-        """Ask for the end of the object that has this uid; False where it is not there any more.
-
-        Raises:
-            ClusterError: The API server does not answer, or refuses.
-        """
-        # In the foreground: a NodePool is gone only when no NodeClaim of it is left.
-        policy = "Foreground" if wanted["kind"] == "NodePool" else "Background"
-        options = {
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "propagationPolicy": policy,
-            "preconditions": {"uid": uid},
-        }
-        gone = HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT
-        return self._ask("DELETE", _path(wanted), options, *gone) is not None
-
-    def _ask(
-        self, method: str, path: str, body: Mapping[str, Any] | None, *expected: HTTPStatus
-    ) -> dict[str, Any] | None:
-        """The answer to a request; None if it has one of the expected statuses."""
-        headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        request = self._api.param_serialize(
-            method, path, body=body, header_params=headers, auth_settings=["BearerToken"]
-        )
-        try:
-            answer: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=_TIMEOUTS).response
-            content = answer.read()
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise ClusterError(f"{method} {path}: {visible(error)}; is the API server there?") from error
-        if answer.status in expected:
-            return None
-        if answer.status not in (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED):
-            reason = cut(visible(content.decode(errors="replace")), _REASON)
-            raise ClusterError(f"{method} {path}: {answer.status} {reason}")
-        found: dict[str, Any] = json.loads(content)
-        return found
 
 
 def check_names(cluster: Cluster, wanted: Iterable[Mapping[str, Any]]) -> None:
@@ -263,11 +170,3 @@ def _whose(found: Mapping[str, Any]) -> str:
         f"is none of a scale test's (made at {since} with {', '.join(map(value, managers)) or 'an unknown tool'}, "
         f"labels {value(labels)})"
     )
-
-
-def _collection(wanted: Mapping[str, Any]) -> str:
-    return _COLLECTIONS[wanted["kind"]].format(namespace=wanted["metadata"].get("namespace"))
-
-
-def _path(wanted: Mapping[str, Any]) -> str:
-    return f"{_collection(wanted)}/{wanted['metadata']['name']}"

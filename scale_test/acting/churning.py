@@ -1,11 +1,9 @@
-"""Scales a Deployment up and down in a fixed rhythm. The waiting is what it is for: nothing could be watched."""
+"""Scales up and down in a fixed rhythm. The waiting is what it is for: nothing could be watched."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-
-from kubernetes import client, config
 
 from ..scenarios.actions import Churn
 
@@ -30,9 +28,3 @@ def churn(
         done.append(wanted.at(change))
     sleep(max(0.0, begun + wanted.seconds - clock()))
     return done
-
-
-def deployment(namespace: str, name: str) -> Scale:
-    """Scales a Deployment of the cluster that KUBECONFIG names."""
-    apps = client.AppsV1Api(config.new_client_from_config())
-    return lambda replicas: apps.patch_namespaced_deployment_scale(name, namespace, {"spec": {"replicas": replicas}})

@@ -8,20 +8,19 @@ through Kubernetes, anywhere.
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from kubernetes import client, config
 
+from ..judging.live import Live
 from ..judging.replay import NodeClaim, Replay
 from ..judging.steps import StepRun
-from ..recording.recording import LOOK_SECONDS, RecorderError
-from ..recording.timeline import Reader, Writer, is_recorded, now, parse_time
+from ..recording.process import RecorderError
+from ..recording.timeline import Writer, now, parse_time
 from ..scenarios.actions import Nodes, OutOfCapacity
 from ..scenarios.scenario import Scenario
 from .rehearsal_control import RehearsalControl, RehearsalError
@@ -44,12 +43,10 @@ class Target:
     Attributes:
         outputs: The stack's outputs.
         rehearsal_url: Address of the rehearsal's control endpoint; empty for a real cloud.
-        timeline: The timeline of the run, in which each fault is marked.
     """
 
     outputs: Mapping[str, Any]
     rehearsal_url: str
-    timeline: Path
 
     @property
     def control(self) -> RehearsalControl:
@@ -66,19 +63,21 @@ class Target:
         return RehearsalControl(self.rehearsal_url)
 
 
-def inflict(target: Target, scenario: Scenario, index: int, requested: datetime) -> list[dict[str, Any]]:
+def inflict(target: Target, live: Live, scenario: Scenario, index: int, requested: datetime) -> list[dict[str, Any]]:
     """Bring about the faults of a step, each marked in the timeline; what was done.
 
     Raises:
         FaultError: It was not possible.
+        RecorderError: The recorder has ended before the middle of the step.
     """
     step = scenario.steps[index]
     if step.meanwhile:
-        _wait_for_moment(target.timeline, scenario, index, requested)
+        _wait_for_moment(live, scenario, index, requested)
+    live.look()
     done = []
-    with Writer(target.timeline) as writer:
+    with Writer(live.path) as writer:
         try:
-            for kind, detail in _faults(target, scenario, index, requested):
+            for kind, detail in _faults(target, StepRun(live.replay, scenario, index, requested, parse_time(now()))):
                 writer.write("FAULT", scenario=scenario.name, step=index, kind=kind, detail=detail)
                 done.append({"kind": kind, "detail": detail})
         except RehearsalError as error:
@@ -106,13 +105,10 @@ def clear(rehearsal_url: str) -> bool:
     return bool(ended)
 
 
-def _faults(
-    target: Target, scenario: Scenario, index: int, requested: datetime
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def _faults(target: Target, run: StepRun) -> Iterator[tuple[str, dict[str, Any]]]:
     """Does it, and gives kind and detail of each; those of notices and of capacity need to know the nodes."""
-    step = scenario.steps[index]
+    step = run.step
     meanwhile = step.meanwhile
-    run = _run(target.timeline, scenario, index, requested)
     if step.interrupt:
         yield from _notices(target, run, "interruption", step.interrupt)
     elif step.rebalance:
@@ -131,15 +127,11 @@ def _faults(
         # Marked before, so that the timeline shows it where it begins; it takes seconds.
         yield "restart-api-server", {}
         control.restart("kube-apiserver")
+    else:
+        raise FaultError(f"{step.title}: nobody here knows how to bring it about, so that the story would say nothing")
 
 
-def _run(timeline: Path, scenario: Scenario, index: int, requested: datetime) -> StepRun:
-    replay = Replay()
-    replay.apply(Reader(timeline).new_lines())
-    return StepRun(replay, scenario, index, requested, parse_time(now()))
-
-
-def _wait_for_moment(timeline: Path, scenario: Scenario, index: int, requested: datetime) -> None:
+def _wait_for_moment(live: Live, scenario: Scenario, index: int, requested: datetime) -> None:
     """Return in the middle of a step, as soon as what the scenario waits for is there.
 
     Raises:
@@ -147,11 +139,10 @@ def _wait_for_moment(timeline: Path, scenario: Scenario, index: int, requested: 
         RecorderError: The recorder has ended meanwhile.
     """
     meanwhile = scenario.steps[index].meanwhile
-    reader, replay = Reader(timeline), Replay()
-    while meanwhile:
-        recorded = is_recorded(timeline)
-        replay.apply(reader.new_lines())
-        run = StepRun(replay, scenario, index, requested, parse_time(now()))
+    if meanwhile is None:
+        return
+    for recorded in live.looks():
+        run = StepRun(live.replay, scenario, index, requested, parse_time(now()))
         if meanwhile.after is not None:
             there = run.seconds >= meanwhile.after
         elif meanwhile.once == "pending":
@@ -167,7 +158,6 @@ def _wait_for_moment(timeline: Path, scenario: Scenario, index: int, requested: 
                 f"{run.step.title}: no pod was pending and no node was launched within "
                 f"{run.step.expect.within:g} s, so that the step had no middle; scale to more replicas"
             )
-        time.sleep(LOOK_SECONDS)
 
 
 def _notices(target: Target, run: StepRun, kind: str, chosen: Nodes) -> Iterator[tuple[str, dict[str, Any]]]:

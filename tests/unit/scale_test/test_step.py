@@ -1,0 +1,92 @@
+"""Each action that a step can have is done by somebody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scale_test.acting import step as acting
+from scale_test.acting.faults import FaultError, Target, inflict
+from scale_test.judging.live import Live
+from scale_test.recording.timeline import Writer, now, parse_time
+from scale_test.scenarios.scenario import Scenario, Step, parse
+
+STORY = "eks-cheapest-fit"
+ACTIONS: dict[str, tuple[Any, list[Any]]] = {
+    "scale": (3, [("scale", "other", "inflate", 3)]),
+    "patchNodePool": (
+        {"name": "cheapest-fit", "spec": {"weight": 7}},
+        [("change", "cheapest-fit", {"weight": 7})],
+    ),
+    "churn": ({"replicas": [4, 2], "every": 1, "for": 2}, ["churn"]),
+    "interrupt": ({}, ["inflict"]),
+    "rebalance": ({}, ["inflict"]),
+    "outOfCapacity": ({}, ["inflict"]),
+    "throttle": ({"calls": 2}, ["inflict"]),
+    "clearFaults": ({}, ["inflict"]),
+    "killController": ({}, ["inflict"]),
+    "restartApiServer": ({}, ["inflict"]),
+    "observe": ("nothing is done", []),
+}
+
+
+class Cluster:
+    """Notes what is asked of it."""
+
+    def __init__(self) -> None:
+        self.done: list[Any] = []
+
+    def scale(self, *what: object) -> None:
+        self.done.append(("scale", *what))
+
+    def change_node_pool(self, *what: object) -> None:
+        self.done.append(("change", *what))
+
+
+def with_step(scenario: Scenario, **action: Any) -> Scenario:
+    data = scenario.model_dump(by_alias=True, mode="json", exclude_none=True)
+    data["workload"]["namespace"] = "other"
+    data["steps"] = [{"expect": {"within": 60}, **action}]
+    return parse(data, "changed")
+
+
+def act(scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    cluster = Cluster()
+    monkeypatch.setattr(acting, "inflict", lambda *_: cluster.done.append("inflict"))
+    monkeypatch.setattr(acting, "churn", lambda *_: cluster.done.append("churn"))
+    monkeypatch.setattr(acting, "wait_for_end", lambda *_: [])
+    found = acting.take(cluster, Target({}, ""), Live(tmp_path / "timeline"), scenario, 0)  # type: ignore[arg-type]
+    assert found == []
+    return cluster.done
+
+
+def test_no_action_is_forgotten() -> None:
+    fields = {field.alias or name for name, field in Step.model_fields.items()}
+    assert fields - {"expect", "meanwhile"} == set(ACTIONS)
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_an_action_is_done(
+    shipped: dict[str, Scenario], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    given, done = ACTIONS[action]
+    assert act(with_step(shipped[STORY], **{action: given}), tmp_path, monkeypatch) == done
+
+
+def test_what_breaks_meanwhile_comes_after_the_scaling(
+    shipped: dict[str, Scenario], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = with_step(shipped[STORY], scale=2, meanwhile={"after": 1, "killController": {}})
+    assert act(scenario, tmp_path, monkeypatch) == [("scale", "other", "inflate", 2), "inflict"]
+
+
+def test_a_fault_that_nobody_knows_fails_the_story(
+    shipped: dict[str, Scenario], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = with_step(shipped[STORY], observe="a fault of tomorrow")
+    path = tmp_path / "timeline"
+    Writer(path).write("STORY", scenario=scenario.name)
+    with pytest.raises(FaultError, match="observe: a fault of tomorrow: nobody here knows how to bring it about"):
+        inflict(Target({}, ""), Live(path), scenario, 0, parse_time(now()))
