@@ -93,9 +93,15 @@ class _Line(_Part):
     received: Time
 
 
+class _Stack(_Part):
+    name: str
+    outputs: dict[str, str | None] = {}
+
+
 class _Start(_Line):
     prices: bool = False
     kubernetes: str | None = None
+    stack: _Stack | None = None
 
 
 class _Stop(_Line):

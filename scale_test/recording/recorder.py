@@ -18,6 +18,7 @@ import urllib3
 from kubernetes import client, config
 
 from ..market.prices import PUBLISHING, Offering, PriceSource, Table, offering_of
+from ..scenarios.environments import JUDGED_BY, Stack
 from .following import WATCH_SECONDS, Follower, Resource
 from .metrics import Reading, cheapest, scrape
 from .request import ask
@@ -58,6 +59,7 @@ class Recorder:
         table: Prices, for a cloud whose controller publishes none, or where its metrics are not at hand; None to do
             without.
         metrics_token: Bearer token for the metrics, if they ask for one.
+        stack: The stack that is tested, so that the timeline can be judged by itself; None if it is not known.
     """
 
     def __init__(
@@ -69,7 +71,9 @@ class Recorder:
         table: Table | None = None,
         *,
         metrics_token: str = "",
+        stack: Stack | None = None,
     ) -> None:
+        self._stack = stack
         self._api: client.ApiClient = config.new_client_from_config(config_file=str(kubeconfig) if kubeconfig else None)
         self._writer = writer
         self._watched = watched
@@ -102,6 +106,7 @@ class Recorder:
             pid=os.getpid(),
             prices=self._source == "controller",
             kubernetes=client.VersionApi(self._api).get_code().git_version,
+            **({"stack": recorded(self._stack)} if self._stack else {}),
         )
         if self._metrics_url:
             # Reading all prices takes a second, and nothing goes by yet that would have to wait for its turn.
@@ -211,6 +216,11 @@ class Recorder:
                 self._prices = found.prices
                 self._price_launched()
             self._wake.set()
+
+
+def recorded(stack: Stack) -> Line:
+    """What the START line says of a stack."""
+    return {"name": stack.name, "outputs": {key: stack.outputs[key] for key in JUDGED_BY if key in stack.outputs}}
 
 
 def _alive(pid: int) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 from kubernetes import client, config
 
+from ..text.files import replace
 from .following import BrokenError, Resource, pages
 from .request import ask
 
@@ -72,7 +73,7 @@ def save(folder: Path, wanted: tuple[Resource, ...], kubeconfig: Path | None = N
             continue
         read[resource.kind] = found
         text = yaml.dump([_shown(one) for one in found], Dumper=_DUMPER, allow_unicode=True)
-        (folder / f"{resource.kind.lower()}.yml").write_text(text, encoding="utf-8")
+        replace(folder / f"{resource.kind.lower()}.yml", text)
     return missing
 
 

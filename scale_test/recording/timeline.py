@@ -2,8 +2,9 @@
 
 Each line has `type` and `received` (our clock, UTC, microseconds). Types:
 
-    START, SYNCED, STOP       the recorder: begun (pid, kubernetes, prices: whether the controller is asked for them, so
-                              that they may come late), all lists read, ended (reason)
+    START, SYNCED, STOP       the recorder: begun (pid, kubernetes; prices: whether the controller is asked for them, so
+                              that they may come late; stack: name, and the outputs that a run is judged by), all lists
+                              read, ended (reason)
     ADDED, MODIFIED, DELETED  an object changed: kind, apiTime, object (an excerpt of it)
     GAP                       changes of a kind may be missing: its watch broke off and its list is read anew
     PRICE                     instanceType, capacityType, zone, pricePerHour (USD) of something that was launched, and
@@ -73,7 +74,7 @@ class Writer:
     """
 
     def __init__(self, path: Path, *, recording: bool = False) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         if recording:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 

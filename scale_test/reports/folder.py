@@ -6,8 +6,10 @@ one that no recorder has begun, is somebody else's.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import stat
 from pathlib import Path
 
 from ..text.shown import visible
@@ -28,8 +30,9 @@ def judge(folder: Path) -> list[str]:
     """The results of an older run that are there, in the order in which they may go.
 
     Raises:
-        OverwriteError: They are no scale test's.
+        OverwriteError: They are no scale test's, or others may write to the folder.
     """
+    _judge_access(folder)
     there = [name for name in RESULTS if (folder / name).is_symlink() or (folder / name).exists()]
     if there and TIMELINE not in there:
         raise OverwriteError(
@@ -60,6 +63,15 @@ def make_room(folder: Path) -> list[str]:
         else:
             path.unlink()
     return there
+
+
+def _judge_access(folder: Path) -> None:
+    """Whoever may write there could lay links, through which a report would be written elsewhere."""
+    if folder.is_dir() and (folder.stat().st_uid != os.geteuid() or folder.stat().st_mode & stat.S_IWOTH):
+        raise OverwriteError(
+            f"report_dir = {visible(folder)}: is not yours alone, so that others could have the report written over "
+            "another file of yours; give a folder of your own"
+        )
 
 
 def _is_ours(timeline: Path, *, alone: bool) -> bool:

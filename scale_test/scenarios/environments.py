@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,17 @@ _NEEDED_IF_MANAGED = (*_NEEDED, "defaultNodePools")
 
 class StackError(ValueError):
     """The stack's outputs are not those of an environment that can be scale-tested."""
+
+
+class Stack(NamedTuple):
+    """A stack: its name, and its outputs as `pulumi stack output --json` prints them."""
+
+    name: str
+    outputs: Mapping[str, Any]
+
+
+#: The outputs that a run is judged by; none of them is a secret.
+JUDGED_BY = ("cloud", "region", "clusterName", "karpenterVersion", "interruptionQueue")
 
 
 def known(outputs: Mapping[str, Any]) -> Environment | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from scale_test.reports import comparison, comparison_page, reading
+from scale_test.reports import comparison
+from scale_test.reports.comparing import compare_reports
 from scale_test.text.shown import visible
 
 DOCUMENTATION = r"""
@@ -74,24 +74,11 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
+    given = {key: Path(module.params[key]) for key in ("before", "after", "dest")}
     try:
-        before, after = (_report(key, Path(module.params[key])) for key in ("before", "after"))
-        rules = comparison.parse_rules(module.params["rules"])
-        found = comparison.compare(before, after, rules)
-        html = comparison_page.render(found, before, after, rules)
+        found, changed = compare_reports(**given, rules=module.params["rules"], write=not module.check_mode)
     except ValueError as error:
         module.fail_json(msg=visible(error))
-    dest = Path(module.params["dest"])
-    there = dest.read_text(encoding="utf-8", errors="replace") if dest.is_file() else ""
-    if there and comparison_page.TITLE not in there:
-        module.fail_json(
-            msg=f"comparison = {visible(dest)}: is no page of a comparison, so that somebody else's file would be "
-            "overwritten; name another file, or move it away"
-        )
-    changed = there != html
-    if changed and not module.check_mode:
-        dest.parent.mkdir(parents=True, exist_ok=True)
-        dest.write_text(html, encoding="utf-8")
     module.exit_json(
         changed=changed,
         verdict=found.verdict,
@@ -99,15 +86,6 @@ def main() -> None:
         worse=[visible(one) for one in comparison.what_got_worse(found)],
         not_compared=[visible(one) for one in found.not_compared],
     )
-
-
-def _report(key: str, folder: Path) -> dict[str, Any]:
-    try:
-        return reading.read(folder / "report.json")
-    except reading.ReportError as error:
-        raise ValueError(
-            f"{key} = {folder}: {error}. Nothing was compared; name the folder that a scale test wrote its report to"
-        ) from error
 
 
 if __name__ == "__main__":

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule, env_fallback
 
-from scale_test.market.facts import Facts, FactsError
-from scale_test.market.prices import Table
-from scale_test.recording import process as recording
-from scale_test.recording.recorder import Recorder, resources
-from scale_test.recording.timeline import Writer
+from scale_test.market.facts import FactsError
+from scale_test.recording.process import RecorderError, stop
+from scale_test.recording.record import RecordedError, Sources, record
+from scale_test.scenarios.environments import Stack, StackError
 
 DOCUMENTATION = r"""
 module: karpstack_recorder
@@ -45,14 +43,11 @@ options:
       - Folder with what is known of instance types, for prices that the controller does not publish.
       - No such prices if not given.
     type: path
-  cloud:
-    description: The cloud whose prices are wanted, V(aws) or V(azure); needed with O(facts).
+  stack:
+    description: The stack's name; needed with O(state=started).
     type: str
-  region:
-    description: Its region; needed with O(facts).
-    type: str
-  node_class:
-    description: Kind and path of the environment's node classes, as M(karpstack_scenarios) returns them.
+  stack_outputs:
+    description: The stack's outputs; needed with O(state=started).
     type: dict
   owner:
     description: Id of the process whose end ends the recording.
@@ -63,7 +58,8 @@ EXAMPLES = r"""
 - name: Start the recorder
   karpstack_recorder:
     timeline: build/timeline.jsonl
-    node_class: "{{ stack_chosen.node_class }}"
+    stack: eks
+    stack_outputs: "{{ stack_outputs }}"
   async: 86400
   poll: 0
 """
@@ -93,58 +89,30 @@ def main() -> None:
                 "fallback": (env_fallback, ["KARPSTACK_METRICS_TOKEN"]),
             },
             "facts": {"type": "path"},
-            "cloud": {"type": "str"},
-            "region": {"type": "str"},
-            "node_class": {"type": "dict"},
+            "stack": {"type": "str"},
+            "stack_outputs": {"type": "dict"},
             "owner": {"type": "int"},
         },
-        required_if=[("state", "started", ["node_class"])],
-        required_by={"facts": ["cloud", "region"]},
+        required_if=[("state", "started", ["stack", "stack_outputs"])],
     )
-    timeline = Path(module.params["timeline"])
-    if module.params["state"] == "stopped":
+    given = module.params
+    timeline = Path(given["timeline"])
+    if given["state"] == "stopped":
         try:
-            module.exit_json(changed=recording.stop(timeline, _STOP_SECONDS))
-        except recording.RecorderError as error:
+            module.exit_json(changed=stop(timeline, _STOP_SECONDS))
+        except RecorderError as error:
             module.fail_json(msg=str(error))
-    facts = module.params["facts"]
+    sources = Sources(
+        Path(given["kubeconfig"]) if given["kubeconfig"] else None,
+        given["metrics_url"] or None,
+        given["metrics_token"] or "",
+        Path(given["facts"]) if given["facts"] else None,
+    )
     try:
-        table = Table(Facts.load(Path(facts), module.params["cloud"]), module.params["region"]) if facts else None
-    except FactsError as error:
+        reason = record(timeline, Stack(given["stack"], given["stack_outputs"]), sources, given["owner"])
+    except (FactsError, RecordedError, StackError) as error:
         module.fail_json(msg=str(error))
-    try:
-        writer = Writer(timeline, recording=True)
-    except BlockingIOError:
-        module.fail_json(
-            msg=f"{timeline} is being recorded already, so two runs would be mixed; wait for the other run, "
-            "or give this one another report_dir"
-        )
-    with writer:
-        module.exit_json(changed=True, reason=_record(module, writer, table))
-
-
-def _record(module: AnsibleModule, writer: Writer, table: Table | None) -> str:
-    """Record until the end; why it came. An error is told in the timeline, where those who wait see it."""
-    reason = "it crashed"
-    try:
-        kubeconfig = module.params["kubeconfig"]
-        node_class = module.params["node_class"]
-        recorder = Recorder(
-            writer,
-            resources(node_class["kind"], node_class["path"]),
-            Path(kubeconfig) if kubeconfig else None,
-            module.params["metrics_url"] or None,
-            table,
-            metrics_token=module.params["metrics_token"] or "",
-        )
-        signal.signal(signal.SIGTERM, lambda *_: recorder.stop())
-        reason = recorder.run(module.params["owner"])
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise
-    finally:
-        writer.write("STOP", reason=reason)
-    return reason
+    module.exit_json(changed=True, reason=reason)
 
 
 if __name__ == "__main__":

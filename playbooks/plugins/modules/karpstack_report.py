@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
 from scale_test.market.facts import Facts, FactsError
 from scale_test.numbers.thresholds import Thresholds, ThresholdsError
-from scale_test.recording.timeline import Reader, TimelineError
-from scale_test.reports import page, report
-from scale_test.reports.junit import junit
+from scale_test.recording.timeline import TimelineError
+from scale_test.reports import report
 from scale_test.reports.table import table
+from scale_test.reports.writing import judged, write
+from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import parse
+from scale_test.version import version
 
 DOCUMENTATION = r"""
 module: karpstack_report
@@ -46,9 +47,6 @@ options:
     description: Limits of performance by scenario, as M(karpstack_thresholds) returns them.
     type: dict
     default: {}
-  version:
-    description: Version of karpstack.
-    type: str
 """
 
 EXAMPLES = r"""
@@ -86,7 +84,6 @@ def main() -> None:
             "stack_outputs": {"type": "dict", "required": True},
             "facts": {"type": "path"},
             "thresholds": {"type": "dict", "default": {}},
-            "version": {"type": "str"},
         }
     )
     folder = Path(module.params["folder"])
@@ -97,26 +94,19 @@ def main() -> None:
         thresholds = Thresholds.parse(limits, "thresholds", limits.keys())
     except (FactsError, ThresholdsError) as error:
         module.fail_json(msg=str(error))
+    timeline = folder / "timeline.jsonl"
     try:
-        made = report.make(
+        made = judged(
+            timeline,
             scenarios,
-            Reader(folder / "timeline.jsonl").new_lines(),
-            module.params["stack"],
-            outputs,
+            Stack(module.params["stack"], outputs),
             facts=facts,
             thresholds=thresholds,
-            version=module.params["version"],
+            version=version(),
         )
     except TimelineError as error:
         module.fail_json(msg=str(error))
-    (folder / "report.json").write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
-    junit(made).write(str(folder / "junit.xml"), pretty=True)
-    lines = page.read_lines(folder / "timeline.jsonl", page.wanted_lines(made))
-    try:
-        html = page.render(made, lines)
-    except ValueError as error:
-        module.fail_json(msg=str(error))
-    (folder / "report.html").write_text(html, encoding="utf-8")
+    write(made, timeline, folder)
     module.exit_json(changed=True, passed=made["passed"], failures=report.failures(made), table=table(made))
 
 

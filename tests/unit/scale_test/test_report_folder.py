@@ -53,6 +53,12 @@ def test_what_no_scale_test_has_written_stays(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"report.html", "evidence"}
 
 
+def test_a_folder_that_others_write_to_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    with pytest.raises(OverwriteError, match="is not yours alone, so that others could have the report written over"):
+        make_room(tmp_path)
+
+
 def test_a_link_goes_and_what_it_names_stays(tmp_path: Path) -> None:
     theirs = tmp_path / "theirs"
     written(tmp_path, "timeline.jsonl")

@@ -1,0 +1,200 @@
+"""The command line: `python -m scale_test record|wait|judge|report|compare`. The playbooks use modules."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .judging.gate import wait_for_end
+from .judging.live import Live
+from .market.facts import Facts, FactsError
+from .numbers.thresholds import Thresholds, ThresholdsError
+from .recording.process import RecorderError, wait_until_recorded
+from .recording.record import RecordedError, Sources, record
+from .recording.timeline import Reader, TimelineError, now, parse_time
+from .reports import comparison, report
+from .reports.comparing import compare_reports
+from .reports.folder import TIMELINE
+from .reports.table import table
+from .reports.writing import judged, recorded_stack, write
+from .scenarios.environments import Stack, StackError, known
+from .scenarios.scenario import ScenarioError, load, parse
+from .text.shown import visible
+from .text.yaml_file import YamlError, read
+from .version import version
+
+_PLAYBOOKS = Path(__file__).resolve().parents[1] / "playbooks"
+_FACTS = Path(__file__).resolve().parents[1] / "facts"
+_TOKEN = "KARPSTACK_METRICS_TOKEN"  # noqa: S105 - the name of a variable
+_RECORDER_SECONDS = 30.0
+
+FAILED, WRONG = 1, 2
+
+
+class InputError(ValueError):
+    """Something that was given cannot be used; the message names it, and has the fix."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Returns:
+        0; 1 if a story failed, or the verdict is worse and `--fail-if-worse` was said; 2 if something that was given
+        cannot be used.
+    """
+    given = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = given.command
+    try:
+        return command(given)
+    except (
+        InputError,
+        FactsError,
+        OSError,
+        RecordedError,
+        RecorderError,
+        ScenarioError,
+        StackError,
+        ThresholdsError,
+        TimelineError,
+        YamlError,
+    ) as error:
+        print(f"error: {visible(error)}", file=sys.stderr)
+        return WRONG
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m scale_test", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, command: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text)
+        added.set_defaults(command=command)
+        return added
+
+    recording = add("record", _record, "record the cluster that KUBECONFIG names, until SIGTERM")
+    recording.add_argument("timeline", type=Path, help="the file to append to")
+    recording.add_argument("--stack", required=True, help="name of the stack")
+    recording.add_argument("--outputs", type=Path, required=True, help="what `pulumi stack output --json` printed")
+    recording.add_argument("--metrics-url", help=f"the controller's metrics; their token is that of {_TOKEN}")
+
+    waiting = add("wait", _wait, "wait until a step of a scenario has come to its end, and judge it")
+    waiting.add_argument("timeline", type=Path, help="the file that a recorder writes")
+    waiting.add_argument("scenario", type=Path, help="the scenario's file")
+    waiting.add_argument("step", type=int, help="the step, from 1")
+
+    for name, command, text in (
+        ("judge", _judge, "judge a timeline, however old, by today's scenarios; nothing is written"),
+        ("report", _report, "judge a timeline and write report.json, report.html and junit.xml"),
+    ):
+        judging = add(name, command, text)
+        judging.add_argument("folder", type=Path, help=f"a report's folder, with {TIMELINE} in it")
+        judging.add_argument("--scenarios", type=Path, default=_PLAYBOOKS / "scenarios", help="their folder")
+        judging.add_argument("--thresholds", type=Path, default=_PLAYBOOKS / "thresholds.yml", help="limits")
+        judging.add_argument("--stack", help="name of the stack, where the timeline does not say")
+        judging.add_argument("--outputs", type=Path, help="the stack's outputs, where the timeline does not say")
+        if name == "report":
+            judging.add_argument("--output", type=Path, help="where to write; the same folder if not said")
+
+    comparing = add("compare", _compare, "compare two reports and write a page")
+    comparing.add_argument("before", type=Path, help="folder of the report to compare with")
+    comparing.add_argument("after", type=Path, help="folder of the report that is judged")
+    comparing.add_argument("--output", type=Path, help="the page; comparison.html in AFTER if not said")
+    comparing.add_argument("--rules", type=Path, default=_PLAYBOOKS / "vars" / "comparison.yml", help="differences")
+    comparing.add_argument("--fail-if-worse", action="store_true", help="exit with 1 if the verdict is worse")
+    return parser
+
+
+def _record(given: argparse.Namespace) -> int:
+    sources = Sources(None, given.metrics_url, os.environ.get(_TOKEN, ""), _FACTS)
+    print(record(given.timeline, Stack(given.stack, _outputs(given.outputs)), sources))
+    return 0
+
+
+def _wait(given: argparse.Namespace) -> int:
+    scenario = parse(read(given.scenario), given.scenario.name)
+    if not 1 <= given.step <= len(scenario.steps):
+        raise InputError(
+            f"step {given.step}: {scenario.name} has {len(scenario.steps)}, so there is nothing to wait for"
+        )
+    wait_until_recorded(given.timeline, _RECORDER_SECONDS)
+    assertions = wait_for_end(Live(given.timeline), scenario, given.step - 1, parse_time(now()))
+    for assertion in assertions:
+        print(f"{'passed' if assertion.passed else 'FAILED'}: {visible(assertion.message)}")
+    return 0 if all(assertion.passed for assertion in assertions) else FAILED
+
+
+def _judge(given: argparse.Namespace) -> int:
+    return _shown(_made(given))
+
+
+def _report(given: argparse.Namespace) -> int:
+    made = _made(given)
+    folder = given.output or given.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    write(made, given.folder / TIMELINE, folder)
+    return _shown(made)
+
+
+def _compare(given: argparse.Namespace) -> int:
+    rules = read(given.rules)
+    try:
+        found, _ = compare_reports(
+            given.before,
+            given.after,
+            given.output or given.after / "comparison.html",
+            rules.get("comparison_rules", {}) if isinstance(rules, dict) else {},
+        )
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    print(visible(found.sentence), *map(visible, comparison.what_got_worse(found)), sep="\n")
+    return FAILED if given.fail_if_worse and found.verdict == "worse" else 0
+
+
+def _made(given: argparse.Namespace) -> dict[str, Any]:
+    """The report of a folder's timeline, of the scenarios that it tells of."""
+    timeline = given.folder / TIMELINE
+    if not timeline.is_file():
+        raise InputError(f"{timeline}: is not there, so there is nothing to judge; name the folder of a report")
+    stack = Stack(given.stack, _outputs(given.outputs)) if given.stack and given.outputs else recorded_stack(timeline)
+    environment = known(stack.outputs)
+    if environment is None:
+        raise InputError(f"{timeline}: stack {stack.name} is of no kind that has scenarios, so it cannot be judged")
+    scenarios, told = {scenario.name: scenario for scenario in load(given.scenarios)}, _told(timeline)
+    if missing := [name for name in told if name not in scenarios]:
+        raise InputError(
+            f"{timeline}: tells of {', '.join(missing)}, of which {given.scenarios} has no file, so that they could "
+            "not be judged; name the folder that has them with --scenarios"
+        )
+    return judged(
+        timeline,
+        [scenarios[name].in_environment(environment.kind) for name in told],
+        stack,
+        facts=Facts.load(_FACTS, environment.cloud),
+        thresholds=Thresholds.load(given.thresholds, sorted(scenarios)),
+        version=version(),
+    )
+
+
+def _told(timeline: Path) -> dict[str, None]:
+    """The scenarios of which a timeline tells, in the order in which they were run."""
+    return {str(line["scenario"]): None for line in Reader(timeline).new_lines() if line.get("type") == "STORY"}
+
+
+def _shown(made: dict[str, Any]) -> int:
+    print(table(made), *report.failures(made), sep="\n")
+    return 0 if made["passed"] else FAILED
+
+
+def _outputs(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{path}: is not JSON ({error}); write it with `pulumi stack output --json`") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: is no object of outputs; write it with `pulumi stack output --json`")
+    return found
