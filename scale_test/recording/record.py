@@ -59,7 +59,7 @@ def record(timeline: Path, stack: Stack, sources: Sources, owner: int | None = N
         try:
             recorder = Recorder(
                 writer,
-                resources(**environment.node_class),
+                resources(environment.node_class["kind"], environment.node_class["path"]),
                 sources.kubeconfig,
                 sources.metrics_url,
                 table,
