@@ -9,7 +9,7 @@ from ansible.module_utils.basic import AnsibleModule
 from scale_test.scenarios.choosing import choose
 from scale_test.scenarios.environments import StackError, environment_of
 from scale_test.scenarios.objects import objects
-from scale_test.scenarios.scenario import ScenarioError, load
+from scale_test.scenarios.scenario import Scenario, ScenarioError, load
 
 DOCUMENTATION = r"""
 module: karpstack_scenarios
@@ -65,7 +65,7 @@ skipped:
   type: list
   returned: success
 titles:
-  description: Name of each chosen scenario, with what its steps do in a few words.
+  description: Name of each chosen scenario, with a line a step (which it is, what it does, how long it may take).
   type: dict
   returned: success
 breaking:
@@ -109,10 +109,18 @@ def main() -> None:
         scenarios=[found.model_dump(by_alias=True, mode="json", exclude_none=True) for found in choice.scenarios],
         objects={found.name: objects(found) for found in choice.scenarios},
         skipped=[found._asdict() for found in choice.skipped],
-        titles={found.name: [step.title for step in found.steps] for found in choice.scenarios},
+        titles={found.name: _titles(found) for found in choice.scenarios},
         breaking=[found.name for found in choice.scenarios if found.faults],
         node_class=environment.node_class,
     )
+
+
+def _titles(scenario: Scenario) -> list[str]:
+    count = len(scenario.steps)
+    return [
+        f"{number} of {count}: {step.title}, at rest within {step.expect.within:g} s"
+        for number, step in enumerate(scenario.steps, 1)
+    ]
 
 
 if __name__ == "__main__":

@@ -173,7 +173,7 @@ def test_a_story_leaves_somebody_elses_namespace_alone(
                     "story_node_class": {"kind": "EC2NodeClass", "path": "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"},
                     "story_report_dir": str(tmp_path),
                     "story_leftovers": ["own"],
-                    "story_titles": ["scale to 5"],
+                    "story_titles": ["1 of 1: scale to 5"],
                     "story_breaks": False,
                     "story_stack_outputs": {"cloud": "azure"},
                     "story_rehearsal_url": "",
@@ -207,7 +207,7 @@ def test_a_story_leaves_somebody_elses_namespace_alone(
     assert [line["scenario"] for line in errors] == [FIT, "own"], result.stdout
     assert errors[0]["message"].startswith("Namespace other is on the cluster already: it is none of a scale test's")
     # The second story fails at its step: this API server scales nothing. It had made and removed all the same.
-    assert errors[1]["task"].startswith("Step 1: scale to 5, at rest within 180"), result.stdout
+    assert errors[1]["task"].startswith("Take step 1 of 1: scale to 5"), result.stdout
     own_namespace = "/api/v1/namespaces/own"
     assert server.deleted == [own_namespace, own_namespace, POOL], result.stdout
     assert left["metadata"]["deletionTimestamp"]

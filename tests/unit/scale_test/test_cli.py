@@ -1,0 +1,110 @@
+"""The command line: an old timeline is judged again, as often as one likes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scale_test import cli
+from scale_test.recording.record import Sources, record
+from scale_test.recording.timeline import Line
+from scale_test.reports.writing import recorded_stack
+from scale_test.scenarios.environments import Stack, StackError
+
+RECORDED = Path(__file__).with_name("eks.timeline.jsonl")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, timeline: list[Line], outputs: dict[str, Any]) -> Path:
+    """A report's folder with a timeline alone, whose START line names its stack."""
+    for line in timeline:
+        if line["type"] == "START":
+            line["stack"] = {"name": "eks", "outputs": {"cloud": "aws", "karpenterVersion": "1.14.1"}}
+    (tmp_path / "timeline.jsonl").write_text("".join(json.dumps(line) + "\n" for line in timeline))
+    return tmp_path
+
+
+@pytest.fixture
+def older(tmp_path: Path, outputs: dict[str, Any]) -> list[str]:
+    """A folder with a timeline that names no stack, and the outputs that are to be given with it."""
+    shutil.copy(RECORDED, tmp_path / "timeline.jsonl")
+    (tmp_path / "outputs.json").write_text(json.dumps(outputs))
+    return [str(tmp_path), "--stack", "eks", "--outputs", str(tmp_path / "outputs.json")]
+
+
+def test_a_timeline_is_judged_and_nothing_is_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["judge", str(folder)]) == 0
+    shown = capsys.readouterr().out
+    assert "Scale test of eks: passed" in shown
+    assert [name for name in ("eks-cheapest-fit", "eks-spot-consolidation") if name in shown] == [
+        "eks-cheapest-fit",
+        "eks-spot-consolidation",
+    ]
+    assert [path.name for path in folder.iterdir()] == ["timeline.jsonl"]
+
+
+def test_an_older_timeline_needs_its_stack(older: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["judge", older[0]]) == 2
+    assert "its START line names no stack" in capsys.readouterr().err
+    assert cli.main(["judge", *older]) == 0
+
+
+def test_the_report_is_the_same_each_time(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = tmp_path_factory.mktemp("other") / "report"
+    assert cli.main(["report", str(folder)]) == cli.main(["report", str(folder), "--output", str(other)]) == 0
+    for name in ("report.json", "report.html", "junit.xml"):
+        assert (folder / name).read_bytes() == (other / name).read_bytes()
+    assert cli.main(["compare", str(folder), str(other), "--fail-if-worse"]) == 0
+    assert (other / "comparison.html").is_file()
+
+
+def test_todays_scenarios_judge(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What passed when it was recorded fails by a stricter expectation."""
+    scenarios = tmp_path_factory.mktemp("scenarios")
+    for path in (cli._PLAYBOOKS / "scenarios").glob("*.yml"):
+        (scenarios / path.name).write_text(path.read_text().replace("instanceTypes: [m5.large]", "instanceTypes: [x]"))
+    assert cli.main(["judge", str(folder), "--scenarios", str(scenarios)]) == 1
+    (scenarios / "eks-cheapest-fit.yml").unlink()
+    assert cli.main(["judge", str(folder), "--scenarios", str(scenarios)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["judge", "{}/nowhere"], "nowhere/timeline.jsonl: is not there, so there is nothing to judge"),
+        (["judge", "{}", "--stack", "s", "--outputs", "{}/timeline.jsonl"], "is not JSON"),
+        (["record", "{}/new", "--stack", "s", "--outputs", "{}/list.json"], "is no object of outputs"),
+        (["record", "{}/new", "--stack", "s", "--outputs", "{}/none.json"], "stack outputs: cloud, karpenterVersion"),
+        (["wait", "{}/timeline.jsonl", "{}/fit.yml", "9"], "step 9: eks-cheapest-fit has"),
+        (["compare", "{}", "{}"], "its report.json cannot be read"),
+    ],
+)
+def test_what_cannot_be_used_is_said(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    (folder / "list.json").write_text("[]")
+    (folder / "none.json").write_text("{}")
+    shutil.copy(cli._PLAYBOOKS / "scenarios" / "eks-cheapest-fit.yml", folder / "fit.yml")
+    assert cli.main([argument.format(folder) for argument in arguments]) == 2
+    assert said in capsys.readouterr().err
+    assert not (folder / "new").exists()
+
+
+def test_a_recorder_that_cannot_start_says_so_in_its_timeline(tmp_path: Path, outputs: dict[str, Any]) -> None:
+    timeline = tmp_path / "timeline.jsonl"
+    with pytest.raises(StackError):
+        record(timeline, Stack("eks", {}), Sources())
+    assert not timeline.exists()
+    with pytest.raises(Exception, match="Invalid kube-config file"):
+        record(timeline, Stack("eks", outputs), Sources(kubeconfig=tmp_path / "no such kubeconfig"))
+    (stop,) = [json.loads(line) for line in timeline.read_text().splitlines()]
+    assert stop["type"] == "STOP"
+    assert "Invalid kube-config file" in stop["reason"]
+
+
+def test_the_stack_comes_out_of_the_timeline(folder: Path) -> None:
+    assert recorded_stack(folder / "timeline.jsonl") == Stack("eks", {"cloud": "aws", "karpenterVersion": "1.14.1"})
