@@ -27,7 +27,7 @@ from ..recording.timeline import Line, TimelineError, parse_time
 from ..scenarios.environments import known
 from ..scenarios.scenario import Scenario
 from ..text.shown import visible
-from .schema import SCHEMA
+from .schema import SCHEMA, Report
 
 
 def make(
@@ -69,7 +69,7 @@ def make(
     found = [story.result(replay, lines, market, thresholds) for story in stories.values()]
     environment = known(outputs)
     started, ended = replay.start.get("received"), replay.time.isoformat() if replay.start else None
-    return {
+    report = {
         "schema": SCHEMA,
         "stack": stack,
         "passed": all(story["passed"] for story in found),
@@ -95,6 +95,7 @@ def make(
         "controller": controller(replay),
         "stories": found,
     }
+    return Report.model_validate(report).model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 @dataclass(frozen=True)
