@@ -1,4 +1,4 @@
-"""The command line: `python -m scale_test record|wait|judge|report|compare`. The playbooks use modules."""
+"""The command line: `python -m scale_test record|wait|judge|report|compare|schema`. The playbooks use modules."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from .recording.timeline import Reader, TimelineError, now, parse_time
 from .reports import comparison, report
 from .reports.comparing import compare_reports
 from .reports.folder import TIMELINE
+from .reports.schema import Report
 from .reports.table import table
 from .reports.writing import judged, recorded_stack, write
 from .scenarios.environments import Stack, StackError, known
@@ -100,6 +101,8 @@ def _parser() -> argparse.ArgumentParser:
         if name == "report":
             judging.add_argument("--output", type=Path, help="where to write; the same folder if not said")
 
+    add("schema", _schema, "print the JSON schema of report.json")
+
     comparing = add("compare", _compare, "compare two reports and write a page")
     comparing.add_argument("before", type=Path, help="folder of the report to compare with")
     comparing.add_argument("after", type=Path, help="folder of the report that is judged")
@@ -153,6 +156,11 @@ def _compare(given: argparse.Namespace) -> int:
         raise InputError(str(error)) from error
     print(visible(found.sentence), *map(visible, comparison.what_got_worse(found)), sep="\n")
     return FAILED if given.fail_if_worse and found.verdict == "worse" else 0
+
+
+def _schema(given: argparse.Namespace) -> int:
+    print(json.dumps(Report.model_json_schema(), indent=2))
+    return 0
 
 
 def _made(given: argparse.Namespace) -> dict[str, Any]:

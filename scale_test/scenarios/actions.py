@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from .formats import DAY, DnsLabel, Model, Nothing, Pods, Word
 
-# Names of the faults, in the timeline and at the rehearsal's control endpoint, by the field of a step.
+#: What a fault takes: a controller of one's own, an interruption queue that is read, or a cloud that is rehearsed.
+Needs = Literal["controller", "queue", "rehearsal"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that can be broken on purpose.
+
+    Attributes:
+        kind: Its name in the timeline, and at the rehearsal's control endpoint.
+        needs: Without what it cannot be had.
+        why: Why a real cluster cannot have it, where it needs a rehearsal.
+    """
+
+    kind: str
+    needs: Needs
+    why: str = ""
+
+
+#: The faults by the field of a step (`scenario.Step`). How they are brought about is in `acting.faults`.
 FAULTS = {
-    "interrupt": "interruption",
-    "rebalance": "rebalance",
-    "out_of_capacity": "out-of-capacity",
-    "throttle": "throttle",
-    "kill_controller": "kill-controller",
-    "restart_api_server": "restart-api-server",
+    "interrupt": Fault("interruption", "queue"),
+    "rebalance": Fault("rebalance", "queue"),
+    "out_of_capacity": Fault("out-of-capacity", "rehearsal", "a shortage of capacity cannot be caused"),
+    "throttle": Fault("throttle", "rehearsal", "throttling cannot be caused"),
+    "kill_controller": Fault("kill-controller", "controller"),
+    "restart_api_server": Fault("restart-api-server", "rehearsal", "the API server is the cloud's"),
 }
 
 

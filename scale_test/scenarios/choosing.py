@@ -65,7 +65,9 @@ def choose(
             )
             continue
         reasons = [
-            why for kind in scenario.faults if (why := why_impossible(kind, environment, outputs, rehearsed=rehearsed))
+            why
+            for fault in scenario.faults
+            if (why := why_impossible(fault, environment, outputs, rehearsed=rehearsed))
         ]
         if reasons and names:
             problems += [f"{scenario.name}: {reason}; choose another scenario" for reason in reasons]

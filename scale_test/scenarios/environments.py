@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
+
+from .actions import Fault
 
 
 @dataclass(frozen=True)
@@ -96,30 +98,25 @@ def environment_of(outputs: Mapping[str, Any]) -> Environment:
     )
 
 
-# Faults that no cloud lets its users cause.
-_REHEARSED_ONLY = {
-    "out-of-capacity": "a shortage of capacity cannot be caused",
-    "throttle": "throttling cannot be caused",
-    "restart-api-server": "the API server is the cloud's",
-}
-_NOTICES = ("interruption", "rebalance")
-
-
-def why_impossible(fault: str, environment: Environment, outputs: Mapping[str, Any], *, rehearsed: bool) -> str:
+def why_impossible(fault: Fault, environment: Environment, outputs: Mapping[str, Any], *, rehearsed: bool) -> str:
     """Why a fault cannot be had in an environment; empty if it can.
 
     Args:
-        fault: Its kind, as in `actions.FAULTS`.
+        fault: The fault.
         environment: The kind of environment.
         outputs: The stack's outputs.
         rehearsed: Whether the cloud is a rehearsal's.
     """
-    if fault == "kill-controller" and environment.managed:
-        return f"{fault}: the cloud runs the controller, out of its users' reach"
-    if fault in _NOTICES and environment.cloud != "aws":
-        return f"{fault}: Karpenter hears of interruptions on AWS alone"
-    if fault in _NOTICES and not outputs.get("interruptionQueue"):
-        return f"{fault}: the stack has no interruption queue (karpstack:karpenter.interruptionQueue)"
-    if fault in _REHEARSED_ONLY and not rehearsed:
-        return f"{fault}: {_REHEARSED_ONLY[fault]} on a real cluster; only a rehearsal can (KARPSTACK_REHEARSAL_URL)"
-    return ""
+    match fault.needs:
+        case "controller":
+            why = "the cloud runs the controller, out of its users' reach" if environment.managed else ""
+        case "queue" if environment.cloud != "aws":
+            why = "Karpenter hears of interruptions on AWS alone"
+        case "queue":
+            queue = outputs.get("interruptionQueue")
+            why = "" if queue else "the stack has no interruption queue (karpstack:karpenter.interruptionQueue)"
+        case "rehearsal":
+            why = "" if rehearsed else f"{fault.why} on a real cluster; only a rehearsal can (KARPSTACK_REHEARSAL_URL)"
+        case _ as unknown:
+            assert_never(unknown)
+    return f"{fault.kind}: {why}" if why else ""

@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 
 from ..text import shown
 from ..text.yaml_file import YamlError, read
-from .actions import FAULTS, Churn, Meanwhile, NodePoolPatch, Nodes, OutOfCapacity, Throttle
+from .actions import FAULTS, Churn, Fault, Meanwhile, NodePoolPatch, Nodes, OutOfCapacity, Throttle
 from .environments import KINDS
 from .expectation import Expectation, Replacement
 from .formats import (
@@ -173,9 +173,9 @@ class Step(Model):
         return self
 
     @property
-    def faults(self) -> list[str]:
-        """The kinds of fault that it takes."""
-        found = [kind for name, kind in FAULTS.items() if getattr(self, name) is not None]
+    def faults(self) -> list[Fault]:
+        """What it breaks."""
+        found = [fault for name, fault in FAULTS.items() if getattr(self, name) is not None]
         if self.meanwhile:
             found.append(FAULTS["kill_controller" if self.meanwhile.kill_controller else "restart_api_server"])
         return found
@@ -328,9 +328,9 @@ class Scenario(Model):
         return [*self.node_pools, *self.existing_node_pools]
 
     @property
-    def faults(self) -> list[str]:
-        """The kinds of fault that it takes."""
-        return list(dict.fromkeys(kind for step in self.steps for kind in step.faults))
+    def faults(self) -> list[Fault]:
+        """What it breaks."""
+        return list(dict.fromkeys(fault for step in self.steps for fault in step.faults))
 
     def replicas_after(self, index: int) -> int:
         """The replicas that are wanted after a step; -1 for before the first."""
