@@ -64,11 +64,8 @@ def choose(
                 "expectations mean nothing on this stack; choose another scenario"
             )
             continue
-        reasons = [
-            why
-            for fault in scenario.faults
-            if (why := why_impossible(fault, environment, outputs, rehearsed=rehearsed))
-        ]
+        whys = (why_impossible(fault, environment, outputs, rehearsed=rehearsed) for fault in scenario.faults)
+        reasons = [why for why in whys if why]
         if reasons and names:
             problems += [f"{scenario.name}: {reason}; choose another scenario" for reason in reasons]
         elif reasons:
