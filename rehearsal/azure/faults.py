@@ -26,10 +26,6 @@ _ZONAL = (
     "Allocation failed. We do not have sufficient capacity for the requested VM size in this zone. Read more about "
     "improving likelihood of allocation success at http://aka.ms/allocation-guidance"
 )
-_OVERCONSTRAINED = (
-    "Allocation failed. VM(s) with the following constraints cannot be allocated, because the condition is too "
-    "restrictive. Please remove some constraints and try again. Constraints applied are: Low Priority VMs, VM Size"
-)
 _THROTTLED = "The request is being throttled as the limit has been reached for operation type - {kind}."
 
 
@@ -101,12 +97,6 @@ class Fault:
             priority,
             late=True,
         )
-
-    @classmethod
-    def overconstrained(cls, size: str = "", zone: str = "") -> Fault:
-        """Zone, size and priority together cannot be had."""
-        code = "OverconstrainedZonalAllocationRequest" if zone else "OverconstrainedAllocationRequest"
-        return cls(code, _OVERCONSTRAINED, 409, "PUT", "Microsoft.Compute/virtualMachines", size, zone, late=True)
 
     @classmethod
     def throttled(cls, times: int, method: str = "", resource_type: str = "", retry_after: int = 1) -> Fault:

@@ -65,19 +65,9 @@ class Cluster:
             folder, engines, engine_set, self.objects, cloud, self.endpoint, self.certificate_authority
         )
         self.releases = Releases(folder, engine_set, self.objects, self.kubeconfig, lambda: self.controller.problem)
-        self._authority = running.certificates.authority
         self.token = running.certificates.administrator_token
         self._registrar = Registrar(self.objects, cloud, timing)
         self._cilium = Cilium(self.objects, self.endpoint, timing)
-
-    def client(self) -> Any:
-        """A new `kubernetes.client.ApiClient` with administrator's rights."""
-        from kubernetes import client  # half a second, which starting a cluster does not wait for
-
-        configuration = client.Configuration(host=self.endpoint)
-        configuration.ssl_ca_cert = str(self._authority)
-        configuration.api_key = {"authorization": f"Bearer {self.token}"}
-        return client.ApiClient(configuration)
 
     def apply(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Server-side apply, in the order given.

@@ -56,11 +56,6 @@ class Cursor:
         return self._value
 
 
-def value_at(steps: Sequence[tuple[datetime, float]], time: datetime) -> float:
-    """The value at one moment; 0 before the first step."""
-    return Cursor(steps).at(time)
-
-
 def together(
     begin: datetime, end: datetime, *functions: Sequence[tuple[datetime, float]]
 ) -> list[tuple[datetime, tuple[float, ...]]]:

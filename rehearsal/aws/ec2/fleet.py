@@ -65,24 +65,18 @@ _NO_ADDRESSES = "There are not enough free addresses in subnet '{id}' to satisfy
 
 @dataclass
 class Shortage:
-    """An error to inject into launches.
+    """A lack of capacity, to inject into launches.
 
     Attributes:
         instance_type: The type that it hits; every type when empty.
         zone: The zone that it hits; every zone when empty.
         capacity_type: `spot`, `on-demand`, or both when empty.
-        code: AWS's error code, for example `InsufficientInstanceCapacity` or `UnfulfillableCapacity`.
-        message: Text; AWS's own for a lack of capacity when empty.
-        remaining: Launches that still succeed before it sets in.
         met: Launches that it has refused.
     """
 
     instance_type: str = ""
     zone: str = ""
     capacity_type: str = ""
-    code: str = "InsufficientInstanceCapacity"
-    message: str = ""
-    remaining: int = 0
     met: int = 0
 
     def hits(self, pool: Pool) -> bool:
@@ -91,12 +85,7 @@ class Shortage:
             self.instance_type in ("", pool.instance_type)
             and self.zone in ("", pool.zone)
             and self.capacity_type in ("", pool.capacity_type)
-            and self.remaining <= 0
         )
-
-    def concerns(self, pool: Pool) -> bool:
-        """Whether a launch from this pool counts against `remaining`."""
-        return self.remaining > 0 and Shortage(self.instance_type, self.zone, self.capacity_type).hits(pool)
 
 
 @dataclass
@@ -350,12 +339,7 @@ class Fleets:
             if shortage.hits(pool):
                 shortage.met += 1
                 text = _NO_SPOT_CAPACITY if pool.capacity_type == "spot" else _NO_CAPACITY
-                raise _LaunchError(
-                    shortage.code, shortage.message or text.format(type=pool.instance_type, zone=pool.zone)
-                )
-        for shortage in self.shortages:
-            if shortage.concerns(pool):
-                shortage.remaining -= 1
+                raise _LaunchError("InsufficientInstanceCapacity", text.format(type=pool.instance_type, zone=pool.zone))
 
     def _profile(self, pool: Pool) -> Any | None:
         wanted = pool.template.get("IamInstanceProfile") or {}

@@ -26,11 +26,6 @@ from rehearsal.aws.iam.roles import Roles
 ADDONS = {
     "coredns": "v1.13.2-eksbuild.1",
     "eks-pod-identity-agent": "v1.3.10-eksbuild.2",
-    "kube-proxy": "v1.36.0-eksbuild.2",
-    "vpc-cni": "v1.21.1-eksbuild.1",
-    "metrics-server": "v0.8.0-eksbuild.5",
-    "aws-ebs-csi-driver": "v1.55.0-eksbuild.1",
-    "eks-node-monitoring-agent": "v1.5.0-eksbuild.1",
 }
 POD_IDENTITY_PRINCIPAL = "pods.eks.amazonaws.com"
 POD_IDENTITY_ACTIONS = ("sts:AssumeRole", "sts:TagSession")

@@ -119,7 +119,7 @@ def _holds(operator: str, found: str | None, patterns: list[str]) -> bool:
         return (found is None) == (patterns[0].lower() == "true")
     negative = "Not" in name
     base = name.replace("Not", "")
-    if base in ("StringEquals", "ArnEquals") and base == "StringEquals":
+    if base == "StringEquals":
         hit = found in patterns
     elif base == "StringEqualsIgnoreCase":
         hit = found is not None and found.lower() in [pattern.lower() for pattern in patterns]
