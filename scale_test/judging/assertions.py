@@ -37,13 +37,36 @@ _QUEUE_ERRORS = 2
 
 @dataclass(frozen=True)
 class Assertion:
-    """One thing that was checked. The names of its fields are those of the report."""
+    """One thing that was checked.
+
+    Attributes:
+        name: What; this and the next four are in the report under these names.
+        expected: What was expected.
+        seen: What was seen.
+        passed: Whether that is the same.
+        where_to_look: Where people find out why not.
+        about: Names of the objects that it is about.
+        kinds: Where it names none, the kinds that it is about.
+    """
 
     name: str
     expected: str
     seen: str
     passed: bool
     where_to_look: str
+    about: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What the report says of it."""
+        return {
+            "name": self.name,
+            "expected": self.expected,
+            "seen": self.seen,
+            "passed": self.passed,
+            "where_to_look": self.where_to_look,
+        }
 
     @property
     def message(self) -> str:
@@ -97,6 +120,7 @@ def clean(replay: Replay, scenario: Scenario) -> Assertion:
         ", ".join(left) or "none left",
         not left,
         "kubectl describe nodepools,nodeclaims,nodes; the controller's log",
+        about=tuple(named.partition(" ")[2] for named in left),
     )
 
 
@@ -164,6 +188,7 @@ def _node_pools(run: StepRun) -> Iterator[Assertion]:
             f"not ready ({why})" if why else "ready",
             not why,
             f"kubectl describe nodepool {name} and its node class; the controller's log",
+            about=(name,),
         )
 
 
@@ -180,19 +205,26 @@ def _time(run: StepRun) -> Assertion:
         seen,
         run.outcome == "rest" and run.seconds <= within,
         _where(run, "Pod and Event lines"),
+        about=tuple(claim.name for claim in _restless(run)) if run.outcome != "rest" else (),
+        kinds=("Pod", "Event"),
     )
+
+
+def _restless(run: StepRun) -> list[NodeClaim]:
+    """The nodes that keep the step from its end."""
+    leaving = run.leaving() if run.step.expect.replacement else []
+    return [claim for claim in run.live() if claim.deleting or "Initialized" not in claim.reached or claim in leaving]
 
 
 def _unrest(run: StepRun) -> str:
     """What keeps the step from its end, and the controller's last words on it."""
-    live = run.live()
-    found = [f"{len(live)} nodes"]
-    for claim in live:
+    found = [f"{len(run.live())} nodes"]
+    for claim in _restless(run):
         if claim.deleting:
             found.append(f"{claim.name} going")
         elif "Initialized" not in claim.reached:
             found.append(f"{claim.name} not initialized{_why_not_initialized(claim)}")
-        elif run.step.expect.replacement and claim in run.leaving():
+        else:
             found.append(f"{claim.name} still there")
     complaints = [
         f"{event['reason']}: {event.get('message', '')}"
@@ -225,17 +257,20 @@ def _pods(run: StepRun) -> Assertion:
         f"{there} there, {ready} ready, {waiting} waiting for a node",
         there == wanted == ready + waiting * may_wait,
         _where(run, "Pod lines"),
+        kinds=("Pod",),
     )
 
 
 def _pending(run: StepRun, pending: Pending) -> Iterator[Assertion]:
     """Whether the right number of pods waits, for the reason that is expected, and the limits were kept."""
     waiting = len(run.waiting())
-    where = _where(run, "Pod and Event lines")
-    yield Assertion(f"{run.title}, waiting pods", str(pending.pods), str(waiting), waiting in pending.pods, where)
+    where, kinds = _where(run, "Pod and Event lines"), ("Pod", "Event")
+    yield Assertion(
+        f"{run.title}, waiting pods", str(pending.pods), str(waiting), waiting in pending.pods, where, kinds=kinds
+    )
     said = told(run, pending)
     expected = f"{pending.event} on a waiting pod{f', saying: {pending.saying}' * bool(pending.saying)}"
-    yield Assertion(f"{run.title}, reason", expected, said or "nothing of that kind", said != "", where)
+    yield Assertion(f"{run.title}, reason", expected, said or "nothing of that kind", said != "", where, kinds=kinds)
     for name, spec in run.scenario.node_pools.items():
         if limits := spec.get("limits"):
             yield _limits(run, name, limits)
@@ -258,6 +293,7 @@ def _limits(run: StepRun, node_pool: str, limits: Mapping[str, Any]) -> Assertio
         f"at most {seen}" if most else "no resources told",
         kept,
         _where(run, "NodePool lines"),
+        about=(node_pool,),
     )
 
 
@@ -344,7 +380,7 @@ def _saving(run: StepRun, old: list[NodeClaim], new: list[NodeClaim], change: st
     unknown = [name for name, price in prices.items() if price is None]
     if unknown:
         seen = f"{change}, price of {', '.join(unknown)} not known"
-        return Assertion(f"{run.title}, saving", expected, seen, False, HOW_TO_GET_PRICES)
+        return Assertion(f"{run.title}, saving", expected, seen, False, HOW_TO_GET_PRICES, about=tuple(unknown))
     before, after = (sum(prices[claim.name] or 0 for claim in claims) for claims in (old, new))
     seen = f"{change}: {before:.4f} -> {after:.4f}, saving {before - after:.4f} USD an hour"
     return _check(run, "saving", expected, seen, replaced and after < before, (*old, *new))
@@ -406,6 +442,8 @@ def _homes(run: StepRun) -> Assertion:
         ", ".join(homeless) or "none unschedulable",
         not homeless,
         _where(run, "Pod lines with PodScheduled=False"),
+        about=tuple(homeless),
+        kinds=("Pod",),
     )
 
 
@@ -443,15 +481,24 @@ def _ready_gap(run: StepRun, allowed: float) -> Assertion:
         f"fewer than 1 for at most {longest:.2f} s",
         longest <= allowed,
         _where(run, "Pod lines"),
+        kinds=("Pod",),
     )
 
 
 def _check(
     run: StepRun, name: str, expected: str, seen: str, passed: bool, claims: Iterable[NodeClaim] | None = None
 ) -> Assertion:
-    names = ", ".join(claim.name for claim in (run.live() if claims is None else claims))
-    lines = f"NodeClaim {names}" if names else "NodeClaim and Event lines"
-    return Assertion(f"{run.title}, {name}", expected, seen, passed, _where(run, lines))
+    names = tuple(claim.name for claim in (run.live() if claims is None else claims))
+    lines = f"NodeClaim {', '.join(names)}" if names else "NodeClaim and Event lines"
+    return Assertion(
+        f"{run.title}, {name}",
+        expected,
+        seen,
+        passed,
+        _where(run, lines),
+        about=names,
+        kinds=("NodeClaim", "Event"),
+    )
 
 
 def _where(run: StepRun, lines: str) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from ..recording.timeline import SCENARIO_LABEL, Line
 from .assertions import Assertion
 
 MOST = 20
-_KINDS = ("Pod", "Node", "NodeClaim", "NodePool", "Event")
-_WORD = re.compile(r"[A-Za-z0-9][-A-Za-z0-9.]*")
 
 
 class Lines:
@@ -47,14 +44,11 @@ class Lines:
             end: Last line that can.
             mark: The line with which the playbook ended the step, if it did.
         """
-        text = f"{assertion.seen} {assertion.where_to_look}"
-        words = set(_WORD.findall(text)) | {word.rstrip(".") for word in _WORD.findall(text)}
-        found = {number for word in words for number in self._by_name.get(word, ()) if begin <= number <= end}
+        found = {number for name in assertion.about for number in self._by_name.get(name, ()) if begin <= number <= end}
         if not found:
-            kinds = [kind for kind in _KINDS if re.search(rf"\b{kind}\b", assertion.where_to_look)]
             found = {
                 number
-                for kind in kinds
+                for kind in assertion.kinds
                 for number in self._by_kind.get((kind, story if kind == "Pod" else ""), ())
                 if begin <= number <= end
             }

@@ -8,7 +8,7 @@ explains it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -215,7 +215,7 @@ class _Story:
         found["passed"] = all(one.assertion.passed for one in judged)
         found["assertions"] = [
             {
-                **asdict(one.assertion),
+                **one.assertion.told,
                 "step": one.step,
                 "lines": lines.of(one.assertion, scenario.name, one.begin, one.end, one.mark),
             }

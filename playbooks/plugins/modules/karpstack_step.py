@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
@@ -92,7 +91,7 @@ def main() -> None:
         module.fail_json(msg=str(error))
     module.exit_json(
         changed=True,
-        assertions=[asdict(assertion) for assertion in assertions],
+        assertions=[assertion.told for assertion in assertions],
         failures=[assertion.message for assertion in assertions if not assertion.passed],
     )
 
