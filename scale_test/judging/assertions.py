@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from ..market.prices import HOW_TO_GET_PRICES
 from ..market.quantities import amount
@@ -35,12 +35,16 @@ _COMPLAINTS = {
 _QUEUE_ERRORS = 2
 
 
+#: What the report says of an assertion.
+TOLD: Final = ("name", "expected", "seen", "passed", "where_to_look")
+
+
 @dataclass(frozen=True)
 class Assertion:
     """One thing that was checked.
 
     Attributes:
-        name: What; this and the next four are in the report under these names.
+        name: What.
         expected: What was expected.
         seen: What was seen.
         passed: Whether that is the same.
@@ -60,13 +64,7 @@ class Assertion:
     @property
     def told(self) -> dict[str, Any]:
         """What the report says of it."""
-        return {
-            "name": self.name,
-            "expected": self.expected,
-            "seen": self.seen,
-            "passed": self.passed,
-            "where_to_look": self.where_to_look,
-        }
+        return {field: getattr(self, field) for field in TOLD}
 
     @property
     def message(self) -> str:

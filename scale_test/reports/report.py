@@ -8,11 +8,11 @@ explains it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ..judging.assertions import Assertion, clean, interruption_queue, judge, not_run, resources
+from ..judging.assertions import TOLD, Assertion, clean, interruption_queue, judge, not_run, resources
 from ..judging.evidence import Lines
 from ..judging.lines import checked
 from ..judging.replay import NodeClaim, Replay
@@ -366,5 +366,4 @@ def failures(report: Mapping[str, Any]) -> list[str]:
 
 def message(assertion: Mapping[str, Any]) -> str:
     """What people read of an assertion of the report."""
-    said = {field.name: assertion[field.name] for field in fields(Assertion)}
-    return Assertion(**said).message
+    return Assertion(**{field: assertion[field] for field in TOLD}).message
