@@ -368,7 +368,7 @@ def test_the_page_needs_nothing_but_itself() -> None:
     assert not {"script", "iframe", "img", "object", "embed", "base"} & {tag for tag, _ in found.elements}
     (policy,) = [value for value in found.values("content") if "default-src" in value]
     assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-    style = (command.PACK / "review" / "templates" / "style.css").read_text()
+    style = (command.PROJECT / "review" / "templates" / "style.css").read_text()
     assert not re.search(r"@import|url\(", style)
     assert {"prefers-color-scheme: dark", "max-width: 560px", "@media print"} <= {
         part for part in ("prefers-color-scheme: dark", "max-width: 560px", "@media print") if part in style
