@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from pulumi_policy import PolicyProviderResource
+from rules.clouds import CLOUDS
 from rules.facts import facts
 from rules.regions import Regions
 from rules.rule import Rule
-from rules.tokens import AKS_CLUSTER
 
 from .changes import changes, counts
 from .engine import Resource, by_urn, checked, resources
@@ -21,8 +21,6 @@ from .permissions import permissions
 from .places import Places
 from .pools import cost, pools
 from .preview import Preview
-
-_REGION_KEYS = {"aws": "aws:region", "azure": "azure-native:location"}
 
 
 def assemble(
@@ -59,7 +57,6 @@ def assemble(
         configuration=uri,
         pack_configuration=settings_name,
         pack_version=next((event.version for event in preview.events if event.version), ""),
-        cloud="Azure" if any(one.token == AKS_CLUSTER for one in found) else "AWS",
         verdict=_verdict(preview),
         failures=preview.failures,
         counts=counts(preview.digest),
@@ -97,9 +94,9 @@ def _regions(found: Iterable[Resource], config: Mapping[str, str]) -> Regions:
         if resource.provider:
             token, inputs = resource.provider
             regions.note(resource.token, resource.checked, PolicyProviderResource(token, checked(inputs), "", ""))
-    for cloud, key in _REGION_KEYS.items():
-        if config.get(key):
-            regions.configured(cloud, config[key])
+    for cloud, traits in CLOUDS.items():
+        if region := config.get(f"{traits.package}:{traits.region}"):
+            regions.configured(cloud, region)
     return regions
 
 
