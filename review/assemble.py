@@ -14,6 +14,7 @@ from rules.regions import Regions
 from rules.rule import Rule
 
 from .changes import changes, counts
+from .configuration import exceptions
 from .engine import Resource, by_urn, checked, resources
 from .findings import Verdicts
 from .model import Review, RuleText, Verdict
@@ -47,7 +48,7 @@ def assemble(
     by_name = {rule.name: rule for rule in rules}
     project, named = _identity(preview)
     places = Places(configuration, project)
-    verdicts = Verdicts(preview.events, by_name, by_urn(found), places)
+    verdicts = Verdicts(preview.events, by_name, by_urn(found), exceptions(settings), places)
     known = partial(facts, regions=_regions(found, preview.digest.config))
     node_pools = pools(found, known, places, settings)
     entries, granted = permissions(found)

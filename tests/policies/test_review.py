@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -113,26 +115,36 @@ def test_what_could_not_be_judged_is_no_finding() -> None:
 
 
 def test_exceptions_in_force_are_told_with_what_they_excused() -> None:
-    text = "node-image-pinned is not applied to urn:*::x until 2099-12-31: a reason: with a colon"
-    granted = Granted.parse(text)
-    assert granted is not None
-    assert str(granted) == text
-    rule = "exceptions-in-force"
-    found = review(
-        preview(
-            events=[
-                violation(rule, f"{granted}. Excused: alias is\nal2023@latest.", POOL, "advisory"),
-                violation(
-                    rule, f"{granted}. It excused nothing in this run; remove it if that stays so.", "", "advisory"
-                ),
-            ]
-        )
-    )
-    assert not found.findings
-    assert [(one.rule, one.reason, one.resource, one.found) for one in found.excused] == [
-        ("node-image-pinned", "a reason: with a colon", "pool", "alias is\nal2023@latest."),
-        ("node-image-pinned", "a reason: with a colon", "", ""),
+    shorter = Granted("node-image-pinned", "urn:*::x", "a reason: with a colon", date(2099, 12, 31))
+    # Its report begins like the other's, and an escape must not be what tells them apart.
+    longer = replace(shorter, reason=f"{shorter.reason}. Excused: until 2100-01-01: or so\x1b")
+    reports = [
+        violation("exceptions-in-force", readable(granted.told(said)), POOL if said else "", "advisory")
+        for granted in (shorter, longer)
+        for said in ("alias is\nal2023@latest.", None)
     ]
+    found = review(preview(events=reports), settings=excepting(shorter, longer))
+    assert not found.findings
+    assert [(one.rule, one.pattern, one.reason, one.until, one.resource, one.found) for one in found.excused] == [
+        ("node-image-pinned", "urn:*::x", readable(granted.reason), "2099-12-31", resource, said)
+        for granted in (shorter, longer)
+        for resource, said in (("pool", "alias is\nal2023@latest."), ("", ""))
+    ]
+
+
+def test_an_exception_that_is_not_in_the_configuration_is_told_as_it_came() -> None:
+    granted = Granted("node-image-pinned", "x", "because", date(2099, 12, 31))
+    report = violation("exceptions-in-force", granted.told("latest"), POOL, "advisory")
+    unread: list[Mapping[str, Any]] = [{}, {"exceptions": "advisory"}, {"exceptions": {"granted": [{"rule": 1}]}}]
+    for settings in unread:
+        found = review(preview(events=[report]), settings=settings)
+        assert [one.found for one in found.findings] == [granted.told("latest")]
+        assert not found.excused
+
+
+def excepting(*granted: Granted) -> dict[str, Any]:
+    """The pack's configuration with exceptions."""
+    return {"exceptions": {"granted": [asdict(one) | {"until": one.until.isoformat()} for one in granted]}}
 
 
 def test_a_preview_that_failed_says_why(tmp_path: Path) -> None:
@@ -471,18 +483,18 @@ def test_the_comment_fits() -> None:
 
 def test_code_scanning_gets_findings_exceptions_and_what_was_not_judged() -> None:
     not_run = "can't run policy 'iam-trust-bound' from policy pack 'karpstack@v0.1.0' during preview: no"
-    granted = "queue-encrypted is not applied to q* until 2099-12-31: because"
+    granted = Granted("queue-encrypted", "q*", "because", date(2099, 12, 31))
     said = preview(
         events=[
             violation("node-pool-limits", "boundless", POOL),
             violation("node-imdsv2", "old", "", "advisory"),
-            violation("exceptions-in-force", f"{granted}. Excused: plain", urn(tokens.QUEUE, "q"), "advisory"),
+            violation("exceptions-in-force", granted.told("plain"), urn(tokens.QUEUE, "q"), "advisory"),
             event(policyName="iam-trust-bound", message=not_run, enforcementLevel="advisory"),
             event(policyName="another-packs", message="x", severity="low", enforcementLevel="advisory"),
         ],
         code=1,
     )
-    (run,) = sarif.document(review(said))["runs"]
+    (run,) = sarif.document(review(said, settings=excepting(granted)))["runs"]
     by_rule = {one["ruleId"]: one for one in run["results"]}
     assert {name: one["level"] for name, one in by_rule.items()} == {
         "node-pool-limits": "error",
