@@ -5,6 +5,9 @@ that reads configuration. `load` is pure and takes the raw values; `read` takes 
 error says which key, which value, what would happen, and what to do; all of them come at once. Not checked here: what
 only the cloud knows (whether a role exists), and the fields of Karpenter's own specs beyond those on which the
 environment depends, which the API server checks against the CRDs.
+
+A further setting is a field of its section, its use by a component, and its line in
+tests/unit/test_settings_arrive.py, which fails for a setting that arrives nowhere.
 """
 
 from __future__ import annotations

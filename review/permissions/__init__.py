@@ -14,13 +14,13 @@ from . import aws, azure
 
 #: What each cloud calls identities and rights. One without a reader stops the review: no table is better than one that
 #: looks complete.
-_READERS: Final[Mapping[Cloud, ModuleType]] = {"aws": aws, "azure": azure}
+READERS: Final[Mapping[Cloud, ModuleType]] = {"aws": aws, "azure": azure}
 
 
 def permissions(resources: Sequence[Resource]) -> tuple[tuple[Entry, ...], tuple[Permission, ...]]:
     """The entries and the permissions of a stack, in the program's order, an identity's together."""
-    entries = [one for cloud in CLOUDS for one in _READERS[cloud].entries(resources)]
-    granted = [one for cloud in CLOUDS for one in _READERS[cloud].granted(resources)]
+    entries = [one for cloud in CLOUDS for one in READERS[cloud].entries(resources)]
+    granted = [one for cloud in CLOUDS for one in READERS[cloud].granted(resources)]
     names = [*(one.identity for one in granted), *(one.identity for one in entries)]
     order = {name: rank for rank, name in enumerate(dict.fromkeys(names))}
     return (

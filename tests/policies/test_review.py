@@ -207,6 +207,13 @@ def test_changes_are_counted_by_type_and_named() -> None:
     assert in_words(tokens.AKS_CLUSTER) == "Azure containerservice ManagedCluster"
 
 
+def test_a_pool_of_a_third_cloud_is_not_known_instead_of_the_firsts() -> None:
+    template = {"spec": {"nodeClassRef": {"group": "karpenter.example.com"}}}
+    found = review(preview(node_pool(template=template)))
+    assert "nodeClassRef.group is karpenter.example.com" in found.pools[0].unknown
+    assert (found.pools[0].types, found.cost.complete) == ((), False)
+
+
 def test_a_pool_has_its_types_and_its_ceiling() -> None:
     dear = {"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["m5"]}
     found = review(preview(node_pool(), node_pool("family", dear), node_pool("none", limits={})))
