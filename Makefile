@@ -67,7 +67,7 @@ lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt, go v
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
-	@MYPYPATH=policies:tests/policies $(BIN)/mypy policies tests/policies
+	@MYPYPATH=policies:tests/policies $(BIN)/mypy policies review tests/policies
 	@PATH="$(CURDIR)/$(BIN):$$PATH" ANSIBLE_HOME=.ansible $(BIN)/ansible-lint --offline -q playbooks
 	@$(BIN)/python -m rehearsal.engines --lint
 

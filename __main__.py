@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import pulumi
 
@@ -14,26 +14,17 @@ if TYPE_CHECKING:
 
 def environment(stack: settings.Settings) -> aks.Environment | eks.Environment:
     """The stack's environment. Only its cloud is imported: the SDKs are large."""
-    if isinstance(stack, settings.AksSettings):
-        from components.aks import program as aks_program
+    match stack:
+        case settings.AksSettings():
+            from components import aks
 
-        return aks_program.environment(stack)
-    from components.eks import program as eks_program
+            return aks.Environment("aks", stack)
+        case settings.EksSettings():
+            from components import eks
 
-    return eks_program.environment(stack)
+            return eks.Environment("eks", stack)
+    assert_never(stack)
 
 
-stack = settings.read()
-made = environment(stack)
-
-pulumi.export("cloud", stack.cloud)
-pulumi.export("region", stack.region)
-pulumi.export("clusterName", made.cluster_name)
-pulumi.export("clusterEndpoint", made.cluster_endpoint)
-pulumi.export("kubeconfig", made.kubeconfig)
-pulumi.export("interruptionQueue", made.interruption_queue)
-pulumi.export("karpenterVersion", made.karpenter_version)
-pulumi.export("karpenterNamespace", made.karpenter_namespace)
-pulumi.export("nodePools", made.node_pools)
-pulumi.export("nodeClasses", made.node_classes)
-pulumi.export("defaultNodePools", made.default_node_pools)
+for name, value in environment(settings.read()).outputs.named().items():
+    pulumi.export(name, value)

@@ -131,7 +131,7 @@ def from_pydantic(details: ErrorDetails, schema: type[BaseModel]) -> Problem:
         case "extra_forbidden" if reason := getattr(owner, "REFUSED", {}).get(str(location[-1]).lower()):
             consequence, fix = reason
         case "extra_forbidden":
-            known = sorted(field.alias or name for name, field in owner.model_fields.items())
+            known = sorted(str(field.validation_alias) for field in owner.model_fields.values())
             # In lower case: podCIDR is nearer to podCidr than their letters are.
             lower = {key.lower(): key for key in known}
             # A longer one is near to nothing, and comparing takes its length squared.
@@ -155,7 +155,7 @@ def _described(location: list[int | str], schema: type[BaseModel]) -> tuple[type
     description = ""
     described = 0
     for depth, step in enumerate(location, 1):
-        field = next((field for field in owner.model_fields.values() if field.alias == step), None)
+        field = next((field for field in owner.model_fields.values() if field.validation_alias == step), None)
         if field is None:
             break
         if field.description:

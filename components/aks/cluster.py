@@ -9,36 +9,16 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Network
 from typing import Any, Literal
 
 import pulumi
 from pulumi_azure_native import containerservice as aks
 
 from ..documents.charts import SYSTEM_TAINT_KEY
-from ..documents.kubeconfig import KubeloginMode
 from ..documents.kubeconfig import aks as aks_kubeconfig
 from ..naming import AksNames
+from ..settings.aks import ClusterSettings, NetworkSettings, NodeProvisioningSettings, SystemNodesSettings
 from .provisioning_guard import guard
-
-
-@dataclass(frozen=True, kw_only=True)
-class SystemPool:
-    """The nodes that run what Karpenter needs in order to run.
-
-    Attributes:
-        vm_size: For example `Standard_D4s_v5`.
-        count: Number of nodes; no autoscaler changes it.
-        zones: Zones to spread over; empty in a region without zones.
-        os_sku: Image family.
-        disk_size: GiB of each disk.
-    """
-
-    vm_size: str = "Standard_D4s_v5"
-    count: int = 2
-    zones: Sequence[int] = (1, 2, 3)
-    os_sku: str = "Ubuntu"
-    disk_size: int = 128
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,40 +29,26 @@ class ClusterArgs:
         names: Physical names.
         resource_group: Name of the stack's resource group.
         location: Location of the cluster.
-        version: Kubernetes minor version, for example `1.36`.
-        tier: `Free`, `Standard` or `Premium`.
+        settings: How kubelogin finds who asks matters without local accounts only.
         identity_id: Identity of the control plane, which may join the subnet already.
         subnet_id: The subnet of nodes.
-        pod_cidr: Range of the overlay; each node gets a /24 of it.
-        service_cidr: Range of service addresses; its tenth is DNS's.
-        public_access_cidrs: Who may reach the API server from outside; empty makes a private cluster.
-        local_accounts: Whether a certificate opens the cluster too.
-        kubelogin: How kubelogin finds who asks; without local accounts.
-        admins: Object IDs of Entra groups.
-        node_provisioning: `Auto` where AKS runs Karpenter, `Manual` otherwise.
-        default_node_pools: `Auto` or `None`: whether AKS brings NodePools; means nothing with `Manual`.
-        allow_stranded_nodes: Lets a change of the two above pass.
-        system_pool: The system nodes.
+        network: Ranges of pods, of which each node gets a /24, and of services, whose tenth address is DNS's.
+        provisioning_mode: `Auto` where AKS runs Karpenter, `Manual` otherwise.
+        node_provisioning: What AKS brings means nothing with `Manual`.
+        system_nodes: The nodes that run what Karpenter needs in order to run; no autoscaler changes their number.
         tags: For every resource, and for system nodes.
     """
 
     names: AksNames
     resource_group: pulumi.Input[str]
     location: str
-    version: str
-    tier: str = "Standard"
+    settings: ClusterSettings
     identity_id: pulumi.Input[str]
     subnet_id: pulumi.Input[str]
-    pod_cidr: str
-    service_cidr: str
-    public_access_cidrs: Sequence[str] = ()
-    local_accounts: bool = False
-    kubelogin: KubeloginMode = "azurecli"
-    admins: Sequence[str] = ()
-    node_provisioning: Literal["Auto", "Manual"]
-    default_node_pools: Literal["Auto", "None"] = "Auto"
-    allow_stranded_nodes: bool = False
-    system_pool: SystemPool
+    network: NetworkSettings
+    provisioning_mode: Literal["Auto", "Manual"]
+    node_provisioning: NodeProvisioningSettings
+    system_nodes: SystemNodesSettings
     tags: Mapping[str, str]
 
 
@@ -102,23 +68,24 @@ class Cluster(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:aks:Cluster", name, {}, opts)
-        private = not args.public_access_cidrs
+        settings, pool = args.settings, args.system_nodes
+        private = not settings.public_access_cidrs
         cluster = aks.ManagedCluster(
             f"{name}-control-plane",
             resource_name_=args.names.cluster,
             resource_group_name=args.resource_group,
             location=args.location,
-            kubernetes_version=args.version,
+            kubernetes_version=settings.version,
             dns_prefix=args.names.dns_prefix,
             node_resource_group=args.names.node_resource_group,
-            sku=aks.ManagedClusterSKUArgs(name=aks.ManagedClusterSKUName.BASE, tier=args.tier),
+            sku=aks.ManagedClusterSKUArgs(name=aks.ManagedClusterSKUName.BASE, tier=settings.tier),
             identity=aks.ManagedClusterIdentityArgs(
                 type=aks.ResourceIdentityType.USER_ASSIGNED, user_assigned_identities=[args.identity_id]
             ),
             enable_rbac=True,
-            disable_local_accounts=not args.local_accounts,
+            disable_local_accounts=not settings.local_accounts,
             aad_profile=aks.ManagedClusterAADProfileArgs(
-                managed=True, enable_azure_rbac=True, admin_group_object_ids=list(args.admins)
+                managed=True, enable_azure_rbac=True, admin_group_object_ids=settings.admins
             ),
             oidc_issuer_profile=aks.ManagedClusterOIDCIssuerProfileArgs(enabled=True),
             security_profile=aks.ManagedClusterSecurityProfileArgs(
@@ -128,21 +95,22 @@ class Cluster(pulumi.ComponentResource):
             api_server_access_profile=aks.ManagedClusterAPIServerAccessProfileArgs(enable_private_cluster=True)
             if private
             else aks.ManagedClusterAPIServerAccessProfileArgs(
-                enable_private_cluster=False, authorized_ip_ranges=list(args.public_access_cidrs)
+                enable_private_cluster=False,
+                authorized_ip_ranges=[str(cidr) for cidr in settings.public_access_cidrs],
             ),
             network_profile=aks.ContainerServiceNetworkProfileArgs(
                 network_plugin=aks.NetworkPlugin.AZURE,
                 network_plugin_mode=aks.NetworkPluginMode.OVERLAY,
                 network_dataplane=aks.NetworkDataplane.CILIUM,
                 network_policy=aks.NetworkPolicy.CILIUM,
-                pod_cidr=args.pod_cidr,
-                service_cidr=args.service_cidr,
-                dns_service_ip=str(IPv4Network(args.service_cidr)[10]),
+                pod_cidr=str(args.network.pod_cidr),
+                service_cidr=str(args.network.service_cidr),
+                dns_service_ip=str(args.network.service_cidr[10]),
                 load_balancer_sku=aks.LoadBalancerSku.STANDARD,
                 outbound_type=aks.OutboundType.LOAD_BALANCER,
             ),
             node_provisioning_profile=aks.ManagedClusterNodeProvisioningProfileArgs(
-                mode=args.node_provisioning, default_node_pools=args.default_node_pools
+                mode=args.provisioning_mode, default_node_pools=args.node_provisioning.default_node_pools
             ),
             agent_pool_profiles=[
                 aks.ManagedClusterAgentPoolProfileArgs(
@@ -150,20 +118,22 @@ class Cluster(pulumi.ComponentResource):
                     mode=aks.AgentPoolMode.SYSTEM,
                     type=aks.AgentPoolType.VIRTUAL_MACHINE_SCALE_SETS,
                     os_type=aks.OSType.LINUX,
-                    os_sku=args.system_pool.os_sku,
-                    vm_size=args.system_pool.vm_size,
-                    count=args.system_pool.count,
+                    os_sku=pool.os_sku,
+                    vm_size=pool.vm_size,
+                    count=pool.count,
                     enable_auto_scaling=False,
-                    availability_zones=[str(zone) for zone in args.system_pool.zones],
-                    os_disk_size_gb=args.system_pool.disk_size,
-                    orchestrator_version=args.version,
+                    availability_zones=[str(zone) for zone in pool.zones],
+                    os_disk_size_gb=pool.disk_size,
+                    orchestrator_version=settings.version,
                     vnet_subnet_id=args.subnet_id,
                     node_taints=[f"{SYSTEM_TAINT_KEY}=true:NoSchedule"],
                     tags=args.tags,
                 )
             ],
             tags=args.tags,
-            opts=pulumi.ResourceOptions(parent=self, hooks=None if args.allow_stranded_nodes else guard()),
+            opts=pulumi.ResourceOptions(
+                parent=self, hooks=None if args.node_provisioning.allow_stranded_nodes else guard()
+            ),
         )
         self.name = cluster.name
         self.endpoint = (cluster.private_fqdn if private else cluster.fqdn).apply(lambda host: f"https://{host}:443")
@@ -188,7 +158,7 @@ class Cluster(pulumi.ComponentResource):
     def _kubeconfig(self, args: ClusterArgs, cluster: aks.ManagedCluster) -> pulumi.Output[str]:
         """With local accounts the administrator's own, which needs no plugin; otherwise kubelogin's."""
         invoke = pulumi.InvokeOutputOptions(parent=self)
-        if args.local_accounts:
+        if args.settings.local_accounts:
             admin = aks.list_managed_cluster_admin_credentials_output(
                 resource_group_name=args.resource_group, resource_name=cluster.name, opts=invoke
             )
@@ -199,7 +169,7 @@ class Cluster(pulumi.ComponentResource):
         return pulumi.Output.secret(
             user.kubeconfigs.apply(
                 lambda kubeconfigs: aks_kubeconfig(
-                    cluster_name=args.names.cluster, credentials=_text(kubeconfigs), login=args.kubelogin
+                    cluster_name=args.names.cluster, credentials=_text(kubeconfigs), login=args.settings.kubelogin
                 )
             )
         )

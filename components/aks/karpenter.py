@@ -6,8 +6,7 @@ With node auto provisioning AKS has all of this outside the cluster, and nothing
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import pulumi
 
@@ -15,23 +14,11 @@ from .. import versions
 from ..documents import charts
 from ..kubernetes import Karpenter, KarpenterArgs
 from ..naming import KARPENTER_AZURE_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, AksNames
+from ..settings.aks import KarpenterSettings
 from .cluster import Cluster
 from .controller_identity import ControllerIdentity, ControllerIdentityArgs
 from .network import Network
 from .node_bootstrap import NodeBootstrap, NodeBootstrapArgs
-
-
-@dataclass(frozen=True, kw_only=True)
-class KarpenterPlan:
-    """How the controller runs; see `documents.charts.karpenter_azure` and `NodeBootstrapArgs`."""
-
-    chart_version: str = versions.KARPENTER_AZURE
-    ssh_public_key: str
-    bootstrap_token_generation: int = 1
-    replicas: int = 2
-    feature_gates: Mapping[str, bool] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    resources: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +32,7 @@ class SelfHostedKarpenterArgs:
         subscription_id: Subscription of everything.
         network: Where machines live.
         cluster: What they join.
-        plan: How the controller runs.
+        settings: How the controller runs.
         tags: For every resource.
     """
 
@@ -55,7 +42,7 @@ class SelfHostedKarpenterArgs:
     subscription_id: str
     network: Network
     cluster: Cluster
-    plan: KarpenterPlan
+    settings: KarpenterSettings
     tags: Mapping[str, str]
 
 
@@ -68,7 +55,7 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
     def __init__(self, name: str, args: SelfHostedKarpenterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:aks:SelfHostedKarpenter", name, {}, opts)
         child = pulumi.ResourceOptions(parent=self)
-        network, cluster, plan = args.network, args.cluster, args.plan
+        network, cluster, settings = args.network, args.cluster, args.settings
         identity = ControllerIdentity(
             f"{name}-identity",
             ControllerIdentityArgs(
@@ -90,8 +77,8 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
             NodeBootstrapArgs(
                 cluster_name=args.names.cluster,
                 namespace=KARPENTER_NAMESPACE,
-                generation=plan.bootstrap_token_generation,
-                ssh_public_key=plan.ssh_public_key,
+                generation=settings.bootstrap_token_generation,
+                ssh_public_key=settings.ssh_public_key,
             ),
             opts=child,
         )
@@ -100,7 +87,7 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
             KarpenterArgs(
                 chart=versions.KARPENTER_AZURE_CHART,
                 crd_chart=versions.KARPENTER_AZURE_CRD_CHART,
-                version=plan.chart_version,
+                version=settings.chart_version,
                 namespace=KARPENTER_NAMESPACE,
                 values=pulumi.Output.all(
                     cluster_name=cluster.name,
@@ -119,10 +106,10 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
                         subscription_id=args.subscription_id,
                         location=args.location,
                         service_account=KARPENTER_AZURE_SERVICE_ACCOUNT,
-                        replicas=plan.replicas,
-                        feature_gates=plan.feature_gates,
-                        settings=plan.settings,
-                        resources=plan.resources,
+                        replicas=settings.replicas,
+                        feature_gates=settings.feature_gates.model_dump(by_alias=True),
+                        settings=settings.settings,
+                        resources=settings.resources.model_dump(),
                         **known,
                     )
                 ),

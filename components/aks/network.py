@@ -13,28 +13,25 @@ import pulumi
 from pulumi_azure_native import network
 
 from ..naming import AksNames
+from ..settings.aks import NetworkSettings
 
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkArgs:
-    """Arguments of `Network`: either `subnet_cidr` or `subnet_id`.
+    """Arguments of `Network`.
 
     Attributes:
         names: Physical names.
         resource_group: Name of the resource group for a network of the stack's own.
         location: Location of the same.
-        vnet_cidr: Range of the virtual network.
-        subnet_cidr: Range of the nodes' subnet, which is made.
-        subnet_id: Resource ID of a subnet that exists. It is not changed.
+        settings: With a subnet's range, which is made, or with the ID of one that exists and is not changed.
         tags: For every resource.
     """
 
     names: AksNames
     resource_group: pulumi.Input[str]
     location: str
-    vnet_cidr: str
-    subnet_cidr: str | None = None
-    subnet_id: str | None = None
+    settings: NetworkSettings
     tags: Mapping[str, str]
 
 
@@ -46,10 +43,10 @@ class Network(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:aks:Network", name, {}, opts)
-        if args.subnet_id is None:
+        if args.settings.subnet_id is None:
             self._make(name, args)
         else:
-            self._adopt(args.subnet_id)
+            self._adopt(args.settings.subnet_id)
         self.register_outputs({"subnetId": self.subnet_id, "vnetGuid": self.vnet_guid})
 
     def _make(self, name: str, args: NetworkArgs) -> None:
@@ -59,7 +56,7 @@ class Network(pulumi.ComponentResource):
             virtual_network_name=args.names.virtual_network,
             resource_group_name=args.resource_group,
             location=args.location,
-            address_space=network.AddressSpaceArgs(address_prefixes=[args.vnet_cidr]),
+            address_space=network.AddressSpaceArgs(address_prefixes=[str(args.settings.vnet_cidr)]),
             tags=args.tags,
             opts=child,
         )
@@ -68,7 +65,7 @@ class Network(pulumi.ComponentResource):
             subnet_name=args.names.node_subnet,
             virtual_network_name=vnet.name.apply(lambda made: made or ""),
             resource_group_name=args.resource_group,
-            address_prefix=args.subnet_cidr,
+            address_prefix=str(args.settings.subnet_cidr),
             opts=child,
         )
         self.subnet_id = subnet.id

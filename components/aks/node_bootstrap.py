@@ -35,7 +35,7 @@ class NodeBootstrapArgs:
 
     cluster_name: str
     namespace: str
-    generation: int = 1
+    generation: int
     ssh_public_key: str
 
 

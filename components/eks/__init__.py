@@ -1,16 +1,12 @@
-"""EKS environments. `Environment` composes the other components; each can be used by itself as well."""
+"""EKS environments. `Environment` composes the other components; each can be used by itself as well.
+
+Its arguments are the models of `settings.eks`, which a stack's file is read into too.
+"""
 
 from .access import Access, AccessArgs
 from .addons import Addons, AddonsArgs
 from .cluster import Cluster, ClusterArgs
-from .environment import (
-    ControlPlanePlan,
-    Environment,
-    EnvironmentArgs,
-    KarpenterPlan,
-    NetworkPlan,
-    SystemNodesPlan,
-)
+from .environment import Environment
 from .identity import ControllerIdentity, ControllerIdentityArgs
 from .interruption import Interruption, InterruptionArgs
 from .network import Network, NetworkArgs
@@ -25,21 +21,16 @@ __all__ = [
     "AddonsArgs",
     "Cluster",
     "ClusterArgs",
-    "ControlPlanePlan",
     "ControllerIdentity",
     "ControllerIdentityArgs",
     "Environment",
-    "EnvironmentArgs",
     "Interruption",
     "InterruptionArgs",
-    "KarpenterPlan",
     "Network",
     "NetworkArgs",
-    "NetworkPlan",
     "NodeRole",
     "NodeRoleArgs",
     "SpotServiceLinkedRole",
     "SystemNodes",
     "SystemNodesArgs",
-    "SystemNodesPlan",
 ]

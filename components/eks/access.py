@@ -31,7 +31,7 @@ class AccessArgs:
     cluster_name: pulumi.Input[str]
     partition: pulumi.Input[str]
     node_role_arn: pulumi.Input[str]
-    admins: Sequence[str] = ()
+    admins: Sequence[str]
     tags: Mapping[str, str]
 
 

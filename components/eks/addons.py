@@ -18,7 +18,7 @@ class AddonsArgs:
     """Arguments of `Addons`: the cluster, whether the Pod Identity agent is wanted, and tags."""
 
     cluster_name: pulumi.Input[str]
-    pod_identity_agent: bool = True
+    pod_identity_agent: bool
     tags: Mapping[str, str]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 
 import pulumi
 from pulumi_aws import cloudwatch, ec2, eks, iam, kms
@@ -16,6 +17,7 @@ from pulumi_aws import cloudwatch, ec2, eks, iam, kms
 from ..documents.iam import service_trust
 from ..documents.kubeconfig import eks as eks_kubeconfig
 from ..naming import DISCOVERY_TAG, EksNames
+from ..settings.eks import ClusterSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,24 +28,18 @@ class ClusterArgs:
         names: Physical names.
         region: For the kubeconfig.
         partition: For ARNs of AWS's own policies.
-        version: Kubernetes minor version, for example `1.36`.
+        settings: Its admins are `Access`'s.
         subnet_ids: Private subnets in at least two zones.
         service_cidr: Range of service addresses; never changes afterwards.
-        public_access_cidrs: Who may reach the API server from outside; empty closes the public endpoint.
-        log_types: Control plane logs to keep.
-        log_retention_days: How long to keep them.
         tags: For every resource.
     """
 
     names: EksNames
     region: str
     partition: pulumi.Input[str]
-    version: str
+    settings: ClusterSettings
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
-    service_cidr: str
-    public_access_cidrs: Sequence[str] = ()
-    log_types: Sequence[str] = ()
-    log_retention_days: int = 30
+    service_cidr: IPv4Network
     tags: Mapping[str, str]
 
 
@@ -88,24 +84,24 @@ class Cluster(pulumi.ComponentResource):
         logs = cloudwatch.LogGroup(
             f"{name}-logs",
             name=args.names.control_plane_log_group,
-            retention_in_days=args.log_retention_days,
+            retention_in_days=args.settings.log_retention_days,
             tags=args.tags,
             opts=child,
         )
         cluster = eks.Cluster(
             f"{name}-control-plane",
             name=args.names.cluster,
-            version=args.version,
+            version=args.settings.version,
             role_arn=role.arn,
             bootstrap_self_managed_addons=False,
             vpc_config=eks.ClusterVpcConfigArgs(
                 subnet_ids=args.subnet_ids,
                 endpoint_private_access=True,
-                endpoint_public_access=bool(args.public_access_cidrs),
+                endpoint_public_access=bool(args.settings.public_access_cidrs),
                 # Unset, AWS opens the endpoint to the world; set on a closed one, AWS refuses it.
-                public_access_cidrs=list(args.public_access_cidrs) or None,
+                public_access_cidrs=[str(cidr) for cidr in args.settings.public_access_cidrs] or None,
             ),
-            kubernetes_network_config=eks.ClusterKubernetesNetworkConfigArgs(service_ipv4_cidr=args.service_cidr),
+            kubernetes_network_config=eks.ClusterKubernetesNetworkConfigArgs(service_ipv4_cidr=str(args.service_cidr)),
             access_config=eks.ClusterAccessConfigArgs(
                 authentication_mode="API",
                 # The deployer installs Cilium and Karpenter; all other access is `access`'s.
@@ -115,7 +111,7 @@ class Cluster(pulumi.ComponentResource):
                 provider=eks.ClusterEncryptionConfigProviderArgs(key_arn=key.arn),
                 resources=["secrets"],
             ),
-            enabled_cluster_log_types=list(args.log_types),
+            enabled_cluster_log_types=list(args.settings.log_types),
             tags=args.tags,
             # On the way down EKS still uses its role to remove network interfaces.
             opts=pulumi.ResourceOptions(parent=self, depends_on=[attachment, logs]),

@@ -10,15 +10,13 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import pulumi
 from pulumi_aws import eks, iam
 
 from ..documents.iam import CONTROLLER_POLICIES, ControllerScope, Document, irsa_trust, pod_identity_trust
 from ..naming import KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, EksNames
-
-IdentityKind = Literal["pod-identity", "irsa"]
+from ..settings.eks import Identity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,15 +35,15 @@ class ControllerIdentityArgs:
     """
 
     names: EksNames
-    kind: IdentityKind = "pod-identity"
+    kind: Identity
     cluster_name: pulumi.Input[str]
     issuer: pulumi.Input[str]
     partition: pulumi.Input[str]
     region: str
     account_id: pulumi.Input[str]
     node_role_arn: pulumi.Input[str]
-    interruption_queue_arn: pulumi.Input[str] = ""
-    has_interruption_queue: bool = True
+    interruption_queue_arn: pulumi.Input[str]
+    has_interruption_queue: bool
     tags: Mapping[str, str]
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import pulumi
 import pulumi_aws as aws
@@ -18,6 +17,7 @@ from pulumi_aws import ec2
 
 from ..documents import subnets
 from ..naming import DISCOVERY_TAG, named
+from ..settings.eks import NetworkSettings
 
 #: Zones in which EKS cannot place a control plane, by ID, because names differ from account to account
 #: (EKS user guide, "VPC and subnet requirements").
@@ -30,16 +30,12 @@ class NetworkArgs:
 
     Attributes:
         cluster_name: Value of the discovery tag.
-        vpc_cidr: From /16 to /22; see `documents.subnets`.
-        zones: How many zones, the first that offer EKS by name; or the zones' names.
-        nat_gateways: `single` is cheap and fails with its zone, `per-zone` does not.
+        settings: Of a number of zones, those are taken that offer EKS and are first by name.
         tags: For every resource.
     """
 
     cluster_name: str
-    vpc_cidr: str
-    zones: int | Sequence[str] = 3
-    nat_gateways: Literal["single", "per-zone"] = "single"
+    settings: NetworkSettings
     tags: Mapping[str, str]
 
 
@@ -54,9 +50,10 @@ class Network(pulumi.ComponentResource):
         super().__init__("karpstack:eks:Network", name, {}, opts)
         child = pulumi.ResourceOptions(parent=self)
         label = args.cluster_name
+        vpc_cidr = str(args.settings.vpc_cidr)
         vpc = ec2.Vpc(
             f"{name}-vpc",
-            cidr_block=args.vpc_cidr,
+            cidr_block=vpc_cidr,
             # The cluster's private endpoint is a name in a private zone; nodes resolve it only with both on.
             enable_dns_support=True,
             enable_dns_hostnames=True,
@@ -75,11 +72,11 @@ class Network(pulumi.ComponentResource):
             opts=child,
         )
 
-        zones = self._zones(args.zones)
+        zones = self._zones(args.settings.zones)
         public: list[ec2.Subnet] = []
         private: list[ec2.Subnet] = []
         private_routes: list[ec2.RouteTable] = []
-        for index, (zone, cidr) in enumerate(zip(zones, subnets.plan(args.vpc_cidr, len(zones)), strict=True)):
+        for index, (zone, cidr) in enumerate(zip(zones, subnets.plan(vpc_cidr, len(zones)), strict=True)):
             outside = ec2.Subnet(
                 f"{name}-public-{index}",
                 vpc_id=vpc.id,
@@ -91,7 +88,7 @@ class Network(pulumi.ComponentResource):
             ec2.RouteTableAssociation(
                 f"{name}-public-{index}", subnet_id=outside.id, route_table_id=public_routes.id, opts=child
             )
-            if index == 0 or args.nat_gateways == "per-zone":
+            if index == 0 or args.settings.nat_gateways == "per-zone":
                 private_routes.append(
                     self._way_out(f"{name}-{index}", f"{label}-{index}", args.tags, vpc, outside, public_default)
                 )

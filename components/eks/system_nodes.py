@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import pulumi
 from pulumi_aws import ec2, eks
 
 from ..documents.charts import SYSTEM_TAINT_KEY
 from ..naming import EksNames, named
+from ..settings.eks import SystemNodesSettings
 from .node_role import NodeRole, NodeRoleArgs
-
-AmiType = Literal["AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,12 +28,7 @@ class SystemNodesArgs:
         partition: For ARNs of AWS's own policies.
         version: Kubernetes version of the nodes, the cluster's.
         subnet_ids: Private subnets.
-        instance_type: For example `m5.large`.
-        ami_type: Must fit the instance type's architecture.
-        min_size: Nodes at least.
-        desired_size: Nodes at first.
-        max_size: Nodes at most.
-        disk_size: GiB of each root volume.
+        settings: Image and instance type must be of one architecture.
         after: What must be there before the first node boots; the role and the template need not wait for it.
         tags: For every resource, instances and volumes included.
     """
@@ -45,12 +38,7 @@ class SystemNodesArgs:
     partition: pulumi.Input[str]
     version: str
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
-    instance_type: str = "m5.large"
-    ami_type: AmiType = "AL2023_x86_64_STANDARD"
-    min_size: int = 2
-    desired_size: int = 2
-    max_size: int = 10
-    disk_size: int = 50
+    settings: SystemNodesSettings
     after: Sequence[pulumi.Resource] = ()
     tags: Mapping[str, str]
 
@@ -89,7 +77,10 @@ class SystemNodes(pulumi.ComponentResource):
                 ec2.LaunchTemplateBlockDeviceMappingArgs(
                     device_name="/dev/xvda",
                     ebs=ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
-                        volume_size=args.disk_size, volume_type="gp3", encrypted="true", delete_on_termination="true"
+                        volume_size=args.settings.disk_size,
+                        volume_type="gp3",
+                        encrypted="true",
+                        delete_on_termination="true",
                     ),
                 )
             ],
@@ -107,10 +98,12 @@ class SystemNodes(pulumi.ComponentResource):
             node_role_arn=role.arn,
             subnet_ids=args.subnet_ids,
             version=args.version,
-            ami_type=args.ami_type,
-            instance_types=[args.instance_type],
+            ami_type=args.settings.ami_type,
+            instance_types=[args.settings.instance_type],
             scaling_config=eks.NodeGroupScalingConfigArgs(
-                min_size=args.min_size, desired_size=args.desired_size, max_size=args.max_size
+                min_size=args.settings.min_size,
+                desired_size=args.settings.desired_size,
+                max_size=args.settings.max_size,
             ),
             update_config=eks.NodeGroupUpdateConfigArgs(max_unavailable=1),
             launch_template=eks.NodeGroupLaunchTemplateArgs(id=template.id, version=template.latest_version.apply(str)),

@@ -30,7 +30,7 @@ class CiliumArgs:
     api_server: pulumi.Input[str]
     pod_cidr: str
     pod_cidr_mask_size: int
-    operator_replicas: int = 2
+    operator_replicas: int
 
 
 class Cilium(pulumi.ComponentResource):

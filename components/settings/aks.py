@@ -267,7 +267,7 @@ class SystemNodesSettings(Section):
     count: int = Field(2, ge=1, le=1000, description="number of system nodes")
     zones: list[Literal[1, 2, 3]] = Field([1, 2, 3], description="zones to spread over; [] where a region has none")
     os_sku: Literal["Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux"] = Field(
-        "Ubuntu", alias="osSKU", description="Ubuntu, Ubuntu2204, Ubuntu2404 or AzureLinux"
+        "Ubuntu", validation_alias="osSKU", description="Ubuntu, Ubuntu2204, Ubuntu2404 or AzureLinux"
     )
     disk_size: int = Field(128, ge=30, le=2048, description="GiB of each system node's disk, 30 to 2048")
 
@@ -346,19 +346,19 @@ class KarpenterSettings(Section):
 
 
 class AksSettings(StackSettings):
-    """The whole configuration. Field names are the keys of namespace karpstack, in camelCase there.
+    """The whole configuration, and the arguments of `aks.Environment`.
 
     `karpenter` is there exactly in mode self-hosted; the checks between sections see to it.
     """
 
     region: Annotated[str, AfterValidator(_location)] = Field(
-        alias="azure-native:location", description="the Azure location, for example westus2"
+        validation_alias="azure-native:location", description="the Azure location, for example westus2"
     )
     subscription_id: Guid = Field(
-        alias="azure-native:subscriptionId",
+        validation_alias="azure-native:subscriptionId",
         description="ID of the subscription; without it Karpenter's controller stops at start-up, again and again",
     )
-    cloud: Literal["azure"] = Field(description="azure")
+    cloud: Literal["azure"] = Field("azure", description="azure")
     mode: Literal["nap", "self-hosted"] = Field(description="nap (AKS runs Karpenter) or self-hosted")
     tags: Tags = Field({}, description="tags of every resource")
     network: NetworkSettings = Field(description="address ranges")

@@ -51,6 +51,8 @@ def _principal(arn: str) -> str:
     return arn
 
 
+#: How the controller's service account gets its role.
+Identity = Literal["pod-identity", "irsa"]
 Tags = dict[Annotated[str, StringConstraints(min_length=1, max_length=128), AfterValidator(_tag_key)], TagValue]
 
 
@@ -200,7 +202,7 @@ class FeatureGates(Section):
 class KarpenterSettings(Section):
     """karpstack:karpenter."""
 
-    identity: Literal["pod-identity", "irsa"] = Field("pod-identity", description="pod-identity or irsa")
+    identity: Identity = Field("pod-identity", description="pod-identity or irsa")
     interruption_queue: bool = Field(True, description="whether interruption events reach Karpenter")
     replicas: int = Field(2, ge=1, description="controllers; one leads, each needs a system node of its own")
     feature_gates: FeatureGates = Field(FeatureGates(), description="switches of the chart's settings.featureGates")
@@ -214,10 +216,10 @@ class KarpenterSettings(Section):
 
 
 class EksSettings(StackSettings):
-    """The whole configuration. Field names are the keys of namespace karpstack, in camelCase there."""
+    """The whole configuration, and the arguments of `eks.Environment`."""
 
-    region: str = Field(alias="aws:region", description="the AWS region, for example us-east-1")
-    cloud: Literal["aws"] = Field(description="aws")
+    region: str = Field(validation_alias="aws:region", description="the AWS region, for example us-east-1")
+    cloud: Literal["aws"] = Field("aws", description="aws")
     tags: Tags = Field({}, description="tags of every resource")
     network: NetworkSettings = Field(description="address ranges and zones")
     cluster: ClusterSettings = Field(description="the control plane")

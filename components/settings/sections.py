@@ -34,14 +34,14 @@ _ROOT_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata", "spec"})
 
 def _cidr(value: object) -> IPv4Network:
     try:
-        if not isinstance(value, str) or "/" not in value:
+        if not isinstance(value, str | IPv4Network) or "/" not in str(value):
             raise ValueError
         meant = ip_network(value, strict=False)
     except ValueError:
         refuse("is not an IPv4 range", "write it as address/prefix, for example 10.0.0.0/16")
     if not isinstance(meant, IPv4Network):
         refuse("is an IPv6 range, and the overlay, the nodes' network and the services are IPv4", "use an IPv4 range")
-    if str(meant) != value:
+    if str(meant) != str(value):
         refuse("has bits beyond its prefix, so it is not the range that it seems to be", f"write {meant}")
     return meant
 
@@ -89,9 +89,11 @@ NodeClassSpecs = dict[ObjectName, Annotated[dict[str, Any], _shaped_like(NodeCla
 
 
 class Section(BaseModel):
-    """A group of keys, in camelCase in the stack's file."""
+    """A group of keys: in camelCase in the stack's file, by the names of the fields in a program."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_default=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True, validate_default=True
+    )
 
     #: Keys, in lower case, that will never be settings, with the reason.
     REFUSED: ClassVar[Mapping[str, Reason]] = {}

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from pulumi_policy import PolicyResource, Severity
 
 from . import graph
-from .requirements import CAPACITY_TYPE, Cloud, allows, cloud_of, requirements
+from .clouds import CLOUDS, Cloud
+from .requirements import CAPACITY_TYPE, allows, cloud_of, requirements
 from .rule import STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, StackRule, section
 from .tokens import EC2_NODE_CLASS, HELM_RELEASE, NODE_OVERLAY, NODE_POOL
 
 _CHART = "karpenter"
 _CRD_CHART = "karpenter-crd"
-#: What the charts of 1.14 (AWS) and 1.10 (Azure) switch on by themselves.
-_GATES_ON = {"aws": frozenset({"reservedCapacity"}), "azure": frozenset[str]()}
 
 
 def _spot_interruption_queue(resources: list[PolicyResource], judgement: Judgement) -> None:
@@ -127,7 +126,7 @@ def _feature_gates(resources: list[PolicyResource], judgement: Judgement) -> Non
                     if gate in set(gates):
                         without = [] if gates[gate] else users
                     else:
-                        without = [user for user in users if gate not in _GATES_ON[user.cloud]]
+                        without = [user for user in users if gate not in user.gates]
                     if without:
                         judgement.violation(
                             f"values.settings.featureGates.{gate} of {release.name} is off, and needed by "
@@ -154,27 +153,28 @@ def _any_spot(pools: list[PolicyResource], judgement: Judgement) -> bool:
 
 @dataclass(frozen=True)
 class _User:
-    """A resource that needs a feature gate, because of `what` it says."""
+    """A resource that needs a feature gate, because of `what` it says; its cloud has some of them on already."""
 
     name: str
     what: str
-    cloud: Cloud
+    gates: frozenset[str]
 
 
 def _needed_gates(resources: list[PolicyResource], judgement: Judgement) -> dict[str, list[_User]]:
     needed: dict[str, list[_User]] = {}
 
-    def need(gate: str, resource: PolicyResource, what: str, cloud: Cloud = "aws") -> None:
-        needed.setdefault(gate, []).append(_User(resource.name, what, cloud))
+    def need(gate: str, resource: PolicyResource, what: str, cloud: Cloud | None) -> None:
+        gates = CLOUDS[cloud].gates if cloud else frozenset[str]()
+        needed.setdefault(gate, []).append(_User(resource.name, what, gates))
 
     for resource in graph.of(resources, NODE_POOL, EC2_NODE_CLASS, NODE_OVERLAY):
         with judgement.part():
             spec = graph.output(resource, "spec")
             if resource.resource_type == NODE_OVERLAY:
-                need("nodeOverlay", resource, "NodeOverlay")
+                need("nodeOverlay", resource, "NodeOverlay", None)
             elif resource.resource_type == EC2_NODE_CLASS:
                 if spec.get("capacityReservationSelectorTerms"):
-                    need("reservedCapacity", resource, "capacityReservationSelectorTerms")
+                    need("reservedCapacity", resource, "capacityReservationSelectorTerms", "aws")
             else:
                 if spec.get("replicas") is not None:
                     need("staticCapacity", resource, "replicas", cloud_of(spec))

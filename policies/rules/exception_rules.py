@@ -11,9 +11,6 @@ from .exceptions import GRANTED
 from .rule import ADVICE, Judgement, Properties, ResourceRule, StackRule
 from .tokens import STACK
 
-#: Between an exception in force and the finding that it excused.
-EXCUSED = ". Excused: "
-
 _TEXT = {"type": "string", "minLength": 1}
 
 
@@ -22,9 +19,9 @@ def _in_force(resources: list[PolicyResource], judgement: Judgement) -> None:
         excused = sorted(GRANTED.excused.get(exception, ()))
         # One configuration may serve several stacks; what is about another's resources is not reported here.
         if not excused and any(exception.covers(exception.rule, resource.urn) for resource in resources):
-            judgement.violation(f"{exception}. It excused nothing in this run; remove it if that stays so.")
+            judgement.violation(exception.told(None))
         for urn, finding in excused:
-            judgement.violation(f"{exception}{EXCUSED}{finding}", urn or None)
+            judgement.violation(exception.told(finding), urn or None)
 
 
 def exceptions(rules: Sequence[str]) -> ResourceRule:

@@ -7,12 +7,16 @@ one run of the engine. It is the first of the pack: it has read them before anot
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Final
+
+from .values import readable
+
+_EXCUSED: Final = ". Excused: "
+_UNUSED: Final = ". It excused nothing in this run; remove it if that stays so."
 
 
 @dataclass(frozen=True)
@@ -38,11 +42,16 @@ class Granted:
     def __str__(self) -> str:
         return f"{self.rule} is not applied to {self.resource} until {self.until}: {self.reason}"
 
-    @classmethod
-    def parse(cls, text: str) -> Granted | None:
-        """The exception that is written like this; None where it is not written so."""
-        found = re.fullmatch(r"(\S+) is not applied to (.+?) until (\d{4}-\d{2}-\d{2}): (.*)", text, re.DOTALL)
-        return cls(found[1], found[2], found[4], date.fromisoformat(found[3])) if found else None
+    def told(self, finding: str | None) -> str:
+        """What is reported of it: with a finding that it excused, or that there was none."""
+        return f"{self}{_UNUSED if finding is None else _EXCUSED + finding}"
+
+    def finding_in(self, report: str) -> str | None:
+        """The finding in what was reported of it, empty where there was none; None in a report of another exception."""
+        if report == readable(self.told(None)):
+            return ""
+        excused = readable(self.told(""))
+        return report.removeprefix(excused) if report.startswith(excused) else None
 
 
 @dataclass

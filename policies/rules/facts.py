@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from .clouds import Cloud
 from .regions import REGIONS, Regions
 from .rule import NotKnownError
 
@@ -51,7 +52,7 @@ class Facts:
     labels: frozenset[str]
 
 
-def region_of(cloud: str, regions: Regions | None = None) -> str:
+def region_of(cloud: Cloud, regions: Regions | None = None) -> str:
     """The region in which the stack's clusters are; NotKnownError where nothing says it, or where there are several."""
     found = sorted((regions or REGIONS).of(cloud))
     if len(found) != 1:
@@ -60,7 +61,7 @@ def region_of(cloud: str, regions: Regions | None = None) -> str:
     return found[0]
 
 
-def facts(cloud: str, regions: Regions | None = None) -> Facts:
+def facts(cloud: Cloud, regions: Regions | None = None) -> Facts:
     """What is known in the stack's region; NotKnownError where the file lacks it."""
     return _facts(cloud, region_of(cloud, regions))
 

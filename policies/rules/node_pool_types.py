@@ -12,6 +12,7 @@ from itertools import combinations
 from pulumi_policy import PolicyResource, Severity
 
 from . import graph
+from .clouds import Cloud
 from .facts import Facts, InstanceType, facts
 from .quantities import quantity
 from .requirements import (
@@ -119,7 +120,7 @@ class Ceiling:
     of: str
 
 
-def ceiling(spec: Properties, known: Callable[[str], Facts] = facts) -> Ceiling | None:
+def ceiling(spec: Properties, known: Callable[[Cloud], Facts] = facts) -> Ceiling | None:
     """The most that the limits let a pool cost, at on-demand prices, which spot prices do not exceed.
 
     None where the limits bound nothing. `known` gives the facts of a cloud in the stack's region.
@@ -138,7 +139,7 @@ def ceiling(spec: Properties, known: Callable[[str], Facts] = facts) -> Ceiling 
     return Ceiling(_dearest(types, cpu, memory, nodes), f"the dearest mix of {len(types)} instance types, on demand")
 
 
-def launchable(spec: Properties, known: Callable[[str], Facts] = facts) -> list[InstanceType]:
+def launchable(spec: Properties, known: Callable[[Cloud], Facts] = facts) -> list[InstanceType]:
     """The instance types that a pool may launch: its requirements admit them, and one fits into its limits.
 
     Raises:
@@ -207,7 +208,7 @@ class _Pool:
     wanted: list[Requirement]
     taints: frozenset[tuple[str, str, str]]
     weight: int
-    cloud: str
+    cloud: Cloud
 
 
 def _exclusive(resources: list[PolicyResource], judgement: Judgement) -> None:
@@ -227,7 +228,7 @@ def _exclusive(resources: list[PolicyResource], judgement: Judgement) -> None:
             together = [*first.wanted, *second.wanted]
             if contradiction(together):
                 continue
-            common = admitted(together, facts("azure" if first.cloud == "azure" else "aws"))
+            common = admitted(together, facts(first.cloud))
             if common:
                 judgement.violation(
                     f"{first.resource.name} and {second.resource.name} both admit {len(common)} instance types, "

@@ -14,13 +14,9 @@ from typing import Any, Final
 from pulumi_policy import PolicyProviderResource
 from pulumi_policy.proxy import UnknownValueError
 
-from .tokens import AKS_CLUSTER, CLUSTER
+from .clouds import CLOUDS, Cloud
 
-_CLOUDS: Final = {
-    "pulumi:providers:aws": ("aws", "region", CLUSTER),
-    "pulumi:providers:azure-native": ("azure", "location", AKS_CLUSTER),
-}
-_VARIABLES: Final = {"aws": ("AWS_REGION", "AWS_DEFAULT_REGION"), "azure": ("ARM_LOCATION",)}
+_BY_PROVIDER: Final = {f"pulumi:providers:{traits.package}": cloud for cloud, traits in CLOUDS.items()}
 
 
 class Regions:
@@ -28,34 +24,34 @@ class Regions:
 
     def __init__(self) -> None:
         """Nothing is known yet."""
-        self._clusters: dict[str, set[str]] = {}
-        self._any: dict[str, set[str]] = {}
+        self._clusters: dict[Cloud, set[str]] = {}
+        self._any: dict[Cloud, set[str]] = {}
 
     def note(self, token: str, properties: Mapping[str, Any], provider: PolicyProviderResource | None) -> None:
         """Take the region from a resource, or from its provider; one that is unknown is not taken."""
-        if provider is None or provider.resource_type not in _CLOUDS:
+        if provider is None or provider.resource_type not in _BY_PROVIDER:
             return
-        cloud, key, cluster = _CLOUDS[provider.resource_type]
+        cloud = _BY_PROVIDER[provider.resource_type]
         for source in (properties, provider.props):
             try:
-                region = source.get(key)
+                region = source.get(CLOUDS[cloud].region)
             except UnknownValueError:
                 continue
             if region:
                 normal = str(region).lower().replace(" ", "")
                 self._any.setdefault(cloud, set()).add(normal)
-                if token == cluster:
+                if token == CLOUDS[cloud].cluster:
                     self._clusters.setdefault(cloud, set()).add(normal)
                 return
 
-    def configured(self, cloud: str, region: str) -> None:
+    def configured(self, cloud: Cloud, region: str) -> None:
         """Take the region from the stack's configuration, by somebody who can read it; a cluster's comes before it."""
         self._any.setdefault(cloud, set()).add(region.lower().replace(" ", ""))
 
-    def of(self, cloud: str) -> set[str]:
+    def of(self, cloud: Cloud) -> set[str]:
         """The regions of clusters, else of anything, else that of the environment; empty where nothing says it."""
         found = self._clusters.get(cloud) or self._any.get(cloud)
-        return set(found) if found else {os.environ[name] for name in _VARIABLES[cloud] if os.environ.get(name)}
+        return set(found) if found else {os.environ[name] for name in CLOUDS[cloud].variables if os.environ.get(name)}
 
 
 #: What the pack's process has seen.

@@ -12,8 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, Literal
+from typing import Final
 
+from .clouds import CLOUDS, Cloud
 from .facts import Facts, InstanceType
 from .rule import NotKnownError, Properties, section
 from .values import UnreadableError
@@ -40,8 +41,6 @@ _OWNED: Final = (
     "kubernetes.io",
     "topology.k8s.aws",
 )
-
-Cloud = Literal["aws", "azure"]
 
 
 @dataclass(frozen=True)
@@ -84,9 +83,19 @@ class Requirement:
 
 
 def cloud_of(spec: Properties) -> Cloud:
-    """The cloud whose nodes a NodePool's spec is about."""
-    reference = section(spec, "template", "spec").get("nodeClassRef") or {}
-    return "azure" if reference.get("group") == "karpenter.azure.com" else "aws"
+    """The cloud whose nodes a NodePool's spec is about; NotKnownError where it is none that the pack knows."""
+    path = ("template", "spec", "nodeClassRef")
+    group = section(spec, *path).get("group")
+    for cloud, traits in CLOUDS.items():
+        if group == traits.group:
+            return cloud
+    raise NotKnownError(
+        f"nodeClassRef.group is {group or 'not set'}, so it is not known whose nodes these are; known are "
+        f"{', '.join(f'{traits.group} ({traits.title})' for traits in CLOUDS.values())}",
+        "spec",
+        *path,
+        "group",
+    )
 
 
 def requirements(spec: Properties) -> list[Requirement]:

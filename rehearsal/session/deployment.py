@@ -144,7 +144,7 @@ class Deployment:
         return self._call([str(ansible), str(playbook), "-e", given, *more])
 
     def review(self, stack_file: StackFile, output: Path, configuration: Path) -> int:
-        """Preview the stack and write the review's documents; the exit code of `policies/review`.
+        """Preview the stack and write the review's documents; the exit code of `python -m review`.
 
         Args:
             stack_file: The stack's configuration, to which findings are pinned.
@@ -155,7 +155,7 @@ class Deployment:
             CommandError: It was killed.
             LostError: The rehearsal has ended meanwhile.
         """
-        command = [sys.executable, str(PROJECT / "policies" / "review"), "--stack", self._folder.stack]
+        command = [sys.executable, "-m", "review", "--stack", self._folder.stack]
         command += ["--config-file", str(stack_file.path), "--output", str(output)]
         return self._call([*command, "--policy-pack-config", str(configuration)])
 

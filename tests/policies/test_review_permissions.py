@@ -6,18 +6,24 @@ import json
 from typing import Any
 
 import pytest
-from review.engine import resources
-from review.model import Entry, Permission
-from review.permissions import permissions
-from review.permissions.aws import ACCESS_ENTRY, ACCESS_POLICY, POD_IDENTITY
 from reviewing import UNKNOWN, preview, step, urn
 from rules import tokens
+from rules.clouds import CLOUDS
+
+from review.engine import resources
+from review.model import Entry, Permission
+from review.permissions import READERS, permissions
+from review.permissions.aws import ACCESS_ENTRY, ACCESS_POLICY, POD_IDENTITY
 
 ROLE = urn(tokens.IAM_ROLE, "controller")
 
 
 def found(*steps: dict[str, Any]) -> tuple[tuple[Entry, ...], tuple[Permission, ...]]:
     return permissions(resources(preview(*steps).digest))
+
+
+def test_each_cloud_has_a_reader() -> None:
+    assert READERS.keys() == CLOUDS.keys()
 
 
 def document(*statements: Any) -> str:

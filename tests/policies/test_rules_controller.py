@@ -13,6 +13,7 @@ from rules.controller import KARPENTER_OFF_ITS_NODES as OFF
 from rules.controller import SPOT_INTERRUPTION_QUEUE as QUEUE
 
 REFERENCE = ("spec", "template", "spec", "nodeClassRef")
+ON_AWS = {"group": "karpenter.k8s.aws"}
 SETTING = ("values", "settings", "interruptionQueue")
 
 
@@ -22,7 +23,7 @@ def release(chart: str = "oci://public.ecr.aws/karpenter/karpenter") -> Resource
 
 
 def node_pool(*requirements: dict[str, Any]) -> Resource:
-    properties = {"spec": {"template": {"spec": {"requirements": list(requirements)}}}}
+    properties = {"spec": {"template": {"spec": {"requirements": list(requirements), "nodeClassRef": ON_AWS}}}}
     return Resource(tokens.NODE_POOL, properties, "pool")
 
 
@@ -119,6 +120,18 @@ CASES = [
         given=[node_pool(), Resource(tokens.HELM_RELEASE, {}, "controller")],
         unknown="controller.chart",
     ),
+    Case(
+        name="of which cloud is not said",
+        rule=QUEUE,
+        given=[node_pool(capacity("In", "spot")).without(*REFERENCE), WITHOUT],
+        unknown="spec.template.spec.nodeClassRef.group",
+    ),
+    Case(
+        name="on a third cloud",
+        rule=QUEUE,
+        given=[node_pool(capacity("In", "spot")).change(*REFERENCE, to={"group": "karpenter.example.com"}), WITHOUT],
+        unknown="spec.template.spec.nodeClassRef.group",
+    ),
 ]
 
 RESOURCES = {"requests": {"cpu": 1, "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
@@ -144,7 +157,9 @@ def gated(**gates: Any) -> Resource:
 
 NOT_THERE = {"matchExpressions": [{"key": "karpenter.sh/nodepool", "operator": "DoesNotExist"}]}
 ANYWHERE = {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "Exists"}]}
-STATIC = Resource(tokens.NODE_POOL, {"spec": {"replicas": 3.0}}, "static")
+STATIC = Resource(
+    tokens.NODE_POOL, {"spec": {"replicas": 3.0, "template": {"spec": {"nodeClassRef": ON_AWS}}}}, "static"
+)
 RESERVED = node_pool(capacity("In", "reserved", "spot"))
 RESERVING = Resource(tokens.EC2_NODE_CLASS, {"spec": {"capacityReservationSelectorTerms": [{"id": "cr-1"}]}}, "class")
 OVERLAY = Resource(tokens.NODE_OVERLAY, {"spec": {"weight": 1}}, "overlay")

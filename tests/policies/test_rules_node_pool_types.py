@@ -29,11 +29,8 @@ M5_LARGE = required(TYPE, "In", "m5.large")
 
 
 def pool(*requirements: dict[str, Any], name: str = "pool", **spec: Any) -> Resource:
-    return Resource(
-        tokens.NODE_POOL,
-        {"spec": {"limits": {"cpu": 100.0}, "template": {"spec": {"requirements": list(requirements)}}, **spec}},
-        name,
-    )
+    template = {"spec": {"requirements": list(requirements), "nodeClassRef": {"group": "karpenter.k8s.aws"}}}
+    return Resource(tokens.NODE_POOL, {"spec": {"limits": {"cpu": 100.0}, "template": template, **spec}}, name)
 
 
 def on_azure(*requirements: dict[str, Any], labels: dict[str, str] | None = None, **spec: Any) -> Resource:
@@ -54,6 +51,12 @@ BANDWIDTH_UNKNOWN = "facts.karpenter.k8s.aws/instance-ebs-bandwidth"
 CASES = [
     Case(name="some", rule=MATCHES, given=pool(required(CATEGORY, "In", "c", "m"), required(GENERATION, "Gt", "2"))),
     Case(name="all", rule=MATCHES, given=pool()),
+    Case(
+        name="on a third cloud",
+        rule=MATCHES,
+        given=pool(M5_LARGE).change("spec", "template", "spec", "nodeClassRef", "group", to="karpenter.example.com"),
+        unknown="spec.template.spec.nodeClassRef.group",
+    ),
     Case(
         name="a label of one's own narrows nothing", rule=MATCHES, given=pool(required("example.com/team", "In", "a"))
     ),

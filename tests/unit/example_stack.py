@@ -28,7 +28,7 @@ def example(stack: str = "eks", **changes: Any) -> dict[str, str]:
     config = deepcopy(configuration(stack))
     for path, value in changes.items():
         first, *rest = path.split("__")
-        *parents, last = [f"karpstack:{first}", *rest]
+        *parents, last = [first if ":" in first else f"karpstack:{first}", *rest]
         section = config
         for step in parents:
             section = section.setdefault(step, {})

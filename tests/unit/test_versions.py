@@ -36,8 +36,8 @@ def test_every_azure_resource_in_use_has_a_reviewed_api(stack: str) -> None:
     ("imported", "absent"),
     [
         ("components.settings", ("pulumi_aws", "pulumi_azure_native", "pulumi_kubernetes")),
-        ("components.eks.program", ("pulumi_azure_native",)),
-        ("components.aks.program", ("pulumi_aws",)),
+        ("components.eks", ("pulumi_azure_native",)),
+        ("components.aks", ("pulumi_aws",)),
     ],
 )
 def test_a_cloud_pays_for_no_other_clouds_sdk(imported: str, absent: tuple[str, ...]) -> None:

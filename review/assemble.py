@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from pulumi_policy import PolicyProviderResource
+from rules.clouds import CLOUDS
 from rules.facts import facts
 from rules.regions import Regions
 from rules.rule import Rule
-from rules.tokens import AKS_CLUSTER
 
 from .changes import changes, counts
+from .configuration import exceptions
 from .engine import Resource, by_urn, checked, resources
 from .findings import Verdicts
 from .model import Review, RuleText, Verdict
@@ -21,8 +22,6 @@ from .permissions import permissions
 from .places import Places
 from .pools import cost, pools
 from .preview import Preview
-
-_REGION_KEYS = {"aws": "aws:region", "azure": "azure-native:location"}
 
 
 def assemble(
@@ -49,7 +48,7 @@ def assemble(
     by_name = {rule.name: rule for rule in rules}
     project, named = _identity(preview)
     places = Places(configuration, project)
-    verdicts = Verdicts(preview.events, by_name, by_urn(found), places)
+    verdicts = Verdicts(preview.events, by_name, by_urn(found), exceptions(settings), places)
     known = partial(facts, regions=_regions(found, preview.digest.config))
     node_pools = pools(found, known, places, settings)
     entries, granted = permissions(found)
@@ -59,7 +58,6 @@ def assemble(
         configuration=uri,
         pack_configuration=settings_name,
         pack_version=next((event.version for event in preview.events if event.version), ""),
-        cloud="Azure" if any(one.token == AKS_CLUSTER for one in found) else "AWS",
         verdict=_verdict(preview),
         failures=preview.failures,
         counts=counts(preview.digest),
@@ -97,9 +95,9 @@ def _regions(found: Iterable[Resource], config: Mapping[str, str]) -> Regions:
         if resource.provider:
             token, inputs = resource.provider
             regions.note(resource.token, resource.checked, PolicyProviderResource(token, checked(inputs), "", ""))
-    for cloud, key in _REGION_KEYS.items():
-        if config.get(key):
-            regions.configured(cloud, config[key])
+    for cloud, traits in CLOUDS.items():
+        if region := config.get(f"{traits.package}:{traits.region}"):
+            regions.configured(cloud, region)
     return regions
 
 

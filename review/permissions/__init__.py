@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Final
+
+from rules.clouds import CLOUDS, Cloud
 
 from ..engine import Resource
 from ..model import Entry, Permission
 from . import aws, azure
 
+#: What each cloud calls identities and rights. One without a reader stops the review: no table is better than one that
+#: looks complete.
+READERS: Final[Mapping[Cloud, ModuleType]] = {"aws": aws, "azure": azure}
+
 
 def permissions(resources: Sequence[Resource]) -> tuple[tuple[Entry, ...], tuple[Permission, ...]]:
     """The entries and the permissions of a stack, in the program's order, an identity's together."""
-    entries = [*aws.entries(resources), *azure.entries(resources)]
-    granted = [*aws.granted(resources), *azure.granted(resources)]
+    entries = [one for cloud in CLOUDS for one in READERS[cloud].entries(resources)]
+    granted = [one for cloud in CLOUDS for one in READERS[cloud].granted(resources)]
     names = [*(one.identity for one in granted), *(one.identity for one in entries)]
     order = {name: rank for rank, name in enumerate(dict.fromkeys(names))}
     return (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from rules.exception_rules import EXCEPTIONS_IN_FORCE, EXCUSED
+from rules.exception_rules import EXCEPTIONS_IN_FORCE
 from rules.exceptions import Granted
 from rules.rule import Rule
 from rules.tokens import STACK
@@ -27,11 +27,14 @@ class Verdicts:
         events: Iterable[PolicyEvent],
         rules: Mapping[str, Rule],
         resources: Mapping[str, Resource],
+        exceptions: Iterable[Granted],
         places: Places,
     ) -> None:
-        """Sort the events; `rules` and `resources` are by name and by URN."""
+        """Sort the events; `rules` and `resources` are by name and by URN, `exceptions` are the configured ones."""
         self._rules = rules
         self._resources = resources
+        # A report may begin like that of a shorter one.
+        self._exceptions = sorted(exceptions, key=lambda one: len(str(one)), reverse=True)
         self._places = places
         findings: list[Finding] = []
         self._excused: list[Excused] = []
@@ -78,21 +81,21 @@ class Verdicts:
         )
 
     def _exception(self, event: PolicyEvent) -> Excused | None:
-        text, excused, found = EXCEPTIONS_IN_FORCE.finding_in(event.message).partition(EXCUSED)
-        granted = Granted.parse(text if excused else text.partition(". It excused nothing")[0])
-        if granted is None:
-            return None
+        report = EXCEPTIONS_IN_FORCE.finding_in(event.message)
         resource, urn = _about(event.urn)
-        return Excused(
-            rule=granted.rule,
-            pattern=granted.resource,
-            reason=granted.reason,
-            until=granted.until.isoformat(),
-            resource=resource,
-            urn=urn,
-            found=found,
-            place=self._places.of(self._resources.get(urn), granted.rule),
-        )
+        for granted in self._exceptions:
+            if (found := granted.finding_in(report)) is not None:
+                return Excused(
+                    rule=granted.rule,
+                    pattern=granted.resource,
+                    reason=granted.reason,
+                    until=granted.until.isoformat(),
+                    resource=resource,
+                    urn=urn,
+                    found=found,
+                    place=self._places.of(self._resources.get(urn), granted.rule),
+                )
+        return None
 
     def _not(self, event: PolicyEvent, why: str) -> None:
         resource, urn = _about(event.urn)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from pulumi_policy.proxy import UnknownValueError
+from rules.clouds import Cloud
 from rules.facts import Facts, InstanceType
 from rules.node_pool_types import NODE_POOL_COST_CEILING, STACK_COST_CEILING, ceiling, launchable
 from rules.requirements import CAPACITY_TYPE, allows, requirements
@@ -18,7 +19,7 @@ from .engine import ONLY_THEN, Resource, is_known
 from .model import Cost, Offer, Pool
 from .places import Places
 
-Known = Callable[[str], Facts]
+Known = Callable[[Cloud], Facts]
 _SETTING: Final = "usdPerHour"
 
 

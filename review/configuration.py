@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import TypeAdapter, ValidationError
+from rules.exceptions import Granted
 from rules.rule import Rule
 from rules.values import readable
 
@@ -18,6 +20,7 @@ from rules.values import readable
 LONGEST: Final = 1_000_000
 _LEVELS: Final = ("advisory", "mandatory", "remediate", "disabled")
 _LEVEL: Final = "enforcementLevel"
+_EXCEPTIONS: Final = TypeAdapter(list[Granted])
 #: The engine's name for every rule of the pack.
 _ALL: Final = "all"
 #: Python's types by those of JSON schemas.
@@ -54,6 +57,16 @@ def read(path: Path, rules: Iterable[Rule]) -> Mapping[str, Any]:
     if wrong := list(_wrong(content, {rule.name: rule for rule in rules})):
         raise ValueError(f"--policy-pack-config {path} can't be used, so nothing was previewed:\n" + "\n".join(wrong))
     return content
+
+
+def exceptions(settings: Mapping[str, Any]) -> list[Granted]:
+    """The exceptions in a configuration; none where the engine can't read them either, and says so."""
+    configured = settings.get("exceptions")
+    granted = configured.get("granted", []) if isinstance(configured, Mapping) else []
+    try:
+        return _EXCEPTIONS.validate_python(granted)
+    except ValidationError:
+        return []
 
 
 def _wrong(content: Mapping[str, Any], rules: Mapping[str, Rule]) -> Iterator[str]:

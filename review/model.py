@@ -187,7 +187,6 @@ class Review(_Model):
     configuration: str
     pack_configuration: str
     pack_version: str
-    cloud: str
     verdict: Verdict
     failures: tuple[str, ...] = ()
     counts: tuple[Count, ...]

@@ -16,8 +16,8 @@ from .engine import EngineError
 from .model import Review
 from .preview import preview
 
-PACK: Final = Path(__file__).resolve().parent.parent
-PROJECT: Final = PACK.parent
+PROJECT: Final = Path(__file__).resolve().parents[1]
+PACK: Final = PROJECT / "policies"
 _BASELINE: Final = "baseline"
 _DOCUMENTS: Final = {"review.html": page.render, "review.md": markdown.render, "review.sarif": sarif.render}
 _CODES: Final = {"passed": 0, "refused": 1, "failed": 2}
@@ -80,7 +80,7 @@ def check_output(folder: Path) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python policies/review",
+        prog="python -m review",
         description="Preview a stack with the policy pack and write what is to be reviewed: review.html, review.md "
         "(for a pull request) and review.sarif (for code scanning). Exit code 0: nothing mandatory was found; 1: a "
         "mandatory rule is broken; 2: the preview itself failed. Nothing is created or changed.",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from rules.clouds import CLOUDS
+
 from .engine import Digest, Step, is_provider, name_of, token_of
 from .model import Change, Count
 
@@ -25,7 +27,7 @@ _OPERATIONS: Final = {
 #: In the order in which people want to see them.
 OPERATIONS: Final = ("delete", "replace", "update", "create", "import", "forget", "read", "same")
 _QUIET: Final = ("create", "same", "read")
-_CLOUDS: Final = {"aws": "AWS", "azure-native": "Azure", "kubernetes": "Kubernetes"}
+_TITLES: Final = {"kubernetes": "Kubernetes"} | {traits.package: traits.title for traits in CLOUDS.values()}
 _SHOWN: Final = 12
 
 
@@ -38,7 +40,7 @@ def readable(token: str) -> str:
     """`aws:ec2/vpc:Vpc` -> `AWS ec2 Vpc`; `kubernetes:karpenter.sh/v1:NodePool` -> `Kubernetes NodePool`."""
     package, _, rest = token.partition(":")
     module, _, kind = rest.rpartition(":")
-    cloud = _CLOUDS.get(package, package)
+    cloud = _TITLES.get(package, package)
     module = module.split("/")[0]
     if package == "kubernetes" or module in ("index", ""):
         return f"{cloud} {kind}"

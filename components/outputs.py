@@ -1,0 +1,48 @@
+"""What an environment tells those who use it, on either cloud: stated here once.
+
+The component registers it, the program exports it as the stack's outputs, and docs/outputs.md lists it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, get_type_hints
+
+import pulumi
+from pydantic.alias_generators import to_camel
+from typing_extensions import Doc
+
+_Text = pulumi.Output[str]
+_Names = pulumi.Output[list[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    """Outputs of an environment; as the stack's they are called the same, in camelCase."""
+
+    cloud: Annotated[_Text, Doc("`aws` or `azure`")]
+    region: Annotated[_Text, Doc("the region or location of everything")]
+    cluster_name: Annotated[_Text, Doc("name of the cluster")]
+    cluster_endpoint: Annotated[_Text, Doc("URL of the API server, as nodes are told it")]
+    kubeconfig: Annotated[_Text, Doc("for the deployer and the administrators; a secret")]
+    interruption_queue: Annotated[
+        _Text, Doc("name of the queue of interruption events; empty without one, and on Azure, which has none")
+    ]
+    karpenter_version: Annotated[_Text, Doc("version of the controller; `managed` where AKS runs it")]
+    karpenter_namespace: Annotated[_Text, Doc("namespace of the controller; empty where AKS runs it")]
+    node_pools: Annotated[_Names, Doc("names of the stack's own NodePools")]
+    node_classes: Annotated[_Names, Doc("names of the stack's own node classes")]
+    default_node_pools: Annotated[
+        _Names, Doc("names of the NodePools that AKS brings, each with a node class of its name; empty elsewhere")
+    ]
+
+    def named(self) -> dict[str, pulumi.Output[Any]]:
+        """The outputs by the names that the engine gets."""
+        return {to_camel(field.name): getattr(self, field.name) for field in fields(self)}
+
+
+def descriptions() -> Mapping[str, str]:
+    """What each output is, by the name that the engine gets."""
+    hints = get_type_hints(Outputs, include_extras=True)
+    return {to_camel(name): hint.__metadata__[0].documentation for name, hint in hints.items()}
