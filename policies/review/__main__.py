@@ -3,7 +3,9 @@
 import sys
 from pathlib import Path
 
-sys.path[0] = str(Path(__file__).resolve().parent.parent)
+pack = Path(__file__).resolve().parents[1]
+# What the pack imports, and the checkout's root with `karpenter`.
+sys.path[:1] = [str(pack), str(pack.parent)]
 
 from review.command import main  # noqa: E402  the line above makes it importable
 

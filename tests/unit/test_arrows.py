@@ -24,6 +24,7 @@ ALLOWED: dict[str, set[str]] = {
         "components/versions",
     },
     "components/settings": {
+        "karpenter",
         "components/settings",
         "components/documents",
         "components/naming",
@@ -46,10 +47,11 @@ ALLOWED: dict[str, set[str]] = {
         "components/versions",
     },
     "components/aks/program": {"components/aks", "components/settings"},
-    "policies": {"policies"},
-    "playbooks": {"playbooks", "scale_test"},
-    "scale_test": {"scale_test"},
-    "rehearsal": {"rehearsal"},
+    "karpenter": {"karpenter"},
+    "policies": {"policies", "karpenter"},
+    "playbooks": {"playbooks", "scale_test", "karpenter"},
+    "scale_test": {"scale_test", "karpenter"},
+    "rehearsal": {"rehearsal", "karpenter"},
     "rehearsal/state": {"rehearsal/state"},
     "rehearsal/state/ancestors": set(),
     "rehearsal/host": {"rehearsal/host", "rehearsal/state"},
@@ -57,6 +59,7 @@ ALLOWED: dict[str, set[str]] = {
     "rehearsal/host/peers": set(),
     "rehearsal/engines": {"rehearsal/engines", "rehearsal/state/ancestors", "rehearsal/host/user_environment"},
     "rehearsal/cluster": {
+        "karpenter",
         "rehearsal/cluster",
         "rehearsal/engines",
         "rehearsal/host",
@@ -66,6 +69,7 @@ ALLOWED: dict[str, set[str]] = {
     "rehearsal/cluster/provider": {"rehearsal/cluster", "rehearsal/attachment"},
     "rehearsal/attachment": {"rehearsal/attachment", "rehearsal/engines", "rehearsal/host"},
     "rehearsal/aws": {
+        "karpenter",
         "rehearsal/aws",
         "rehearsal/attachment",
         "rehearsal/cluster",
@@ -74,6 +78,7 @@ ALLOWED: dict[str, set[str]] = {
         "rehearsal/timing",
     },
     "rehearsal/azure": {
+        "karpenter",
         "rehearsal/azure",
         "rehearsal/attachment",
         "rehearsal/cluster",
@@ -88,12 +93,20 @@ PULUMI_IN_REHEARSAL = {
     "rehearsal/attachment/server",
     "rehearsal/attachment/values",
 }
-STANDARD_LIBRARY_ONLY = ("components/documents", "rehearsal/state/ancestors", "rehearsal/engines")
-OURS = {"__main__", "components", "policies", "playbooks", "rehearsal", "scale_test", "tests"}
+STANDARD_LIBRARY_ONLY = (
+    "components/documents",
+    # What the pack needs of it; a pack that is published brings no libraries.
+    "karpenter/instance_types",
+    "karpenter/quantities",
+    "karpenter/requirements",
+    "rehearsal/state/ancestors",
+    "rehearsal/engines",
+)
+OURS = {"__main__", "components", "karpenter", "policies", "playbooks", "rehearsal", "scale_test", "tests"}
 
 
 def modules() -> Iterator[tuple[str, Path]]:
-    for folder in ("components", "policies", "playbooks", "rehearsal", "scale_test"):
+    for folder in ("components", "karpenter", "policies", "playbooks", "rehearsal", "scale_test"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             yield path.relative_to(ROOT).with_suffix("").as_posix(), path
     yield "__main__", ROOT / "__main__.py"
@@ -159,6 +172,7 @@ def test_the_program_never_mentions_the_rehearsal() -> None:
             "Pulumi*.yaml",
             "__main__.py",
             "components",
+            "karpenter",
             "policies",
             "playbooks",
             "scale_test",

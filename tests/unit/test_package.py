@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
     stacks = [path.name for path in ROOT.glob("Pulumi*.yaml")]
-    folders = ("components", "docs", "facts", "policies", "playbooks", "tests")
+    folders = ("components", "docs", "karpenter", "policies", "playbooks", "scale_test", "tests")
     for name in (*stacks, "__main__.py", "ansible.cfg", "pyproject.toml", *folders):
         source = ROOT / name
         if source.is_dir():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule, env_fallback
 
-from scale_test.market.facts import Facts, FactsError
+from karpenter.instance_types import Facts, FactsError
 from scale_test.market.prices import Table
 from scale_test.recording import recording
 from scale_test.recording.recorder import Recorder, resources
@@ -109,7 +109,7 @@ def main() -> None:
             module.fail_json(msg=str(error))
     facts = module.params["facts"]
     try:
-        table = Table(Facts.load(Path(facts), module.params["cloud"]), module.params["region"]) if facts else None
+        table = Table(Facts.load(module.params["cloud"], Path(facts)), module.params["region"]) if facts else None
     except FactsError as error:
         module.fail_json(msg=str(error))
     try:

@@ -22,7 +22,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rehearsal.aws.ec2.prices import PriceTable, share
+from karpenter.instance_types import share
+from rehearsal.aws.ec2.prices import PriceTable
 from rehearsal.aws.errors import answer
 from rehearsal.aws.iam.roles import SPOT_ROLE, Roles
 from rehearsal.aws.patching import Patches
