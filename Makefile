@@ -89,8 +89,9 @@ bench-stories: soak ## Like soak; then print how much of it was waiting that can
 lock: environment ## Pin the Python environment anew from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --group scale-test --group policies --group rehearsal --group dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
-facts: setup ## Write facts/ anew: instance types and prices as the pinned engines have them
+facts: setup ## Write karpenter/facts/ and schemas/ anew: instance types, prices and CRDs as the pinned engines have them
 	@$(BIN)/python -m rehearsal.facts
+	@$(BIN)/python -m rehearsal.crds
 
 goldens: environment ## Write the golden files anew, and what is generated from the policies
 	@$(BIN)/python -m pytest -q tests/unit --update-goldens

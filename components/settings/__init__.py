@@ -2,8 +2,8 @@
 
 The only package that reads configuration. `load` is pure and takes the raw values; `read` takes them from the
 Pulumi engine. Every error says which key, which value, what would happen, and what to do; all of them come at
-once. Not checked here: what only the cloud knows (whether a role exists), and the fields of Karpenter's own specs
-beyond those on which the environment depends, which the API server checks against the CRDs.
+once. Karpenter's own specs are checked as the API server does it, against the CRDs. Not checked here: what only the
+cloud knows (whether a role exists).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from . import aks_checks, eks_checks
 from .aks import AksSettings
 from .eks import EksSettings
 from .raw import structured
+from .schema_checks import schema_checks
 
 __all__ = ["AksSettings", "EksSettings", "Settings", "load", "read"]
 
@@ -29,17 +30,19 @@ class _Cloud(NamedTuple):
     """How one cloud's configuration is checked.
 
     Attributes:
+        name: As `karpstack:cloud` and Karpenter's schemas call it.
         schema: Each section by itself.
         cross_checks: Rules between sections, which get the valid ones by the names of the schema's fields.
     """
 
+    name: str
     schema: type[EksSettings] | type[AksSettings]
     cross_checks: Callable[[Mapping[str, Any]], Iterator[Problem]]
 
 
 _CLOUDS: Final[Mapping[object, _Cloud]] = {
-    "aws": _Cloud(EksSettings, eks_checks.cross_checks),
-    "azure": _Cloud(AksSettings, aks_checks.cross_checks),
+    "aws": _Cloud("aws", EksSettings, eks_checks.cross_checks),
+    "azure": _Cloud("azure", AksSettings, aks_checks.cross_checks),
 }
 
 
@@ -107,4 +110,5 @@ def _checked(cloud: _Cloud, values: Mapping[str, Any]) -> tuple[Settings | None,
         found = [from_pydantic(details, cloud.schema) for details in error.errors()]
         # A value that fits no branch of a union is reported once a branch; once is enough.
         problems += {problem.key: problem for problem in reversed(found)}.values()
-    return settings, [*reversed(problems), *cloud.cross_checks(valid)]
+    problems = [*reversed(problems), *cloud.cross_checks(valid)]
+    return settings, [*problems, *schema_checks(cloud.name, valid, problems)]
