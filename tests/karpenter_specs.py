@@ -160,7 +160,13 @@ azure AKSNodeClass fips: {fipsMode: FIPS, imageFamily: AzureLinux}
 azure AKSNodeClass empty: {}
 """  # noqa: E501  a subnet's identifier has no end
 
-_GOOD = [Case(name.split()[-1], *name.split()[:2], spec) for name, spec in yaml.safe_load(_DOCUMENTED).items()]
+
+def _good(title: str, spec: dict[str, Any]) -> Case:
+    cloud, kind, name = title.split()
+    return Case(name, cloud, kind, spec)
+
+
+_GOOD = [_good(title, spec) for title, spec in yaml.safe_load(_DOCUMENTED).items()]
 
 
 def _bad(base: str, name: str, path: str, value: Any, why: str, at: str | None = None) -> Case:

@@ -189,7 +189,6 @@ def analyzer() -> Iterator[analyzer_pb2_grpc.AnalyzerStub]:
             process.kill()
 
 
-@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_a_pack_that_is_put_together_is_complete(tmp_path: Path) -> None:
     source, elsewhere = tmp_path / "checkout", tmp_path / "elsewhere" / "pack"
     ignored = shutil.ignore_patterns("__pycache__")

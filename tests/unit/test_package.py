@@ -38,9 +38,8 @@ def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
 
 
 def test_the_components_install_as_karpstack(tmp_path: Path) -> None:
-    shutil.copytree(
-        ROOT / "components", tmp_path / "source" / "components", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    for name in ("components", "karpenter"):
+        shutil.copytree(ROOT / name, tmp_path / "source" / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path / "source" / name)
     subprocess.run(
@@ -63,6 +62,8 @@ def test_the_components_install_as_karpstack(tmp_path: Path) -> None:
     )
     code = (
         "import karpstack.eks, karpstack.kubernetes, karpstack.documents.manifests, karpstack.settings\n"
+        "from karpenter import crds, instance_types\n"
+        "assert crds.problems('aws', 'NodePool', {}) and instance_types.Facts.load('aws').types\n"
         "print(karpstack.eks.Environment.__module__, karpstack.__file__)"
     )
     found = subprocess.run(
