@@ -21,7 +21,7 @@ OUR_VENV = { [ ! -L .venv ] && ls -d .venv/.made-by-karpstack .venv/.ready-* 2>/
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment engines rehearsal soak review test pytest lint format bench bench-burst bench-kills bench-stories lock facts goldens clean clean-cache
+.PHONY: help setup environment engines rehearsal soak review test pytest lint format bench bench-burst bench-kills bench-stories lock facts goldens pack clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -89,18 +89,28 @@ bench-stories: soak ## Like soak; then print how much of it was waiting that can
 lock: environment ## Pin the Python environment anew from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --group scale-test --group policies --group rehearsal --group dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
-facts: setup ## Write facts/ anew: instance types and prices as the pinned engines have them
+facts: setup ## Write karpenter/facts/ and schemas/ anew: instance types, prices and CRDs as the pinned engines have them
 	@$(BIN)/python -m rehearsal.facts
+	@$(BIN)/python -m rehearsal.crds
 
 goldens: environment ## Write the golden files anew, and what is generated from the policies
 	@$(BIN)/python -m pytest -q tests/unit --update-goldens
 	@$(BIN)/python policies/reference.py
 
+# Without what looks at previews or writes documents, and of karpenter/ only what needs no library.
+pack: ## Put the policy pack together in build/pack, complete in itself, for `pulumi policy publish`
+	@rm -rf build/pack && mkdir -p build/pack
+	@tar -C policies -cf - --exclude=__pycache__ --exclude=./review --exclude=./reference.py --exclude=./examples.json . | tar -C build/pack -xf -
+	@tar -cf - --exclude=__pycache__ --exclude=karpenter/budgets.py --exclude=karpenter/crds.py --exclude=karpenter/schemas karpenter | tar -C build/pack -xf -
+	@sed -i.bak 's|virtualenv: .*|virtualenv: .venv|' build/pack/PulumiPolicy.yaml && rm build/pack/PulumiPolicy.yaml.bak
+	@grep -o '"pulumi[a-z-]*==[0-9.]*"' pyproject.toml | tr -d '"' > build/pack/requirements.txt
+	@echo "The pack is in build/pack"
+
 clean: ## Remove what the project made in this checkout
 	@for stack in .rehearsal/*/; do [ -d "$$stack" ] || continue; \
 		$(BIN)/python -m rehearsal down --force "$$(basename "$$stack")" && [ -f "$$stack/karpstack-rehearsal" ] && rm -rf "$$stack"; \
 	done; true
-	@rm -rf build/rehearsal build/review .ansible .pytest_cache .mypy_cache .ruff_cache
+	@rm -rf build/pack build/rehearsal build/review .ansible .pytest_cache .mypy_cache .ruff_cache
 	@[ ! -d build ] || rmdir build 2>/dev/null || echo "Kept, as not made by the project: $$(echo build/*)"
 	@[ ! -d .rehearsal ] || rmdir .rehearsal 2>/dev/null || { echo "Kept, as not made by the project or not taken down: $$(echo .rehearsal/*)"; exit 1; }
 	@[ ! -e .venv ] || { $(OUR_VENV) && rm -rf .venv; } || echo "Kept, as not made by the project: .venv"

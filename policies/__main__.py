@@ -1,5 +1,12 @@
 """The policy pack: the list of the rules in force. What a rule says is in rules/, one subject a file."""
 
+import sys
+from pathlib import Path
+
+# Pulumi runs the pack with its own folder as the root of imports. `karpenter` lies beside that in a checkout, and in it
+# in a pack that `make pack` has put together.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 from pulumi_policy import PolicyPack
 from rules import (
     address_ranges,

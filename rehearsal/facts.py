@@ -1,6 +1,6 @@
-"""Writes facts/: what is known of instance types and their prices, for everyone who has to reckon with them.
+"""Writes karpenter/facts/: what is known of instance types and their prices, for everyone who has to reckon with them.
 
-`make facts`, or `python -m rehearsal.facts [FOLDER]`. The format is described in facts/README.md.
+`make facts`, or `python -m rehearsal.facts [FOLDER]`. The format is described in karpenter/facts/README.md.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from karpenter.instance_types import FOLDER
 from rehearsal.aws.ec2 import facts as aws
 from rehearsal.azure import facts as azure
 from rehearsal.engines import HERE, EngineSet
-
-FOLDER = Path(__file__).resolve().parents[1] / "facts"
 
 # Module -> version -> day on which its price table was made, which the head of its generated source says.
 _MADE = {
@@ -69,7 +68,7 @@ def _source(module: str) -> dict[str, str]:
     if not pinned or not made:
         raise ValueError(
             f"{module} {pinned[1] if pinned else 'without a version'}: the day of its price table is not known, so "
-            "facts/ would say a wrong one; add the day in the head of its zz_generated pricing source to "
+            "the facts would say a wrong one; add the day in the head of its zz_generated pricing source to "
             "rehearsal/facts.py"
         )
     return {"name": module, "version": pinned[1], "date": made}

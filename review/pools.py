@@ -7,19 +7,21 @@ from typing import Any, Final
 
 from pulumi_policy.proxy import UnknownValueError
 from rules.clouds import Cloud
-from rules.facts import Facts, InstanceType
 from rules.node_pool_types import NODE_POOL_COST_CEILING, STACK_COST_CEILING, ceiling, launchable
-from rules.requirements import CAPACITY_TYPE, allows, requirements
+from rules.requirements import cloud_of, requirements
 from rules.rule import NotKnownError, Rule, section
 from rules.shapes import shaped
 from rules.tokens import AKS_CLUSTER, NODE_POOL
 from rules.values import UnreadableError
 
+from karpenter.instance_types import CAPACITY_TYPE, Region
+from karpenter.requirements import allows
+
 from .engine import ONLY_THEN, Resource, is_known
 from .model import Cost, Offer, Pool
 from .places import Places
 
-Known = Callable[[Cloud], Facts]
+Known = Callable[[Cloud], Region]
 _SETTING: Final = "usdPerHour"
 
 
@@ -61,15 +63,16 @@ def _pool(resource: Resource, known: Known, pool: Pool) -> Pool:
                 "limits": tuple(f"{name} {_plain(limits[name])}" for name in limits),
             }
         )
+        region = known(cloud_of(spec)).name
         types = [
             Offer(
                 name=found.name,
                 vcpus=found.vcpus,
                 gib=round(found.memory / 2**30, 1),
-                usd=found.price,
+                usd=found.on_demand[region],
                 capacity=tuple(kind for kind in sorted(found.capacity_types) if allows(wanted, CAPACITY_TYPE, kind)),
             )
-            for found in sorted(launchable(spec, known), key=_by_price)
+            for found in sorted(launchable(spec, known), key=lambda found: (found.on_demand[region], found.name))
         ]
         bound = ceiling(spec, known)
     except NotKnownError as error:
@@ -81,10 +84,6 @@ def _pool(resource: Resource, known: Known, pool: Pool) -> Pool:
     return pool.model_copy(
         update={"types": tuple(types), "usd": bound.usd if bound else None, "of": bound.of if bound else ""}
     )
-
-
-def _by_price(found: InstanceType) -> tuple[bool, float, str]:
-    return found.price is None, found.price or 0.0, found.name
 
 
 def _plain(value: Any) -> str:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from karpenter.instance_types import FOLDER, Facts, FactsError
+
 from .judging.gate import wait_for_end
 from .judging.live import Live
-from .market.facts import Facts, FactsError
 from .numbers.thresholds import Thresholds, ThresholdsError
 from .recording.process import RecorderError, wait_until_recorded
 from .recording.record import RecordedError, Sources, record
@@ -30,7 +31,6 @@ from .text.yaml_file import YamlError, read
 from .version import version
 
 _PLAYBOOKS = Path(__file__).resolve().parents[1] / "playbooks"
-_FACTS = Path(__file__).resolve().parents[1] / "facts"
 _TOKEN = "KARPSTACK_METRICS_TOKEN"  # noqa: S105 - the name of a variable
 _RECORDER_SECONDS = 30.0
 
@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _record(given: argparse.Namespace) -> int:
-    sources = Sources(None, given.metrics_url, os.environ.get(_TOKEN, ""), _FACTS)
+    sources = Sources(None, given.metrics_url, os.environ.get(_TOKEN, ""), FOLDER)
     print(record(given.timeline, Stack(given.stack, _outputs(given.outputs)), sources))
     return 0
 
@@ -182,7 +182,7 @@ def _made(given: argparse.Namespace) -> dict[str, Any]:
         timeline,
         [scenarios[name].in_environment(environment.kind) for name in told],
         stack,
-        facts=Facts.load(_FACTS, environment.cloud),
+        facts=Facts.load(environment.cloud),
         thresholds=Thresholds.load(given.thresholds, sorted(scenarios)),
         version=version(),
     )

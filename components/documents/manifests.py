@@ -1,7 +1,7 @@
 """Node class and NodePool manifests: the user's own spec plus what the environment implies.
 
 A spec is Karpenter's, whole and unchanged, so that an example from its documentation can be pasted in. What
-is added is what can only be right in one way here. Validation beyond that is the API server's.
+is added is what can only be right in one way here. Nothing is validated.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ EC2_NODE_CLASS: Final = NodeClassKind("karpenter.k8s.aws", "v1", "EC2NodeClass")
 AKS_NODE_CLASS: Final = NodeClassKind("karpenter.azure.com", "v1beta1", "AKSNodeClass")
 #: The node class that a NodePool gets when it names none.
 DEFAULT_NODE_CLASS: Final = "default"
-
-CAPACITY_TYPE_LABEL: Final = "karpenter.sh/capacity-type"
 
 #: Keeps pods off a node until Cilium runs there. Undeclared, Cilium's operator adds the taint by itself, and
 #: Karpenter, which did not expect it, launches redundant nodes.
@@ -120,20 +118,6 @@ def node_pool(name: str, spec: Spec, *, node_class: NodeClassKind, labels: Mappi
     }
 
 
-def allows_spot(spec: Spec) -> bool:
-    """Whether a NodePool may launch spot instances; without a requirement on the capacity type it may."""
-    return admits(spec, CAPACITY_TYPE_LABEL, "spot")
-
-
-def admits(spec: Spec, label: str, value: str) -> bool:
-    """Whether a NodePool's requirements leave room for nodes whose `label` is `value`."""
-    return all(
-        _admits(requirement, value)
-        for requirement in node_template(spec).get("requirements") or []
-        if requirement.get("key") == label
-    )
-
-
 def node_template(spec: Spec) -> Mapping[str, Any]:
     """What a NodePool says of its nodes: `template.spec`, empty where it is missing."""
     return (spec.get("template") or {}).get("spec") or {}
@@ -146,16 +130,3 @@ def _node_class(kind: NodeClassKind, name: str, spec: Manifest) -> Manifest:
         "metadata": {"name": name},
         "spec": spec,
     }
-
-
-def _admits(requirement: Mapping[str, Any], value: str) -> bool:
-    values = requirement.get("values") or []
-    match requirement.get("operator"):
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "DoesNotExist":
-            return False
-        case _:
-            return True

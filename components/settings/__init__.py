@@ -3,8 +3,8 @@
 Its models are the arguments of the environments: each setting and each default stands there alone. The only package
 that reads configuration. `load` is pure and takes the raw values; `read` takes them from the Pulumi engine. Every
 error says which key, which value, what would happen, and what to do; all of them come at once. Not checked here: what
-only the cloud knows (whether a role exists), and the fields of Karpenter's own specs beyond those on which the
-environment depends, which the API server checks against the CRDs.
+only the cloud knows (whether a role exists). Karpenter's own specs are checked as the API server does it, against the
+CRDs.
 
 A further setting is a field of its section, its use by a component, and its line in
 tests/unit/test_settings_arrive.py, which fails for a setting that arrives nowhere.
@@ -23,6 +23,7 @@ from . import aks_checks, eks_checks
 from .aks import AksSettings
 from .eks import EksSettings
 from .raw import structured
+from .schema_checks import schema_checks
 
 __all__ = ["AksSettings", "EksSettings", "Settings", "load", "read", "refuse_contradictions"]
 
@@ -33,17 +34,19 @@ class _Cloud(NamedTuple):
     """How one cloud's configuration is checked.
 
     Attributes:
+        name: As `karpstack:cloud` and Karpenter's schemas call it.
         schema: Each section by itself.
         cross_checks: Rules between sections, which get the valid ones by the names of the schema's fields.
     """
 
+    name: str
     schema: type[EksSettings] | type[AksSettings]
     cross_checks: Callable[[Mapping[str, Any]], Iterator[Problem]]
 
 
 _CLOUDS: Final[Mapping[object, _Cloud]] = {
-    "aws": _Cloud(EksSettings, eks_checks.cross_checks),
-    "azure": _Cloud(AksSettings, aks_checks.cross_checks),
+    "aws": _Cloud("aws", EksSettings, eks_checks.cross_checks),
+    "azure": _Cloud("azure", AksSettings, aks_checks.cross_checks),
 }
 
 
@@ -124,4 +127,5 @@ def _checked(cloud: _Cloud, values: Mapping[str, Any]) -> tuple[Settings | None,
         found = [from_pydantic(details, cloud.schema) for details in error.errors()]
         # A value that fits no branch of a union is reported once a branch; once is enough.
         problems += {problem.key: problem for problem in reversed(found)}.values()
-    return settings, [*reversed(problems), *cloud.cross_checks(valid)]
+    problems = [*reversed(problems), *cloud.cross_checks(valid)]
+    return settings, [*problems, *schema_checks(cloud.name, valid, problems)]

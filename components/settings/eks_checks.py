@@ -10,6 +10,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from karpenter.instance_types import CAPACITY_TYPE
+from karpenter.requirements import RequirementError, allows, requirements
+
 from ..documents import manifests
 from ..problems import Problem, key_of, shown
 from .node_pool_checks import node_class_reference
@@ -119,12 +122,19 @@ def _node_pool(
     name: str, spec: Mapping[str, Any], node_classes: Mapping[str, Any] | None, karpenter: KarpenterSettings | None
 ) -> Iterator[Problem]:
     yield from node_class_reference(name, spec, manifests.EC2_NODE_CLASS, node_classes)
-    if karpenter is not None and not karpenter.interruption_queue and manifests.allows_spot(spec):
+    if karpenter is not None and not karpenter.interruption_queue and _allows_spot(spec):
         yield Problem(
             key_of("nodePools", name, "template", "spec", "requirements"),
             shown(manifests.node_template(spec).get("requirements", [])),
             "allows spot instances while karpenter.interruptionQueue is false: AWS takes them back with two minutes' "
             "notice and nobody reads it, so pods die instead of moving",
-            f"set karpstack:karpenter.interruptionQueue to true, or require {manifests.CAPACITY_TYPE_LABEL} In "
-            "[on-demand]",
+            f"set karpstack:karpenter.interruptionQueue to true, or require {CAPACITY_TYPE} In [on-demand]",
         )
+
+
+def _allows_spot(spec: Mapping[str, Any]) -> bool:
+    """Whether a NodePool may launch spot instances; without a requirement on the capacity type it may."""
+    try:
+        return allows(requirements(spec), CAPACITY_TYPE, "spot")
+    except RequirementError:
+        return False  # the schema's checks say what is wrong with it

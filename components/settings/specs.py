@@ -1,8 +1,8 @@
 """The shapes of Karpenter's specs, of those parts that the environment reads or completes.
 
-A spec is Karpenter's own and free otherwise: whatever is not named here goes through unchanged, and the API server
-checks it against the CRDs. What is named here has its shape once the settings are loaded, so that rules and documents
-need not ask; each of it may be left out, and what holds other values may be null.
+A spec is Karpenter's own and free otherwise: whatever is not named here goes through unchanged, if it passes the CRDs'
+schemas (schema_checks.py). What is named here has its shape before that and once the settings are loaded, so that rules
+and documents need not ask; each of it may be left out, and what holds other values may be null.
 """
 
 from __future__ import annotations

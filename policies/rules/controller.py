@@ -5,9 +5,12 @@ from dataclasses import dataclass
 
 from pulumi_policy import PolicyResource, Severity
 
+from karpenter.instance_types import CAPACITY_TYPE
+from karpenter.requirements import allows
+
 from . import graph
 from .clouds import CLOUDS, Cloud
-from .requirements import CAPACITY_TYPE, allows, cloud_of, requirements
+from .requirements import cloud_of, requirements
 from .rule import STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, StackRule, section
 from .tokens import EC2_NODE_CLASS, HELM_RELEASE, NODE_OVERLAY, NODE_POOL
 

@@ -1,4 +1,4 @@
-"""Node pools: what their requirements admit and what that may cost, computed from facts/.
+"""Node pools: what their requirements admit and what that may cost, computed from the facts of `karpenter`.
 
 Does not judge what can be read off a single field (node_pools.py).
 """
@@ -8,25 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 from pulumi_policy import PolicyResource, Severity
 
+from karpenter.instance_types import CAPACITY_TYPE, ZONE, InstanceType, Region
+from karpenter.quantities import quantity
+from karpenter.requirements import Requirement, allows, contradiction, values_of
+
 from . import graph
 from .clouds import Cloud
-from .facts import Facts, InstanceType, facts
-from .quantities import quantity
-from .requirements import (
-    CAPACITY_TYPE,
-    Requirement,
-    admitted,
-    allows,
-    cloud_of,
-    contradiction,
-    offered_zones,
-    requirements,
-    values_of,
-)
-from .rule import STRICTER_IN_PRODUCTION, Judgement, NotKnownError, Properties, ResourceRule, StackRule, section
+from .facts import facts
+from .requirements import admitted, cloud_of, requirements
+from .rule import STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, StackRule, section
 from .tokens import NODE_POOL
 
 
@@ -41,7 +35,7 @@ def _matches_types(node_pool: Properties, judgement: Judgement) -> None:
     # Reserved capacity is the account's own, of which no table knows.
     if not types and not (allows(wanted, CAPACITY_TYPE, "reserved") and not _purchasable(wanted)):
         judgement.violation(
-            f"spec.template.spec.requirements admit none of the {len(known.types)} instance types of {known.region}: "
+            f"spec.template.spec.requirements admit none of the {len(known.types)} instance types of {known.name}: "
             f"{'; '.join(map(str, wanted))}."
         )
 
@@ -56,9 +50,10 @@ def _min_values(node_pool: Properties, judgement: Judgement) -> None:
     demanding = [requirement for requirement in wanted if requirement.min_values]
     if not demanding:
         return
-    types = admitted(wanted, facts(cloud_of(spec)))
+    known = facts(cloud_of(spec))
+    types = admitted(wanted, known)
     for requirement in demanding:
-        found = values_of(requirement.key, wanted, types)
+        found = values_of(requirement.key, wanted, types, known.name)
         if len(found) < requirement.min_values:
             judgement.violation(
                 f"the requirement {requirement} has minValues {requirement.min_values}, and the instance types that "
@@ -72,14 +67,15 @@ def _spot_diversity(node_pool: Properties, judgement: Judgement) -> None:
     if not allows(wanted, CAPACITY_TYPE, "spot") or contradiction(wanted):
         return
     spot = [*wanted, Requirement(CAPACITY_TYPE, "In", ("spot",))]
-    types = admitted(spot, facts(cloud_of(spec)))
+    known = facts(cloud_of(spec))
+    types = admitted(spot, known)
     if not types:
         return  # the rule about that says so
     least = int(judgement.settings["instanceTypes"])
     if len(types) < least:
         names = ", ".join(sorted(instance_type.name for instance_type in types)) or "none"
         judgement.violation(f"{len(types)} instance types are admitted as spot, fewer than {least}: {names}.")
-    zones = {zone for instance_type in types for zone in offered_zones(spot, instance_type)}
+    zones = values_of(ZONE, spot, types, known.name)
     least = int(judgement.settings["zones"])
     if len(zones) < least:
         judgement.violation(f"spot is admitted in {len(zones)} zones, fewer than {least}: {', '.join(sorted(zones))}.")
@@ -120,13 +116,13 @@ class Ceiling:
     of: str
 
 
-def ceiling(spec: Properties, known: Callable[[Cloud], Facts] = facts) -> Ceiling | None:
+def ceiling(spec: Properties, known: Callable[[Cloud], Region] = facts) -> Ceiling | None:
     """The most that the limits let a pool cost, at on-demand prices, which spot prices do not exceed.
 
-    None where the limits bound nothing. `known` gives the facts of a cloud in the stack's region.
+    None where the limits bound nothing. `known` gives what a cloud sells in the stack's region.
 
     Raises:
-        UnknownValueError: The spec has a part that comes later, or facts/ lacks something (NotKnownError).
+        UnknownValueError: The spec has a part that comes later, or the facts lack something (NotKnownError).
     """
     cpu, memory, nodes = (_limit(spec, name) for name in ("cpu", "memory", "nodes"))
     if spec.get("replicas") is not None:
@@ -136,10 +132,12 @@ def ceiling(spec: Properties, known: Callable[[Cloud], Facts] = facts) -> Ceilin
     types = launchable(spec, known)
     if not types:
         return Ceiling(0.0, "no instance type fits into the limits")
-    return Ceiling(_dearest(types, cpu, memory, nodes), f"the dearest mix of {len(types)} instance types, on demand")
+    region = known(cloud_of(spec)).name
+    rows = [_Row(found.on_demand[region], found.vcpus, found.memory / 2**30) for found in types]
+    return Ceiling(_dearest(rows, cpu, memory, nodes), f"the dearest mix of {len(types)} instance types, on demand")
 
 
-def launchable(spec: Properties, known: Callable[[Cloud], Facts] = facts) -> list[InstanceType]:
+def launchable(spec: Properties, known: Callable[[Cloud], Region] = facts) -> list[InstanceType]:
     """The instance types that a pool may launch: its requirements admit them, and one fits into its limits.
 
     Raises:
@@ -159,29 +157,35 @@ def _limit(spec: Properties, name: str) -> float | None:
     return None if found is None else quantity(found)
 
 
-def _dearest(types: Sequence[InstanceType], cpu: float | None, memory: float | None, nodes: float | None) -> float:
+class _Row(NamedTuple):
+    """One instance type: USD an hour on demand, CPUs, GiB."""
+
+    price: float
+    vcpus: float
+    gib: float
+
+
+def _dearest(types: Sequence[_Row], cpu: float | None, memory: float | None, nodes: float | None) -> float:
     """An upper bound of the price of any mix of types within the limits.
 
     Maximum of the sum of prices with the limits as constraints, fractions of machines allowed. By duality each
     price u of a resource, with the least prices of the others that still pay for every type, is a bound; the
     least of them is the maximum. With one limit that is the dearest type per unit of it.
     """
-    columns: list[tuple[Callable[[InstanceType], float], float]] = []
+    gib = None if memory is None else memory / 2**30
+    bounds = []
     if cpu is not None:
-        columns.append((lambda instance_type: instance_type.vcpus, cpu))
-    if memory is not None:
-        columns.append((lambda instance_type: instance_type.memory / 2**30, memory / 2**30))
-    bounds = [limit * max(_price(kind) / amount(kind) for kind in types) for amount, limit in columns]
-    if len(columns) == 2:
-        bounds.append(_two_limits(types, *(limit for _, limit in columns)))
+        bounds.append(cpu * max(row.price / row.vcpus for row in types))
+    if gib is not None:
+        bounds.append(gib * max(row.price / row.gib for row in types))
+    if cpu is not None and gib is not None:
+        bounds.append(_two_limits(types, cpu, gib))
     if nodes is not None:
-        bounds.append(nodes * max(_price(kind) for kind in types))
+        bounds.append(nodes * max(row.price for row in types))
     return min(bounds)
 
 
-def _two_limits(types: Sequence[InstanceType], cpu: float, memory: float) -> float:
-    rows = [(_price(kind), kind.vcpus, kind.memory / 2**30) for kind in types]
-
+def _two_limits(rows: Sequence[_Row], cpu: float, memory: float) -> float:
     def bound(per_gib: float) -> float:
         return memory * per_gib + cpu * max(max((price - per_gib * gib) / vcpus for price, vcpus, gib in rows), 0.0)
 
@@ -194,12 +198,6 @@ def _two_limits(types: Sequence[InstanceType], cpu: float, memory: float) -> flo
         else:
             low += third
     return bound((low + high) / 2)
-
-
-def _price(instance_type: InstanceType) -> float:
-    if instance_type.price is None:
-        raise NotKnownError(f"facts/ has no price of {instance_type.name}", "facts", instance_type.name)
-    return instance_type.price
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,14 @@
 Does not judge machines (nodes.py), nor what needs to be computed from instance types (node_pool_types.py).
 """
 
-import re
+from datetime import timedelta
 
 from pulumi_policy import Severity
 
-from .requirements import ARCHITECTURE, requirements
+from karpenter.instance_types import ARCHITECTURE
+from karpenter.quantities import duration
+
+from .requirements import requirements
 from .rule import STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, section
 from .tokens import NODE_POOL
 
@@ -82,19 +85,13 @@ def _expire_after(node_pool: Properties, judgement: Judgement) -> None:
     if expire_after == "Never":
         judgement.violation(f"{path} is Never, and at most {longest}h is wanted.")
         return
-    hours = _hours(str(expire_after))
-    if hours is None:
+    try:
+        found = duration(str(expire_after))
+    except ValueError:
         judgement.violation(f"{path} is {expire_after}, which is no duration such as 720h.")
-    elif hours > longest:
+        return
+    if found > timedelta(hours=longest):
         judgement.violation(f"{path} is {expire_after}, longer than {longest}h.")
-
-
-def _hours(duration: str) -> float | None:
-    if not re.fullmatch(r"([0-9]{1,9}[smh])+", duration):
-        return None
-    return sum(
-        int(number) / {"s": 3600, "m": 60, "h": 1}[unit] for number, unit in re.findall(r"(\d+)([smh])", duration)
-    )
 
 
 def _architecture(node_pool: Properties, judgement: Judgement) -> None:

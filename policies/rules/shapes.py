@@ -11,8 +11,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from karpenter.quantities import quantity
+from karpenter.requirements import OPERATORS
+
 from . import tokens
-from .quantities import quantity
 from .values import EACH, Either, Kind, Shape, read
 
 
@@ -57,7 +59,6 @@ TEXTS: Final = Either((TEXT, [TEXT]))  # IAM, for one, takes a single value wher
 COUNT: Final = _whole(0, 2**31 - 1)
 PORT: Final = _whole(-1, 65_535)
 QUANTITY: Final = Kind("a quantity such as 100, 500m or 4000Gi", _is_quantity)
-OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Gte", "Lt", "Lte")
 _OPERATOR: Final = Kind(f"one of {', '.join(OPERATORS)}", lambda value: value in OPERATORS)
 _SHARE: Final = Kind("a number of nodes, or a share such as 10%", _is_share)
 

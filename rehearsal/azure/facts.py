@@ -1,4 +1,4 @@
-"""What is known of Azure's VM sizes, as facts/azure.json states it: the catalogue and the price table.
+"""What is known of Azure's VM sizes, as karpenter/facts/azure.json states it: the catalogue and the price table.
 
 Labels are those that the Azure provider's `computeRequirements` derives from the same entries.
 """

@@ -10,12 +10,13 @@ lie at 15 to 40 per cent of on demand. Azure has one spot price for a region, no
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from karpenter.instance_types import share
 
 #: A spot price lies between LOWEST and LOWEST + SPREAD of the price on demand.
 LOWEST, SPREAD = 0.15, 0.25
@@ -74,11 +75,6 @@ class PriceTable:
             "NextPageLink": None,
             "Count": len(items),
         }
-
-
-def share(text: str) -> float:
-    """A number in [0, 1) that depends on nothing but the text."""
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") / 2**32
 
 
 def _item(region: str, size: str, sku: str, price: float | None) -> dict[str, Any]:

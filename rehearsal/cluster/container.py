@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from kubernetes.utils.quantity import parse_quantity
-
+from karpenter.quantities import exact
 from rehearsal.cluster.objects import Object
 
 #: Looks up (kind, name) in the pod's namespace: `ConfigMap` or `Secret`; data as text, or None.
@@ -98,12 +97,8 @@ def resource(reference: Mapping[str, Any], container: Mapping[str, Any], allocat
         value = resources.get("limits", {}).get(name, "0")
     if value is None:
         value = allocatable.get(name, "0")
-    divisor = _quantity(reference.get("divisor") or "1") or Decimal(1)
-    return str(math.ceil(_quantity(value) / divisor))
-
-
-def _quantity(text: str) -> Decimal:
-    return Decimal(parse_quantity(text))
+    divisor = exact(reference.get("divisor") or "1") or Decimal(1)
+    return str(math.ceil(exact(value) / divisor))
 
 
 def _from(

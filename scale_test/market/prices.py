@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from .facts import Facts
+from karpenter.instance_types import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, Facts
 
 PriceSource = Literal["controller", "table"]
 
@@ -33,14 +33,7 @@ class Offering(NamedTuple):
 
 def offering_of(labels: Mapping[str, str]) -> Offering | None:
     """What a NodeClaim bought, by its labels; None before it was launched."""
-    values = [
-        labels.get(key, "")
-        for key in (
-            "node.kubernetes.io/instance-type",
-            "karpenter.sh/capacity-type",
-            "topology.kubernetes.io/zone",
-        )
-    ]
+    values = [labels.get(key, "") for key in (INSTANCE_TYPE, CAPACITY_TYPE, ZONE)]
     return Offering(*values) if all(values) else None
 
 

@@ -1,4 +1,4 @@
-"""Kubernetes' quantities as numbers: CPUs, and bytes."""
+"""What pods ask for and nodes have: CPUs, and bytes."""
 
 from __future__ import annotations
 
@@ -6,20 +6,13 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
+from karpenter.quantities import quantity
+
 RESOURCES = ("cpu", "memory")
 
 
-@cache
-def amount(quantity: str | float) -> float:
-    """`250m` is 0.25, `1Gi` is 2**30.
-
-    Raises:
-        ValueError: It is not a quantity.
-    """
-    # Imported here because the client takes longer to load than all the rest, and few lines need it.
-    from kubernetes.utils.quantity import parse_quantity
-
-    return float(parse_quantity(quantity))
+#: A quantity as a number. A timeline has the same few thousands of times.
+amount = cache(quantity)
 
 
 def pod_requests(spec: Mapping[str, Any]) -> dict[str, float]:

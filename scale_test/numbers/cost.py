@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from karpenter.instance_types import Facts
+
 from ..judging.replay import NodeClaim, Replay
 from ..market.bound import UNLIMITED_PODS, Bound, Demand, Offer
-from ..market.facts import Facts
 from ..market.requirements import Allowed, Pool, allowed
 from ..scenarios.scenario import Scenario
 from .figures import Steps, accumulate, integral, together

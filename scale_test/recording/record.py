@@ -6,7 +6,8 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..market.facts import Facts
+from karpenter.instance_types import Facts
+
 from ..market.prices import Table
 from ..scenarios.environments import Stack, environment_of
 from .recorder import Recorder, resources
@@ -46,7 +47,7 @@ def record(timeline: Path, stack: Stack, sources: Sources, owner: int | None = N
         FactsError: The facts cannot be used.
     """
     environment, outputs = environment_of(stack.outputs), stack.outputs
-    table = Table(Facts.load(sources.facts, outputs["cloud"]), outputs["region"]) if sources.facts else None
+    table = Table(Facts.load(outputs["cloud"], sources.facts), outputs["region"]) if sources.facts else None
     try:
         writer = Writer(timeline, recording=True)
     except BlockingIOError as error:

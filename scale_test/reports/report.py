@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from karpenter.instance_types import Facts
+
 from ..judging.assertions import TOLD, Assertion, clean, interruption_queue, judge, not_run, resources
 from ..judging.evidence import Lines
 from ..judging.lines import checked
 from ..judging.replay import NodeClaim, Replay
 from ..judging.steps import StepRun
-from ..market.facts import Facts
 from ..numbers import cost, disruptions, packing, series
 from ..numbers.controller import controller, restarts
 from ..numbers.durations import durations, reached

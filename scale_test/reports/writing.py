@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..market.facts import Facts
+from karpenter.instance_types import Facts
+
 from ..numbers.thresholds import Thresholds
 from ..recording.timeline import Reader, TimelineError
 from ..scenarios.environments import Stack

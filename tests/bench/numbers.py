@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from scale_test.market.facts import Facts
+from karpenter.instance_types import Facts
 from scale_test.market.prices import Table
 from scale_test.recording.following import BrokenError, Follower, Resource
 from scale_test.recording.recorder import Recorder
@@ -62,7 +62,7 @@ def record(folder: Path) -> dict[str, float]:
         yield answer
 
     with Writer(folder / "recorded.jsonl") as writer:
-        table = Table(Facts.load(_ROOT / "facts", "aws"), "us-east-1")
+        table = Table(Facts.load("aws"), "us-east-1")
         recorder = Recorder(writer, (), kubeconfig, None, table)
         started = time.monotonic()
         Follower(Resource("Pod", "/api/v1/pods"), fetch, recorder, stopping).run()
@@ -105,7 +105,7 @@ def judge(folder: Path) -> dict[str, float]:
     scenario = next(found for found in load(_ROOT / "playbooks" / "scenarios") if found.name == synthetic.STORY)
     outputs = {"cloud": "aws", "region": "us-east-1", "karpenterVersion": "1"}
     started = time.monotonic()
-    made = report.make([scenario], Reader(path).new_lines(), "eks", outputs, facts=Facts.load(_ROOT / "facts", "aws"))
+    made = report.make([scenario], Reader(path).new_lines(), "eks", outputs, facts=Facts.load("aws"))
     (folder / "report.json").write_text(json.dumps(made, indent=2))
     return {"report_seconds": time.monotonic() - started}
 

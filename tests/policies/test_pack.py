@@ -2,8 +2,10 @@
 
 import importlib
 import json
+import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -185,6 +187,38 @@ def analyzer() -> Iterator[analyzer_pb2_grpc.AnalyzerStub]:
                 yield analyzer_pb2_grpc.AnalyzerStub(channel)
         finally:
             process.kill()
+
+
+def test_a_pack_that_is_put_together_is_complete(tmp_path: Path) -> None:
+    source, elsewhere = tmp_path / "checkout", tmp_path / "elsewhere" / "pack"
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in ("policies", "karpenter"):
+        shutil.copytree(PACK.parent / name, source / name, ignore=ignored)
+    for name in ("Makefile", "pyproject.toml", "requirements.lock"):
+        shutil.copy(PACK.parent / name, source / name)
+    subprocess.run(["make", "--no-print-directory", "pack"], cwd=source, check=True, capture_output=True)
+    shutil.copytree(source / "build" / "pack", elsewhere)
+    shutil.rmtree(source)
+    assert not (elsewhere / "review").exists()
+    assert "pulumi-policy==" in (elsewhere / "requirements.txt").read_text()
+    spec = {"limits": {"cpu": 10}, "template": {"spec": {"requirements": []}}}
+    code = (
+        "import runpy, sys\n"
+        f"sys.path[0] = {str(elsewhere)!r}\n"
+        f"print(len(runpy.run_path({str(elsewhere)!r}, run_name='pack')['RULES']))\n"
+        "import karpenter\n"
+        "from rules.node_pool_types import ceiling\n"
+        f"print(karpenter.__file__, ceiling({spec!r}).usd)"
+    )
+    # Isolated from the checkout, which PYTHONPATH or the working folder would bring back.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    output = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
+    ).stdout
+    rules, found, usd = output.split()
+    assert int(rules) == len(RULES)
+    assert Path(found) == elsewhere / "karpenter" / "__init__.py"
+    assert float(usd) > 0
 
 
 def test_starts_as_the_engine_starts_it(analyzer: analyzer_pb2_grpc.AnalyzerStub) -> None:

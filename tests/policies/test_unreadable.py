@@ -19,8 +19,6 @@ from pulumi_policy.proxy import UnknownValueError, unknown_checking_proxy
 from reference import rules
 from rules import tokens
 from rules.pod_addresses import NODE_MAX_PODS
-from rules.quantities import quantity
-from rules.requirements import Requirement
 from rules.rule import Judgement, Properties, ResourceRule, Rule
 from rules.shapes import shaped
 from rules.values import Either, Kind, Shape, UnreadableError, parsed, read, readable
@@ -222,18 +220,6 @@ def test_an_unknown_value_stays_unknown() -> None:
 def test_what_is_no_object_is_not_parsed(text: Any) -> None:
     with pytest.raises(UnreadableError, match="policy is not a document"):
         parsed(text, {}, "a document", "policy")
-
-
-@pytest.mark.parametrize("text", ["lots", True, "1e999", "9" * 400, float("inf"), float("nan"), None, ""])
-def test_no_quantity(text: Any) -> None:
-    with pytest.raises(ValueError, match="is not a quantity"):
-        quantity(text)
-
-
-def test_digits_that_are_no_number_admit_nothing() -> None:
-    for bound in ("²", "9" * 5_000, "four"):
-        assert not Requirement("x", "Gt", (bound,)).admits("5")
-        assert not Requirement("x", "Gt", ("4",)).admits(bound)
 
 
 def test_readable_keeps_lines_and_escapes_the_rest() -> None:

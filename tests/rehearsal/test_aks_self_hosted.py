@@ -22,6 +22,7 @@ from tests.rehearsal.conftest import (
     previewing_bad_resources,
     refused_for,
 )
+from tests.rehearsal.dry_run import assert_verdicts
 from tests.rehearsal.listening import a_stranger_gets_nothing, needs_linux, needs_root, only_what_is_declared_listens
 
 #: What Azure resources must be refused for, in the groups of bad_resources.
@@ -53,6 +54,10 @@ def aks_self_hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehear
 def test_nobody_else_gets_in(aks_self_hosted: RehearsedStack) -> None:
     only_what_is_declared_listens(aks_self_hosted)
     a_stranger_gets_nothing(aks_self_hosted)
+
+
+def test_the_api_server_takes_what_we_say_it_takes(aks_self_hosted: RehearsedStack, tmp_path: Path) -> None:
+    assert_verdicts(aks_self_hosted, "azure", tmp_path)
 
 
 def look_anew(stack: RehearsedStack) -> None:

@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from tests.rehearsal.conftest import ROOT, RehearsedStack, descendants, new_stack
+from tests.rehearsal.dry_run import assert_verdicts
 
 SPOT_TO_SPOT = "karpstack:karpenter/featureGates/spotToSpotConsolidation"
 
@@ -48,6 +49,10 @@ def test_status_names_every_engine_and_stays_below_the_memory_limit(eks: Rehears
         assert engine in output, output
     resident = sum(process.memory_info().rss for process in descendants(eks.info))
     assert resident < 1.5 * 2**30, output
+
+
+def test_the_api_server_takes_what_we_say_it_takes(eks: RehearsedStack, tmp_path: Path) -> None:
+    assert_verdicts(eks, "aws", tmp_path)
 
 
 def test_the_checkout_stays_clean(eks: RehearsedStack) -> None:

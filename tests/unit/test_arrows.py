@@ -24,6 +24,7 @@ ALLOWED: dict[str, set[str]] = {
         "components/versions",
     },
     "components/settings": {
+        "karpenter",
         "components/settings",
         "components/documents",
         "components/naming",
@@ -48,12 +49,13 @@ ALLOWED: dict[str, set[str]] = {
         "components/settings",
         "components/versions",
     },
-    "policies": {"policies/rules"},
-    "policies/rules": {"policies/rules"},
-    "review": {"review", "policies/rules", "policies/reference"},
-    "playbooks": {"playbooks", "scale_test"},
-    "scale_test": {"scale_test"},
-    "rehearsal": {"rehearsal"},
+    "karpenter": {"karpenter"},
+    "policies": {"policies/rules", "karpenter"},
+    "policies/rules": {"policies/rules", "karpenter"},
+    "review": {"review", "policies/rules", "policies/reference", "karpenter"},
+    "playbooks": {"playbooks", "scale_test", "karpenter"},
+    "scale_test": {"scale_test", "karpenter"},
+    "rehearsal": {"rehearsal", "karpenter"},
     "rehearsal/state": {"rehearsal/state"},
     "rehearsal/state/ancestors": set(),
     "rehearsal/host": {"rehearsal/host", "rehearsal/state"},
@@ -61,6 +63,7 @@ ALLOWED: dict[str, set[str]] = {
     "rehearsal/host/peers": set(),
     "rehearsal/engines": {"rehearsal/engines", "rehearsal/state/ancestors", "rehearsal/host/user_environment"},
     "rehearsal/cluster": {
+        "karpenter",
         "rehearsal/cluster",
         "rehearsal/engines",
         "rehearsal/host",
@@ -70,6 +73,7 @@ ALLOWED: dict[str, set[str]] = {
     "rehearsal/cluster/provider": {"rehearsal/cluster", "rehearsal/attachment"},
     "rehearsal/attachment": {"rehearsal/attachment", "rehearsal/engines", "rehearsal/host"},
     "rehearsal/aws": {
+        "karpenter",
         "rehearsal/aws",
         "rehearsal/attachment",
         "rehearsal/cluster",
@@ -78,6 +82,7 @@ ALLOWED: dict[str, set[str]] = {
         "rehearsal/timing",
     },
     "rehearsal/azure": {
+        "karpenter",
         "rehearsal/azure",
         "rehearsal/attachment",
         "rehearsal/cluster",
@@ -92,14 +97,22 @@ PULUMI_IN_REHEARSAL = {
     "rehearsal/attachment/server",
     "rehearsal/attachment/values",
 }
-STANDARD_LIBRARY_ONLY = ("components/documents", "rehearsal/state/ancestors", "rehearsal/engines")
-OURS = {"__main__", "components", "policies", "playbooks", "rehearsal", "review", "scale_test", "tests"}
+STANDARD_LIBRARY_ONLY = (
+    "components/documents",
+    # What the pack needs of it; a pack that is published brings no libraries.
+    "karpenter/instance_types",
+    "karpenter/quantities",
+    "karpenter/requirements",
+    "rehearsal/state/ancestors",
+    "rehearsal/engines",
+)
+OURS = {"__main__", "components", "karpenter", "policies", "playbooks", "rehearsal", "review", "scale_test", "tests"}
 # The pack's folder is the root of its imports, as the engine runs it.
 PACK_ROOT = {"rules": "policies/rules", "reference": "policies/reference"}
 
 
 def modules() -> Iterator[tuple[str, Path]]:
-    for folder in ("components", "policies", "playbooks", "rehearsal", "review", "scale_test"):
+    for folder in ("components", "karpenter", "policies", "playbooks", "rehearsal", "review", "scale_test"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             yield path.relative_to(ROOT).with_suffix("").as_posix(), path
     yield "__main__", ROOT / "__main__.py"
@@ -173,6 +186,7 @@ def test_the_program_never_mentions_the_rehearsal() -> None:
             "Pulumi*.yaml",
             "__main__.py",
             "components",
+            "karpenter",
             "policies",
             "playbooks",
             "review",

@@ -151,23 +151,6 @@ def test_specs_are_not_changed_in_place() -> None:
     assert spec == {"kubelet": {}, "tags": {}}
 
 
-@pytest.mark.parametrize(
-    ("requirement", "allowed"),
-    [
-        ({"operator": "In", "values": ["spot", "on-demand"]}, True),
-        ({"operator": "In", "values": ["on-demand"]}, False),
-        ({"operator": "NotIn", "values": ["on-demand"]}, True),
-        ({"operator": "NotIn", "values": ["spot"]}, False),
-        ({"operator": "Exists"}, True),
-        ({"operator": "DoesNotExist"}, False),
-        (None, True),
-    ],
-)
-def test_allows_spot(requirement: dict[str, Any] | None, allowed: bool) -> None:
-    requirements = [{"key": "karpenter.sh/capacity-type", **requirement}] if requirement else []
-    assert manifests.allows_spot({"template": {"spec": {"requirements": requirements}}}) is allowed
-
-
 def cilium(endpoint: str) -> dict[str, Any]:
     return charts.cilium(endpoint=endpoint, pod_cidr="10.244.0.0/16", pod_cidr_mask_size=24, operator_replicas=2)
 

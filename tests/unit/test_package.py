@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
     stacks = [path.name for path in ROOT.glob("Pulumi*.yaml")]
-    folders = ("components", "docs", "facts", "policies", "playbooks", "review", "scale_test", "tests")
+    folders = ("components", "docs", "karpenter", "policies", "playbooks", "review", "scale_test", "tests")
     for name in (*stacks, "__main__.py", "ansible.cfg", "pyproject.toml", *folders):
         source = ROOT / name
         if source.is_dir():
@@ -37,9 +37,8 @@ def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
 
 
 def test_the_components_install_as_karpstack(tmp_path: Path) -> None:
-    shutil.copytree(
-        ROOT / "components", tmp_path / "source" / "components", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    for name in ("components", "karpenter"):
+        shutil.copytree(ROOT / name, tmp_path / "source" / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path / "source" / name)
     subprocess.run(
@@ -62,6 +61,8 @@ def test_the_components_install_as_karpstack(tmp_path: Path) -> None:
     )
     code = (
         "import karpstack.eks, karpstack.kubernetes, karpstack.documents.manifests, karpstack.settings\n"
+        "from karpenter import crds, instance_types\n"
+        "assert crds.problems('aws', 'NodePool', {}) and instance_types.Facts.load('aws').types\n"
         "print(karpstack.eks.Environment.__module__, karpstack.__file__)"
     )
     found = subprocess.run(

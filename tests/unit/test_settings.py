@@ -344,6 +344,28 @@ REFUSALS: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
         "allows spot instances",
         "In [on-demand]",
     ),
+    "a field that Karpenter does not know": (
+        {"nodePools__default": {"disruption": {"consolidateAfter": "1m", "budget": []}}},
+        "karpstack:nodePools.default.disruption.budget",
+        "[]",
+        "is no field here; there are budgets, consolidateAfter, consolidationPolicy: the API server refuses the "
+        "NodePool, after all the rest was created",
+        "karpenter.sh/docs/concepts/nodepools",
+    ),
+    "a NodePool that breaks a rule of Karpenter's": (
+        {"nodePools__default": {**pool(), "replicas": 2, "weight": 3}},
+        "karpstack:nodePools.default",
+        "an object with disruption, template, replicas, weight",
+        "'weight' is not supported on static NodePools",
+        "karpenter.sh/docs/concepts/nodepools",
+    ),
+    "a node class that breaks a rule of Karpenter's": (
+        {"nodeClasses__default__amiSelectorTerms": [{"alias": "al2023"}]},
+        "karpstack:nodeClasses.default.amiSelectorTerms[0].alias",
+        '"al2023"',
+        "'alias' is improperly formatted",
+        "karpenter.sh/docs/concepts/nodeclasses",
+    ),
     "a role of its own": (
         {"nodeClasses__default__role": "mine"},
         "karpstack:nodeClasses.default.role",

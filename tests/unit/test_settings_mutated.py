@@ -51,7 +51,6 @@ def documents(loaded: settings.Settings) -> Any:
     """What is made from specs: the settings have seen to it that nothing in them can stop it."""
     for name, spec in loaded.node_pools.items():
         yield manifests.node_pool(name, spec, node_class=manifests.EC2_NODE_CLASS, labels=manifests.AKS_DATAPLANE_LABEL)
-        yield manifests.allows_spot(spec)
     for name, spec in loaded.node_classes.items():
         yield manifests.ec2_node_class(name, spec, role="role", discovery={}, tags={})
         yield manifests.aks_node_class(name, spec, tags={})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule, env_fallback
 
-from scale_test.market.facts import FactsError
+from karpenter.instance_types import FactsError
 from scale_test.recording.process import RecorderError, stop
 from scale_test.recording.record import RecordedError, Sources, record
 from scale_test.scenarios.environments import Stack, StackError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from scale_test.market.facts import Facts, FactsError
+from karpenter.instance_types import Facts, FactsError
 from scale_test.numbers.thresholds import Thresholds, ThresholdsError
 from scale_test.recording.timeline import TimelineError
 from scale_test.reports import report
@@ -90,7 +90,7 @@ def main() -> None:
     scenarios = [parse(found, "scenario") for found in module.params["scenarios"]]
     outputs, limits = module.params["stack_outputs"], module.params["thresholds"]
     try:
-        facts = Facts.load(Path(module.params["facts"]), outputs["cloud"]) if module.params["facts"] else None
+        facts = Facts.load(outputs["cloud"], Path(module.params["facts"])) if module.params["facts"] else None
         thresholds = Thresholds.parse(limits, "thresholds", limits.keys())
     except (FactsError, ThresholdsError) as error:
         module.fail_json(msg=str(error))

@@ -1,4 +1,4 @@
-"""What is known of EC2's instance types, as facts/aws.json states it: moto's descriptions and the price table.
+"""What is known of EC2's instance types, as karpenter/facts/aws.json states it: from moto and the price table.
 
 Labels are those that the AWS provider's `computeRequirements` derives from the same descriptions.
 """

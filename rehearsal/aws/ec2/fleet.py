@@ -22,8 +22,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from karpenter.instance_types import share
 from rehearsal.aws.ec2.instances import MOST_AT_ONCE
-from rehearsal.aws.ec2.prices import PriceTable, share
+from rehearsal.aws.ec2.prices import PriceTable
 from rehearsal.aws.errors import answer
 from rehearsal.aws.iam.roles import SPOT_ROLE, Roles
 from rehearsal.aws.patching import Patches

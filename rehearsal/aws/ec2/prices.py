@@ -14,13 +14,13 @@ has not.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from karpenter.instance_types import share
 from rehearsal.aws.patching import Patches
 
 _BASE_REGION = "us-east-1"
@@ -67,11 +67,6 @@ class PriceTable:
             for instance_type, price in self._table.get(region, {}).items()
             if (".metal" in instance_type) == bare_metal
         ]
-
-
-def share(text: str) -> float:
-    """A number in [0, 1) that depends on nothing but the text."""
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") / 2**32
 
 
 def get_products(prices: PriceTable, request: Mapping[str, Any]) -> dict[str, Any]:

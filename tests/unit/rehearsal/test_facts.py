@@ -1,14 +1,14 @@
-"""facts/ is what the pinned engines and libraries say, and says the rehearsal's spot prices."""
+"""karpenter/facts/ is what the pinned engines and libraries say, and says the rehearsal's spot prices."""
 
 from __future__ import annotations
 
 import pytest
 
+from karpenter.instance_types import FOLDER, Facts
 from rehearsal import facts
 from rehearsal.aws.ec2.prices import PriceTable as AwsPrices
 from rehearsal.azure.prices import PriceTable as AzurePrices
 from rehearsal.engines import EngineSet
-from scale_test.market.facts import Facts
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def test_the_files_are_what_the_command_writes(engines: EngineSet) -> None:
     written = facts.documents(engines)
     assert written.keys() == {"aws.json", "azure.json"}
     for name, text in written.items():
-        assert (facts.FOLDER / name).read_text(encoding="utf-8") == text, f"facts/{name} differs; run: make facts"
+        assert (FOLDER / name).read_text(encoding="utf-8") == text, f"{FOLDER / name} differs; run: make facts"
     assert sum(len(text) for text in written.values()) < 1_500_000
 
 
@@ -33,8 +33,8 @@ def test_a_price_table_whose_day_is_not_known_is_refused(engines: EngineSet, mon
 
 
 def test_spot_prices_are_those_of_the_rehearsal(engines: EngineSet) -> None:
-    aws, aws_prices = Facts.load(facts.FOLDER, "aws"), AwsPrices.load(engines.prices("aws"))
-    azure, azure_prices = Facts.load(facts.FOLDER, "azure"), AzurePrices.load(engines.prices("azure"))
+    aws, aws_prices = Facts.load("aws"), AwsPrices.load(engines.prices("aws"))
+    azure, azure_prices = Facts.load("azure"), AzurePrices.load(engines.prices("azure"))
     for name in ("m5.large", "c6g.2xlarge"):
         for zone in ("us-east-1a", "us-east-1c"):
             assert aws.price(name, "spot", "us-east-1", zone, simulated=True) == aws_prices.spot(name, zone)

@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 
+from karpenter.instance_types import Facts
 from scale_test.judging.replay import Replay
 from scale_test.judging.steps import StepRun, outcome, why_not_ready
-from scale_test.market.facts import Facts
 from scale_test.recording.timeline import Line, excerpt, parse_time
 from scale_test.reports import report
 from scale_test.reports.schema import Report
 from scale_test.scenarios.scenario import Scenario, parse
 
-FACTS = Path(__file__).resolve().parents[3] / "facts"
 TAINT = "node.cilium.io/agent-not-ready"
 
 
@@ -193,7 +192,7 @@ def test_an_excerpt_of_a_node_pool_has_its_node_class() -> None:
 def test_a_node_has_the_tables_price_and_the_story_a_bound(timeline: list[Line], story: Scenario) -> None:
     """The controller for Azure publishes no prices."""
     outputs = {"cloud": "azure", "region": "westus2", "karpenterVersion": "managed"}
-    facts = Facts.load(FACTS, "azure")
+    facts = Facts.load("azure")
     made = report.make([story], timeline, "aks-nap", outputs, facts=facts)
     Report.model_validate(made)
     (found,) = made["stories"]

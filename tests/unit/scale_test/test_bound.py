@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from karpenter.instance_types import Facts
 from scale_test.market.bound import Bound, Demand, Offer
-from scale_test.market.facts import Facts
-from scale_test.market.requirements import Pool, Requirement, allowed
+from scale_test.market.requirements import Pool, allowed
 
 GIB = 2**30
 SMALL, LARGE, ROOMY = Offer(0.1, 2, 8 * GIB, 29), Offer(0.19, 4, 16 * GIB, 58), Offer(0.13, 2, 16 * GIB, 29)
@@ -69,7 +69,8 @@ def names(*pools: Pool, selectors: list[dict[str, str]] | None = None) -> list[s
         ("topology.kubernetes.io/zone", "In", ["b"], ["c5", "m6", "odd"]),
         ("topology.kubernetes.io/zone", "In", ["z"], []),
         ("karpenter.sh/capacity-type", "In", ["reserved"], []),
-        ("kubernetes.io/os", "In", ["windows"], ["c5", "m6", "odd"]),  # not known, so passed over
+        ("beta.kubernetes.io/instance-type", "In", ["odd"], ["odd"]),
+        ("example.com/rack", "In", ["7"], ["c5", "m6", "odd"]),  # not known, so passed over
     ],
 )
 def test_requirements_choose_instance_types(key: str, operator: str, values: list[str], expected: list[str]) -> None:
@@ -94,8 +95,13 @@ def test_a_node_selector_narrows_the_pools() -> None:
 
 
 def test_an_operator_that_there_is_not_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"requirement on cpu: operator 'Near'.*use In, NotIn"):
-        Requirement("cpu", "Near", ("8",)).allows("8")
+    with pytest.raises(ValueError, match=r"requirements\[0\] is 'cpu Near \[8\]'.*operators In, NotIn"):
+        pool({"key": "cpu", "operator": "Near", "values": ["8"]})
+
+
+def test_of_a_region_that_the_facts_lack_every_zone_is_possible() -> None:
+    pools = [pool({"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z"]})]
+    assert [found.type.name for found in allowed(make_facts(), "elsewhere", pools, [])] == ["c5", "m6", "odd"]
 
 
 def test_a_node_is_the_least() -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from karpenter.instance_types import Facts
 from scale_test.judging.replay import NodeClaim, Replay
-from scale_test.market.facts import Facts
 from scale_test.numbers import disruptions
 from scale_test.numbers.durations import NAMES
 from scale_test.recording.timeline import Line
@@ -21,14 +20,13 @@ from scale_test.reports.schema import Report
 from scale_test.scenarios.scenario import Scenario
 from tests import synthetic
 
-FACTS = Path(__file__).resolve().parents[3] / "facts"
 FIT, SPOT = "eks-cheapest-fit", "eks-spot-consolidation"
 Numbers = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
 def facts() -> Facts:
-    return Facts.load(FACTS, "aws")
+    return Facts.load("aws")
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from scale_test.market.facts import Facts
+from karpenter.instance_types import Facts
 from scale_test.market.prices import Table
 from scale_test.recording import recorder
 from scale_test.recording.following import BrokenError, Follower, Resource
@@ -38,7 +38,6 @@ VERSION = dict.fromkeys(
     "v1.36.3",
 )
 PODS = "/api/v1/pods"
-FACTS = Path(__file__).resolve().parents[3] / "facts"
 PRICE = "karpenter_cloudprovider_instance_type_offering_price_estimate"
 PRICED = PRICE + '{{instance_type="m5.large",capacity_type="{}",zone="{}"}} {}\n'
 METRICS = f"""\
@@ -299,7 +298,7 @@ class PricesByTable:
 
     def __init__(self, folder: Path, region: str = "westus2") -> None:
         self.path = folder / "timeline.jsonl"
-        table = Table(Facts.load(FACTS, "azure"), region)
+        table = Table(Facts.load("azure"), region)
         nobody = "http://127.0.0.1:1"
         kubeconfig = kubeconfig_of(folder, nobody)
         self.recorder = recorder.Recorder(Writer(self.path), (), kubeconfig, f"{nobody}/metrics", table)
@@ -317,7 +316,7 @@ def test_only_prices_of_the_controller_are_waited_for(tmp_path: Path, server: Se
     for cloud, region, waited_for in (("aws", "us-east-1", True), ("azure", "westus2", False)):
         folder = tmp_path / cloud
         folder.mkdir()
-        table = Table(Facts.load(FACTS, cloud), region)
+        table = Table(Facts.load(cloud), region)
         start = record(folder, server, until="START", table=table)[0]
         assert start["prices"] is waited_for
 

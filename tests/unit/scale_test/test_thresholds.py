@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from scale_test.market.facts import Facts
+from karpenter.instance_types import Facts
 from scale_test.numbers.thresholds import Thresholds, ThresholdsError
 from scale_test.recording.timeline import Line
 from scale_test.reports import report
@@ -25,7 +25,7 @@ def parse(data: object) -> Thresholds:
 @pytest.fixture
 def failures(scenarios: dict[str, Scenario], timeline: list[Line], outputs: dict[str, Any]) -> Any:
     def found(limits: dict[str, Any], **options: Any) -> list[str]:
-        options = {"facts": Facts.load(ROOT / "facts", "aws"), **options}
+        options = {"facts": Facts.load("aws"), **options}
         made = report.make(
             [scenarios[FIT], scenarios[SPOT]], timeline, "eks", outputs, thresholds=parse(limits), **options
         )

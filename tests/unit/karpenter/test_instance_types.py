@@ -8,20 +8,19 @@ from typing import Any
 
 import pytest
 
-from scale_test.market.facts import Facts, FactsError
-from scale_test.recording.timeline import Line
+from karpenter.instance_types import OPERATING_SYSTEM, Facts, FactsError, UnknownRegionError
 
-FACTS = Path(__file__).resolve().parents[3] / "facts"
+RECORDED = Path(__file__).resolve().parents[1] / "scale_test"
 
 
 @pytest.fixture(scope="module")
 def aws() -> Facts:
-    return Facts.load(FACTS, "aws")
+    return Facts.load("aws")
 
 
 @pytest.fixture(scope="module")
 def azure() -> Facts:
-    return Facts.load(FACTS, "azure")
+    return Facts.load("azure")
 
 
 def test_an_instance_type_has_size_labels_and_price(aws: Facts, azure: Facts) -> None:
@@ -35,18 +34,27 @@ def test_an_instance_type_has_size_labels_and_price(aws: Facts, azure: Facts) ->
     assert "westus2" in size.on_demand
 
 
-def test_the_labels_are_those_that_the_controller_gave(aws: Facts, timeline: list[Line]) -> None:
+def recorded(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (RECORDED / name).read_text().splitlines()]
+
+
+def assert_known(facts: Facts, labels: dict[str, str], region: str) -> None:
+    known = facts.types[labels["node.kubernetes.io/instance-type"]]
+    for key in facts.labels:
+        assert labels.get(key) in known.values(key, region), key
+
+
+def test_the_labels_are_those_that_the_controller_gave(aws: Facts) -> None:
     """Of the nodes in the recorded run."""
-    nodes = [line["object"] for line in timeline if line.get("kind") == "Node" and line["type"] == "MODIFIED"]
+    lines = recorded("eks.timeline.jsonl")
+    nodes = [line["object"] for line in lines if line.get("kind") == "Node" and line["type"] == "MODIFIED"]
     assert nodes
     for node in nodes:
-        labels = node["metadata"]["labels"]
-        known = aws.types[labels["node.kubernetes.io/instance-type"]].labels
-        assert {key: labels.get(key) for key in aws.known_labels} == {key: known.get(key) for key in aws.known_labels}
+        assert_known(aws, node["metadata"]["labels"], "us-east-1")
 
 
 def test_azures_labels_are_those_that_the_controller_gave(azure: Facts) -> None:
-    lines = [json.loads(line) for line in Path(__file__).with_name("aks-nap.timeline.jsonl").read_text().splitlines()]
+    lines = recorded("aks-nap.timeline.jsonl")
     claims = [
         line["object"]["metadata"]["labels"]
         for line in lines
@@ -55,9 +63,7 @@ def test_azures_labels_are_those_that_the_controller_gave(azure: Facts) -> None:
     ]
     assert claims
     for labels in claims:
-        known = azure.types[labels["node.kubernetes.io/instance-type"]].labels
-        for key in azure.known_labels:
-            assert labels.get(key) == known.get(key), key
+        assert_known(azure, labels, "westus2")
 
 
 @pytest.mark.parametrize(
@@ -80,4 +86,17 @@ def test_a_file_that_cannot_be_read_says_how_to_write_it(tmp_path: Path, content
     if content is not None:
         (tmp_path / "aws.json").write_text(content)
     with pytest.raises(FactsError, match="make facts"):
-        Facts.load(tmp_path, "aws")
+        Facts.load("aws", tmp_path)
+
+
+def test_a_region_sells_what_has_a_price_there(aws: Facts) -> None:
+    region = aws.region("us-east-1")
+    assert "m5.large" in {found.name for found in region.types}
+    assert aws.region("us-east-1") is region
+    with pytest.raises(UnknownRegionError, match=r"has no prices and zones of eu-west-1; it has us-east-1"):
+        aws.region("eu-west-1")
+
+
+def test_an_operating_system_follows_from_the_architecture(aws: Facts) -> None:
+    assert aws.types["m5.large"].values(OPERATING_SYSTEM, "us-east-1") == ("linux", "windows")
+    assert aws.types["m6g.large"].values(OPERATING_SYSTEM, "us-east-1") == ("linux",)

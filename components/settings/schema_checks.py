@@ -1,0 +1,63 @@
+"""What the API server would refuse in the specs of NodePools and node classes, said before anything is created."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from karpenter import crds
+
+from ..documents import manifests
+from ..problems import Problem, key_of, shown
+
+_REFERENCES: Final = {
+    "NodePool": "https://karpenter.sh/docs/concepts/nodepools/",
+    "EC2NodeClass": "https://karpenter.sh/docs/concepts/nodeclasses/",
+    "AKSNodeClass": "https://learn.microsoft.com/azure/aks/node-auto-provisioning-aksnodeclass",
+}
+
+
+def schema_checks(cloud: str, valid: Mapping[str, Any], known: Iterable[Problem]) -> Iterator[Problem]:
+    """Problems of the specs, completed as they will be.
+
+    Args:
+        cloud: `aws` or `azure`.
+        valid: Valid sections by the names of the settings' fields; one that is not valid by itself is not there.
+        known: Problems that were found before; they say more, and what they are about is not told again.
+    """
+    keys = [problem.key for problem in known]
+    for section, name, manifest in _manifests(cloud, valid):
+        kind = manifest["kind"]
+        for found in crds.problems(cloud, kind, manifest["spec"]):
+            key = key_of(section, name, *found.path)
+            at_or_below = re.compile(re.escape(key) + r"([.\[]|$)")
+            if not any(map(at_or_below.match, keys)):
+                yield Problem(
+                    key,
+                    _shown(found.value),
+                    f"{found.message}: the API server refuses the {kind}, after all the rest was created",
+                    f"write it as {_REFERENCES[kind]} says",
+                )
+
+
+def _manifests(cloud: str, valid: Mapping[str, Any]) -> Iterator[tuple[str, str, manifests.Manifest]]:
+    """The section, the name and the manifest of each object; what only the environment knows is filled in somehow."""
+    for name, spec in (valid.get("node_classes") or {}).items():
+        if cloud == "aws":
+            # The role is the environment's; where a spec has a profile beside it, a rule of ours has said so.
+            own = {key: value for key, value in spec.items() if key not in ("role", "instanceProfile")}
+            manifest = manifests.ec2_node_class(name, own, role="role", discovery={"cluster": "name"}, tags={})
+        else:
+            manifest = manifests.aks_node_class(name, spec, tags={})
+        yield "nodeClasses", name, manifest
+    node_class = manifests.EC2_NODE_CLASS if cloud == "aws" else manifests.AKS_NODE_CLASS
+    for name, spec in (valid.get("node_pools") or {}).items():
+        yield "nodePools", name, manifests.node_pool(name, spec, node_class=node_class)
+
+
+def _shown(value: Any) -> str:
+    """A value for people. Of an object only the keys: user data in it may hold credentials."""
+    if value is None:
+        return "(not set)"
+    return f"an object with {', '.join(map(str, value)) or 'nothing'}" if isinstance(value, Mapping) else shown(value)

@@ -1,0 +1,151 @@
+"""What the API server takes as the spec of a NodePool or a node class: the CRDs' own schemas and rules, in schemas/.
+
+The schemas are Kubernetes' dialect of JSON Schema: fields that are not named are refused, nulls stand for nothing, and
+`x-kubernetes-validations` are rules in CEL. A spec is judged as the API server judges a new object: defaults are filled
+in, then the structure is checked, then the rules of those parts whose structure is right. Rules that compare with the
+object before an update are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import cel
+from jsonschema import Draft4Validator, ValidationError, validators
+
+#: The schemas that come with this package: `<cloud>.json` holds kind -> schema of the spec.
+FOLDER: Final = Path(__file__).resolve().parent / "schemas"
+
+#: What rules may call beside CEL's own: Kubernetes' extensions, of which a test says whether all are here.
+FUNCTIONS: Final = {
+    "find": lambda text, pattern: found[0] if (found := re.search(pattern, text)) else "",
+    "split": lambda text, separator: text.split(separator),
+}
+
+Schema = Mapping[str, Any]
+
+
+class Problem(NamedTuple):
+    """Why the API server would refuse a spec.
+
+    Attributes:
+        path: Steps from the spec to what is wrong.
+        value: What is there; None where nothing is.
+        message: What is wrong with it, in the words of the schema's rule where there is one.
+    """
+
+    path: tuple[str | int, ...]
+    value: Any
+    message: str
+
+
+def kinds(cloud: str) -> tuple[str, ...]:
+    """The kinds that there are schemas of, for `aws` or `azure`."""
+    return tuple(_schemas(cloud))
+
+
+def problems(cloud: str, kind: str, spec: Mapping[str, Any]) -> list[Problem]:
+    """All that the API server would refuse in the spec of a new object; empty where it would take it.
+
+    Args:
+        cloud: `aws` or `azure`: each has rules of its own on NodePools.
+        kind: NodePool, EC2NodeClass or AKSNodeClass.
+        spec: The whole spec, as YAML or JSON has it.
+
+    Raises:
+        KeyError: The cloud has no such kind.
+    """
+    schema = _schemas(cloud)[kind]
+    errors = _WITH_RULES(schema).iter_errors(_completed(spec, schema))
+    return sorted(map(_problem, errors), key=lambda problem: [str(step) for step in problem.path])
+
+
+@cache
+def _schemas(cloud: str) -> dict[str, Schema]:
+    found: dict[str, Schema] = json.loads((FOLDER / f"{cloud}.json").read_text(encoding="utf-8"))["kinds"]
+    return found
+
+
+def _completed(value: Any, schema: Schema) -> Any:
+    """A value as the API server judges it: without nulls that stand for nothing, and with the schema's defaults."""
+    if isinstance(value, Mapping):
+        fields, others = schema.get("properties", {}), schema.get("additionalProperties")
+        others = others if isinstance(others, Mapping) else {}
+        kept = {key: one for key, one in value.items() if one is not None or fields.get(key, others).get("nullable")}
+        defaults = {key: field["default"] for key, field in fields.items() if "default" in field}
+        return {key: _completed(one, fields.get(key, others)) for key, one in (defaults | kept).items()}
+    if isinstance(value, list):
+        return [_completed(one, schema.get("items", {})) for one in value]
+    return value
+
+
+def _problem(error: ValidationError) -> Problem:
+    path, value, message = tuple(error.absolute_path), error.instance, error.message
+    if error.validator == "required":
+        return Problem((*path, error.message.split("'")[1]), None, "is required")
+    if error.validator == "anyOf" and error.schema.get("x-kubernetes-int-or-string"):
+        message = "is neither a whole number nor a text"
+    return Problem(path, value, message)
+
+
+def _fields(validator: Any, fields: Schema, value: Any, schema: Schema) -> Iterator[ValidationError]:
+    yield from Draft4Validator.VALIDATORS["properties"](validator, fields, value, schema)
+    if validator.is_type(value, "object") and "additionalProperties" not in schema:
+        for unknown in sorted(value.keys() - fields.keys()):
+            known = ", ".join(sorted(fields))
+            yield ValidationError(f"is no field here; there are {known}", path=[unknown], instance=value[unknown])
+
+
+def _pattern(validator: Any, pattern: str, value: Any, schema: Schema) -> Iterator[ValidationError]:
+    # CEL's regular expressions are the API server's; Python's take a line feed before the end, for one.
+    if validator.is_type(value, "string") and _broken("text.matches(pattern)", text=value, pattern=pattern):
+        yield ValidationError(f"does not match {pattern}")
+
+
+def _list_type(validator: Any, kind: str, value: Any, schema: Schema) -> Iterator[ValidationError]:
+    if validator.is_type(value, "array") and kind in ("set", "map"):
+        keys = schema.get("x-kubernetes-list-map-keys")
+        seen: list[Any] = []
+        for index, one in enumerate(value):
+            identity = [one.get(key) for key in keys] if keys and isinstance(one, Mapping) else one
+            if identity in seen:
+                yield ValidationError("is there twice", path=[index], instance=one)
+            seen.append(identity)
+
+
+def _rules(validator: Any, rules: list[dict[str, str]], value: Any, schema: Schema) -> Iterator[ValidationError]:
+    if not _STRUCTURE(schema).is_valid(value):
+        return
+    for rule in rules:
+        if why := _broken(rule["rule"], self=value):
+            yield ValidationError(rule.get("message") or f"{why}: {rule['rule']}")
+
+
+def _broken(expression: str, **variables: Any) -> str:
+    """Why a rule does not hold for these values; empty where it does."""
+    context = cel.Context()
+    try:
+        for name, value in variables.items():
+            context.add_variable(name, value)
+        for name, function in FUNCTIONS.items():
+            context.add_function(name, function)
+        return "" if _program(expression).execute(context) is True else "breaks the rule"
+    except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        # As the API server does: what a rule can't judge has not passed it.
+        return f"can't be judged by the rule ({error})"
+
+
+@cache
+def _program(expression: str) -> cel.Program:
+    return cel.compile(expression)
+
+
+_STRUCTURE: Final = validators.extend(
+    Draft4Validator, {"properties": _fields, "pattern": _pattern, "x-kubernetes-list-type": _list_type}
+)
+_WITH_RULES: Final = validators.extend(_STRUCTURE, {"x-kubernetes-validations": _rules})

@@ -1,0 +1,12 @@
+"""karpenter/schemas/ is what the pinned charts say."""
+
+from __future__ import annotations
+
+from karpenter.crds import FOLDER
+from rehearsal import crds
+from rehearsal.engines import EngineSet
+
+
+def test_the_files_are_what_the_command_writes() -> None:
+    for name, text in crds.documents(EngineSet.current()).items():
+        assert (FOLDER / name).read_text(encoding="utf-8") == text, f"{FOLDER / name} differs; run: make facts"
