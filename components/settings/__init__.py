@@ -102,12 +102,15 @@ def load(raw: Mapping[str, str], *, secret_keys: Iterable[str] = ()) -> Settings
 
 
 def refuse_contradictions(settings: Settings) -> None:
-    """Check what the sections say of each other, for settings that a program has made; `load` does it by itself.
+    """Check what `load` checks beyond a section, for settings that a program has made.
 
     Raises:
-        SettingsError: They contradict each other.
+        SettingsError: Sections contradict each other, or the API server would refuse a NodePool or node class.
     """
-    if problems := [*_CLOUDS[settings.cloud].cross_checks(dict(settings))]:
+    cloud, valid = _CLOUDS[settings.cloud], dict(settings)
+    problems = [*cloud.cross_checks(valid)]
+    problems += schema_checks(cloud.name, valid, problems)
+    if problems:
         raise SettingsError(problems)
 
 

@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
     stacks = [path.name for path in ROOT.glob("Pulumi*.yaml")]
     folders = ("components", "docs", "karpenter", "policies", "playbooks", "review", "scale_test", "tests")
-    for name in (*stacks, "__main__.py", "ansible.cfg", "pyproject.toml", *folders):
+    files = ("__main__.py", "ansible.cfg", "Makefile", "pyproject.toml", "requirements.lock")
+    for name in (*stacks, *files, *folders):
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
