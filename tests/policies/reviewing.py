@@ -10,6 +10,7 @@ from typing import Any
 
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 from reference import rules
+
 from review.assemble import assemble
 from review.model import Review
 from review.preview import Preview, recorded

@@ -13,14 +13,14 @@ import yaml
 from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis.strategies import DataObject, data, sampled_from
+from reviewing import ROOT, RULES, recording, review
+
 from review import configuration
 from review.engine import EngineError
 from review.model import Review
 from review.page import render as page
 from review.places import Places
 from review.preview import Preview, recorded
-from reviewing import ROOT, RULES, recording, review
-
 from tests.mutations import mutations
 
 PREVIEWS = ["eks-new", "aks-nap-new", "aks-self-hosted-new"]
