@@ -10,6 +10,8 @@ export UV_CACHE_DIR    := $(KARPSTACK_CACHE)/uv
 # No hardlinks: whoever edits a file below .venv would edit the cache, and so the environment of every other checkout.
 export UV_LINK_MODE    := copy
 export PYTHONPATH      := $(CURDIR)
+# matplotlib keeps a list of fonts.
+export MPLCONFIGDIR    := $(KARPSTACK_CACHE)/matplotlib
 # Some machines forbid Python to keep what it compiled; every command would then compile its imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -118,5 +120,5 @@ clean: ## Remove what the project made in this checkout
 # A folder with more in it than that is no folder of ours alone, and go or uv in it may be anybody's: a home has both.
 clean-cache: ## Remove from the cache folder what the project put there, engines included
 	@[ ! -d "$$KARPSTACK_CACHE" ] || { cd "$$KARPSTACK_CACHE" && \
-		{ ! others=$$(ls -A | grep -vxE 'engines|engines\.lock|go|uv') || { echo "Kept: $$KARPSTACK_CACHE holds what the project did not make:" $$others >&2; exit 1; }; } && \
-		rm -rf engines engines.lock go uv && { rmdir "$$PWD" 2>/dev/null || true; }; }
+		{ ! others=$$(ls -A | grep -vxE 'engines|engines\.lock|go|matplotlib|uv') || { echo "Kept: $$KARPSTACK_CACHE holds what the project did not make:" $$others >&2; exit 1; }; } && \
+		rm -rf engines engines.lock go matplotlib uv && { rmdir "$$PWD" 2>/dev/null || true; }; }

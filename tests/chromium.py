@@ -78,7 +78,9 @@ def browser(profile: Path, *arguments: str) -> Iterator[str]:
     command += ["--remote-allow-origins=*", "--no-first-run", "--disable-dev-shm-usage", *arguments, "about:blank"]
     if os.geteuid() == 0:
         command.append("--no-sandbox")  # its sandbox refuses to run as root
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # Its crash reports and settings go to the home, whatever the profile.
+    environment = os.environ | {"HOME": str(profile)}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         port, deadline = profile / "DevToolsActivePort", time.monotonic() + LIMIT
         while not port.is_file() or len(port.read_text().splitlines()) < 2:
