@@ -140,6 +140,11 @@ def _is_marked(folder: StackFolder) -> bool:
         text = folder.marker.read_text(errors="replace")
     except FileNotFoundError:
         return False
+    except IsADirectoryError as error:
+        raise OwnershipError(
+            f"{folder.marker} is a folder, so that {folder.root} is none of the rehearsal's and nothing in it is "
+            "touched; remove it, or name another folder with --state"
+        ) from error
     if not text:  # whoever made it was killed, or had no space, before it was written
         return False
     first = text.partition("\n")[0]

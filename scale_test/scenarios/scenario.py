@@ -365,18 +365,19 @@ def load(folder: Path) -> list[Scenario]:
     found: list[Scenario] = []
     problems: list[str] = []
     for path in sorted(folder.glob("*.yml")):
+        file = repr(path.name)[1:-1]  # on one line, whatever it is called
         try:
-            scenario = parse(read(path), path.name)
+            scenario = parse(read(path), file)
         except YamlError as error:
-            problems.append(f"{path.name}: {error}; the scenario cannot be run until then")
+            problems.append(f"{file}: {error}; the scenario cannot be run until then")
         except ScenarioError as error:
             problems.append(str(error))
         else:
             found.append(scenario)
             if scenario.name != path.stem:
                 problems.append(
-                    f"{path.name}: name: {scenario.name!r} differs from the file's, so it could not be found "
-                    f"by either; write name: {path.stem}"
+                    f"{file}: name: {scenario.name!r} differs from the file's, so it could not be found "
+                    f"by either; write name: {file.removesuffix('.yml')}"
                 )
     if problems:
         raise ScenarioError("\n".join(problems[: shown.LINES]))

@@ -116,6 +116,13 @@ def test_the_marker_of_another_version_is_not_ours(folder: StackFolder, text: st
         ownership.claim(folder)
 
 
+def test_a_marker_that_is_a_folder_is_refused(folder: StackFolder) -> None:
+    folder.marker.mkdir(parents=True)
+    with pytest.raises(OwnershipError, match=r"is a folder, so that .* nothing in it is touched"):
+        ownership.claim(folder)
+    assert folder.marker.is_dir()
+
+
 def test_a_link_or_a_file_in_its_place_is_refused(folder: StackFolder, tmp_path: Path) -> None:
     elsewhere = StackFolder("eks", tmp_path / "elsewhere")
     ownership.claim(elsewhere)

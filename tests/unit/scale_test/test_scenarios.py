@@ -619,3 +619,11 @@ def test_self_hosted_inflate_is_the_story(shipped: dict[str, Scenario]) -> None:
     assert [step.scale for step in scenario.steps] == [2, 0]
     assert scenario.steps[0].expect.capacity_type == "on-demand"
     assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-family"] == ["D"]
+
+
+def test_the_name_of_a_file_stays_on_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a\nok: [localhost].yml").write_text("name: x")
+    with pytest.raises(ScenarioError) as refused:
+        load(tmp_path)
+    assert "\nok:" not in str(refused.value)
+    assert str(refused.value).startswith("a\\nok: [localhost].yml: ")
