@@ -39,7 +39,20 @@ _TERM: Final = re.compile(rf"([*?]|{_VALUE}(?:-{_VALUE})?)(?:/(\d{{1,2}}))?", re
 
 
 class BudgetError(ValueError):
-    """A budget that Karpenter can't evaluate; it then disrupts no node of the NodePool for any reason."""
+    """A budget that Karpenter can't evaluate; it then disrupts no node of the NodePool for any reason.
+
+    Attributes:
+        key: What of it.
+        value: What that is.
+        wanted: What it ought to be.
+    """
+
+    def __init__(self, key: str, value: str, wanted: str) -> None:
+        super().__init__(
+            f"{key} of a disruption budget is {value!r}: Karpenter would disrupt no node of the NodePool; "
+            f"write {wanted}"
+        )
+        self.key, self.value, self.wanted = key, value, wanted
 
 
 @dataclass(frozen=True)
@@ -63,7 +76,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"(?:100|[0-9]{1,2})%|[0-9]{1,9}", self.nodes):
-            raise _error("nodes", self.nodes, "a number of nodes, or a share such as 10%")
+            raise BudgetError("nodes", self.nodes, "a number of nodes, or a share such as 10%")
         if self.schedule is not None:
             self._after(self.schedule, datetime(2000, 1, 1, tzinfo=UTC))
 
@@ -90,7 +103,7 @@ class Budget:
             return CronSim(_cron(schedule), moment.astimezone(UTC))
         except CronSimError as error:
             wanted = "five fields of cron, for example `0 9 * * mon-fri`, or a name such as @daily"
-            raise _error("schedule", schedule, wanted) from error
+            raise BudgetError("schedule", schedule, wanted) from error
 
 
 def budgets(spec: Mapping[str, Any]) -> list[Budget]:
@@ -133,19 +146,15 @@ def calendar(
 def _budget(entry: Mapping[str, Any]) -> Budget:
     reasons, schedule, lasting = entry.get("reasons"), entry.get("schedule"), entry.get("duration")
     if (schedule is None) != (lasting is None):
-        raise _error("schedule and duration", f"{schedule} and {lasting}", "both, or neither for a budget for ever")
+        raise BudgetError(
+            "schedule and duration", f"{schedule} and {lasting}", "both, or neither for a budget for ever"
+        )
     try:
         time = duration(lasting) if lasting is not None else timedelta()
     except ValueError as error:
-        raise _error("duration", str(lasting), "a duration such as 8h or 1h30m") from error
+        raise BudgetError("duration", str(lasting), "a duration such as 8h or 1h30m") from error
     return Budget(
         str(entry.get("nodes") or "10%"), None if reasons is None else frozenset(map(str, reasons)), schedule, time
-    )
-
-
-def _error(key: str, value: str, wanted: str) -> BudgetError:
-    return BudgetError(
-        f"{key} of a disruption budget is {value!r}: Karpenter would disrupt no node of the NodePool; write {wanted}"
     )
 
 

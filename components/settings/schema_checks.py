@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from karpenter import crds
+from karpenter.budgets import BudgetError, budgets
 
 from ..documents import manifests
 from ..problems import Problem, key_of, shown
@@ -29,7 +30,10 @@ def schema_checks(cloud: str, valid: Mapping[str, Any], known: Iterable[Problem]
     keys = [problem.key for problem in known]
     for section, name, manifest in _manifests(cloud, valid):
         kind = manifest["kind"]
-        for found in crds.problems(cloud, kind, manifest["spec"]):
+        refused = list(crds.problems(cloud, kind, manifest["spec"]))
+        if kind == "NodePool" and not refused:
+            yield from _budgets(section, name, manifest["spec"])
+        for found in refused:
             key = key_of(section, name, *found.path)
             at_or_below = re.compile(re.escape(key) + r"([.\[]|$)")
             if not any(map(at_or_below.match, keys)):
@@ -39,6 +43,21 @@ def schema_checks(cloud: str, valid: Mapping[str, Any], known: Iterable[Problem]
                     f"{found.message}: the API server refuses the {kind}, after all the rest was created",
                     f"write it as {_REFERENCES[kind]} says",
                 )
+
+
+def _budgets(section: str, name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
+    """Budgets that the API server takes and Karpenter cannot evaluate."""
+    for index, budget in enumerate((spec.get("disruption") or {}).get("budgets") or []):
+        try:
+            budgets({"disruption": {"budgets": [budget]}})
+        except BudgetError as error:
+            yield Problem(
+                key_of(section, name, "disruption", "budgets", index),
+                shown(budget),
+                f"has {error.key} {error.value!r}, which the API server takes and Karpenter cannot evaluate: it would "
+                "disrupt no node of the NodePool, for any reason, and say so in its log alone",
+                f"write {error.wanted}",
+            )
 
 
 def _manifests(cloud: str, valid: Mapping[str, Any]) -> Iterator[tuple[str, str, manifests.Manifest]]:

@@ -465,3 +465,21 @@ def test_reads_the_engines_configuration_unknown_keys_included(monkeypatch: pyte
 def test_reads_the_environment_as_the_python_host_passes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULUMI_CONFIG", json.dumps(example(name="from-the-host")))
     assert settings.read().name == "from-the-host"
+
+
+@pytest.mark.parametrize("schedule", ["0 9 * * mon-fry", "0 25 * * 1-5"])
+def test_a_budget_that_only_karpenter_cannot_read_is_refused(schedule: str) -> None:
+    """The API server takes it."""
+    (problem,) = problems(example(nodePools__default=with_budget(schedule)))
+    assert problem.key == "karpstack:nodePools.default.disruption.budgets[1]"
+    assert f"has schedule {schedule!r}, which the API server takes and Karpenter cannot" in problem.consequence
+    assert problem.fix.startswith("write five fields of cron, for example `0 9 * * mon-fri`")
+
+
+def test_a_budget_that_karpenter_reads_is_taken() -> None:
+    settings.load(example(nodePools__default=with_budget("0 9 * * mon-fri")))
+
+
+def with_budget(schedule: str) -> dict[str, Any]:
+    budgets = [{"nodes": "1"}, {"nodes": "0", "schedule": schedule, "duration": "8h"}]
+    return pool() | {"disruption": {"consolidateAfter": "1m", "budgets": budgets}}

@@ -108,3 +108,12 @@ def test_a_recorder_that_cannot_start_says_so_in_its_timeline(tmp_path: Path, ou
 
 def test_the_stack_comes_out_of_the_timeline(folder: Path) -> None:
     assert recorded_stack(folder / "timeline.jsonl") == Stack("eks", {"cloud": "aws", "karpenterVersion": "1.14.1"})
+
+
+def test_scenarios_of_ones_own_are_judged_beside_the_limits_that_ship(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    own = tmp_path_factory.mktemp("own")
+    for name in ("eks-cheapest-fit", "eks-spot-consolidation"):
+        shutil.copy(cli._PLAYBOOKS / "scenarios" / f"{name}.yml", own)
+    assert cli.main(["judge", str(folder), "--scenarios", str(own)]) == 0
