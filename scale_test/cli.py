@@ -17,13 +17,13 @@ from .judging.live import Live
 from .numbers.thresholds import Thresholds, ThresholdsError
 from .recording.process import RecorderError, wait_until_recorded
 from .recording.record import RecordedError, Sources, record
-from .recording.timeline import Reader, TimelineError, now, parse_time
+from .recording.timeline import TimelineError, now, parse_time
 from .reports import comparison, report
 from .reports.comparing import compare_reports
 from .reports.folder import TIMELINE
 from .reports.schema import Report
 from .reports.table import table
-from .reports.writing import judged, recorded_stack, write
+from .reports.writing import judged, told, write
 from .scenarios.environments import Stack, StackError, known
 from .scenarios.scenario import ScenarioError, load, parse
 from .text.shown import visible
@@ -168,19 +168,25 @@ def _made(given: argparse.Namespace) -> dict[str, Any]:
     timeline = given.folder / TIMELINE
     if not timeline.is_file():
         raise InputError(f"{timeline}: is not there, so there is nothing to judge; name the folder of a report")
-    stack = Stack(given.stack, _outputs(given.outputs)) if given.stack and given.outputs else recorded_stack(timeline)
+    about = told(timeline)
+    stack = Stack(given.stack, _outputs(given.outputs)) if given.stack and given.outputs else about.stack
+    if stack is None:
+        raise InputError(
+            f"{timeline}: its START line names no stack, so it is not known what its stories ran on; give it with "
+            "--stack NAME --outputs FILE"
+        )
     environment = known(stack.outputs)
     if environment is None:
         raise InputError(f"{timeline}: stack {stack.name} is of no kind that has scenarios, so it cannot be judged")
-    scenarios, told = {scenario.name: scenario for scenario in load(given.scenarios)}, _told(timeline)
-    if missing := [name for name in told if name not in scenarios]:
+    scenarios = {scenario.name: scenario for scenario in load(given.scenarios)}
+    if missing := [name for name in about.scenarios if name not in scenarios]:
         raise InputError(
             f"{timeline}: tells of {', '.join(missing)}, of which {given.scenarios} has no file, so that they could "
             "not be judged; name the folder that has them with --scenarios"
         )
     return judged(
         timeline,
-        [scenarios[name].in_environment(environment.kind) for name in told],
+        [scenarios[name].in_environment(environment.kind) for name in about.scenarios],
         stack,
         facts=Facts.load(environment.cloud),
         # Those that ship have limits of their own beside one's own scenarios.
@@ -191,11 +197,6 @@ def _made(given: argparse.Namespace) -> dict[str, Any]:
 
 def _shipped() -> list[str]:
     return [path.stem for path in (_PLAYBOOKS / "scenarios").glob("*.yml")]
-
-
-def _told(timeline: Path) -> dict[str, None]:
-    """The scenarios of which a timeline tells, in the order in which they were run."""
-    return {str(line["scenario"]): None for line in Reader(timeline).new_lines() if line.get("type") == "STORY"}
 
 
 def _shown(made: dict[str, Any]) -> int:

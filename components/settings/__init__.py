@@ -107,10 +107,7 @@ def refuse_contradictions(settings: Settings) -> None:
     Raises:
         SettingsError: Sections contradict each other, or the API server would refuse a NodePool or node class.
     """
-    cloud, valid = _CLOUDS[settings.cloud], dict(settings)
-    problems = [*cloud.cross_checks(valid)]
-    problems += schema_checks(cloud.name, valid, problems)
-    if problems:
+    if problems := _beyond_sections(_CLOUDS[settings.cloud], dict(settings), []):
         raise SettingsError(problems)
 
 
@@ -130,5 +127,10 @@ def _checked(cloud: _Cloud, values: Mapping[str, Any]) -> tuple[Settings | None,
         found = [from_pydantic(details, cloud.schema) for details in error.errors()]
         # A value that fits no branch of a union is reported once a branch; once is enough.
         problems += {problem.key: problem for problem in reversed(found)}.values()
-    problems = [*reversed(problems), *cloud.cross_checks(valid)]
-    return settings, [*problems, *schema_checks(cloud.name, valid, problems)]
+    return settings, _beyond_sections(cloud, valid, problems[::-1])
+
+
+def _beyond_sections(cloud: _Cloud, valid: Mapping[str, Any], problems: list[Problem]) -> list[Problem]:
+    """The problems, and those of sections with each other and of Karpenter's specs."""
+    problems = [*problems, *cloud.cross_checks(valid)]
+    return [*problems, *schema_checks(cloud.name, valid, problems)]

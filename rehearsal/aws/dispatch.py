@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rehearsal.aws import shapes
-from rehearsal.aws.errors import answer
+from rehearsal.aws.errors import NO_ACTION, answer
 from rehearsal.aws.patching import Patches
 
 _NOT_IMPLEMENTED = "The rehearsal's AWS has no {service}:{action}: {error}"
@@ -26,7 +26,6 @@ _CODES = (
     "UnrecognizedClientException",
     "ValidationException",
 )
-_NO_ACTION = "The action {action!r} is not valid for {service}"
 
 
 def patch(patches: Patches, refuse: Callable[[Any], Exception | None], turn: threading.RLock) -> None:
@@ -74,7 +73,7 @@ def _malformed(response: Any) -> Exception | None:
     model = get_service_model(response.boto3_service_name)
     action = response._get_action() or ""
     if action not in model.operation_names:
-        return answer("InvalidAction", _NO_ACTION.format(action=action[:100], service=response.service_name))
+        return answer("InvalidAction", NO_ACTION.format(action=action[:100], service=response.service_name))
     text = (
         shapes.problem(model.operation_model(action), response.raw_body)
         if "json" in response.determine_response_protocol(model)

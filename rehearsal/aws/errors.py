@@ -14,6 +14,8 @@ from xml.sax.saxutils import escape
 from botocore.exceptions import ClientError
 
 _ERROR = "<Error><Code>{code}</Code><Message>{text}</Message></Error>"
+#: AWS's sentence on an action that a service has not.
+NO_ACTION = "The action {action!r} is not valid for {service}"
 _QUERY = f"<ErrorResponse>{_ERROR}<RequestId>0</RequestId></ErrorResponse>"
 #: Services that answer in XML, with the form of their errors.
 _XML = {

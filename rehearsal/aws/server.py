@@ -37,7 +37,6 @@ _UNSIGNED = "sts"
 _JSON = "application/x-amz-json-1.1"
 _INVALID_TOKEN = "The security token included in the request is invalid."
 _NOT_SIGNED = "Authorization header requires 'Credential' parameter: only signatures of version 4 are known."
-_NO_ACTION = "The action {action!r} is not valid for {service}"
 _FAILED = "The rehearsal's AWS failed at this request to {service}: {error}; its logs/daemon.log says more"
 _LONGEST_REASON = 200
 _log = logging.getLogger(__name__)
@@ -134,7 +133,7 @@ class Server:
         try:
             answer: Iterable[bytes] = self._application(service)(environ, start_response)
         except OperationNotFoundError as error:
-            text = _NO_ACTION.format(action=str(error)[:_LONGEST_REASON], service=service)
+            text = errors.NO_ACTION.format(action=str(error)[:_LONGEST_REASON], service=service)
             return _answer_error(start_response, environ, service, "400 Bad Request", "InvalidAction", text)
         except Exception as error:  # moto believes its requests, and fails at those that no SDK would send
             _log.exception("%s %s of %s", environ.get("REQUEST_METHOD"), path, service)

@@ -52,10 +52,10 @@ def check_names(cluster: Cluster, wanted: Iterable[Mapping[str, Any]]) -> None:
         ClusterError: The API server does not answer, or refuses.
     """
     taken = []
-    for name, one in {title(one): one for one in wanted if one["kind"] != "Deployment"}.items():
+    for one in {title(one): one for one in wanted if one["kind"] != "Deployment"}.values():
         found = cluster.read(one)
         if found and _scenario(found) is None:
-            taken.append(f"{name} is on the cluster already: it {_whose(found)}; {_OTHERWISE[one['kind']]}")
+            taken.append(_taken(one, _whose(found)))
     if taken:
         raise TakenError("\n".join(taken))
 
@@ -82,7 +82,7 @@ def make(cluster: Cluster, wanted: Sequence[Mapping[str, Any]]) -> Iterator[tupl
         if uid is None:
             found = cluster.read(one)
             whose = _whose(found) if found else "was when it should be made, and has gone since"
-            raise TakenError(f"{title(one)} is on the cluster already: it {whose}; {_OTHERWISE[one['kind']]}")
+            raise TakenError(_taken(one, whose))
         yield title(one), uid
 
 
@@ -137,6 +137,10 @@ def remove(
             sleep(_PAUSE)
         left = going
     return done
+
+
+def _taken(wanted: Mapping[str, Any], whose: str) -> str:
+    return f"{title(wanted)} is on the cluster already: it {whose}; {_OTHERWISE[wanted['kind']]}"
 
 
 def title(found: Mapping[str, Any]) -> str:

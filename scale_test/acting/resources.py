@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from ..judging.live import Live
 from ..judging.replay import Replay
-from ..recording.timeline import TEMPLATE, Reader, Writer
+from ..recording.timeline import TEMPLATE, Writer
 from .rehearsal_control import RehearsalControl, RehearsalError
 
 _LOOK_SECONDS = 1.0
@@ -139,7 +140,7 @@ def look(
         scenario: Name of the story; empty before and after all.
         patience: Seconds to wait.
     """
-    reader, replay = Reader(timeline), Replay()
+    live = Live(timeline)
     deadline = time.monotonic() + patience
     source, reason = "", ""
     found: list[CloudResource] = []
@@ -147,13 +148,13 @@ def look(
     try:
         source, ask = cloud(outputs, rehearsal_url)
         while True:
-            replay.apply(reader.new_lines())
+            live.look()
             found = ask()
             if moment == "before":
                 break
-            left = orphans(found, {claim.name for claim in replay.claims.values() if claim.gone is None})
+            left = orphans(found, {claim.name for claim in live.replay.claims.values() if claim.gone is None})
             if moment == "after":
-                brought = brought_templates(replay)
+                brought = brought_templates(live.replay)
                 left += [one for one in found if one.kind == TEMPLATE and one.id in brought]
             if not left or time.monotonic() > deadline:
                 break

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from karpenter.instance_types import Facts
 
 from ..numbers.thresholds import Thresholds
-from ..recording.timeline import Reader, TimelineError
+from ..recording.timeline import Reader
 from ..scenarios.environments import Stack
 from ..scenarios.scenario import Scenario
 from ..text.files import replace
@@ -18,19 +18,31 @@ from . import page, report
 from .junit import junit
 
 
-def recorded_stack(timeline: Path) -> Stack:
-    """The stack that a timeline is about.
+class Told(NamedTuple):
+    """What a timeline is about.
+
+    Attributes:
+        stack: The stack; None where its START line, of an older version, names none.
+        scenarios: Names of the scenarios, in the order in which they were run.
+    """
+
+    stack: Stack | None
+    scenarios: list[str]
+
+
+def told(timeline: Path) -> Told:
+    """Read what a timeline is about.
 
     Raises:
-        TimelineError: It has no beginning, or one of an older version, which does not say.
+        TimelineError: A line cannot be read.
     """
-    start = next((line for line in Reader(timeline).new_lines() if line["type"] == "START"), {})
-    if not isinstance(start.get("stack"), dict):
-        raise TimelineError(
-            f"{timeline}: its START line names no stack, so it is not known what its stories ran on; give it with "
-            "--stack NAME --outputs FILE"
-        )
-    return Stack(str(start["stack"].get("name")), start["stack"].get("outputs") or {})
+    stack, scenarios = None, dict[str, None]()
+    for line in Reader(timeline).new_lines():
+        if line.get("type") == "START" and stack is None and isinstance(line.get("stack"), dict):
+            stack = Stack(str(line["stack"].get("name")), line["stack"].get("outputs") or {})
+        elif line.get("type") == "STORY":
+            scenarios[str(line["scenario"])] = None
+    return Told(stack, list(scenarios))
 
 
 def judged(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from scale_test.recording import process as recording
+from scale_test.recording.process import RecorderError, wait_until_recorded
 from scale_test.recording.timeline import Writer
 
 DOCUMENTATION = r"""
@@ -66,8 +66,8 @@ def main() -> None:
     mark = module.params["mark"]
     try:
         if mark == "STORY":
-            recording.wait_until_recorded(timeline, _RECORDER_SECONDS)
-    except recording.RecorderError as error:
+            wait_until_recorded(timeline, _RECORDER_SECONDS)
+    except RecorderError as error:
         module.fail_json(msg=str(error))
     content = {key: module.params[key] for key in ("task", "message")} if mark == "ERROR" else {}
     with Writer(timeline) as writer:

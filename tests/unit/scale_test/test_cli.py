@@ -12,7 +12,7 @@ import pytest
 from scale_test import cli
 from scale_test.recording.record import Sources, record
 from scale_test.recording.timeline import Line
-from scale_test.reports.writing import recorded_stack
+from scale_test.reports.writing import told
 from scale_test.scenarios.environments import Stack, StackError
 
 RECORDED = Path(__file__).with_name("eks.timeline.jsonl")
@@ -107,7 +107,7 @@ def test_a_recorder_that_cannot_start_says_so_in_its_timeline(tmp_path: Path, ou
 
 
 def test_the_stack_comes_out_of_the_timeline(folder: Path) -> None:
-    assert recorded_stack(folder / "timeline.jsonl") == Stack("eks", {"cloud": "aws", "karpenterVersion": "1.14.1"})
+    assert told(folder / "timeline.jsonl").stack == Stack("eks", {"cloud": "aws", "karpenterVersion": "1.14.1"})
 
 
 def test_scenarios_of_ones_own_are_judged_beside_the_limits_that_ship(
