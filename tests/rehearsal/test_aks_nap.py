@@ -40,7 +40,7 @@ def test_story(aks_nap: RehearsedStack, tmp_path: Path) -> None:
 def test_a_cluster_that_may_not_join_its_subnet_is_found(aks_nap: RehearsedStack, tmp_path: Path) -> None:
     role = azure.delete(aks_nap, "aks-identity-roles-subnet")
     identity = azure.resource(aks_nap, "aks-identity-identity")["outputs"]
-    said = flat(aks_nap.failing_story(tmp_path, azure.STORY, within=20))
+    said = flat(aks_nap.failing_story(tmp_path, azure.STORY, within=45))
     assert "ERROR CODE: LinkedAuthorizationFailed" in said, said
     assert f"The client '{identity['clientId']}' with object id '{identity['principalId']}'" in said, said
     assert "action(s) 'Microsoft.Network/virtualNetworks/subnets/join/action' on the linked scope(s)" in said, said

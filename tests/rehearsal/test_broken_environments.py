@@ -54,7 +54,7 @@ def test_discovery_tags_that_were_removed_are_found(broken: RehearsedStack, tmp_
     ec2.delete_tags(Resources=subnets, Tags=[{"Key": DISCOVERY}])
     look_anew(broken)
     assert subnets_ready(broken, "False"), "the EC2NodeClass never said that it found no subnets"
-    said = broken.failing_story(tmp_path, STORY, within=35)
+    said = broken.failing_story(tmp_path, STORY, within=45)
     assert "SubnetsNotFound" in said or "SubnetSelector did not match any Subnets" in said, said
     broken.mend("3 updated")
     look_anew(broken)
@@ -65,7 +65,7 @@ def test_nodes_without_an_access_entry_never_join_and_it_is_said(broken: Rehears
     eks = broken.aws("eks")
     (role,) = [arn for arn in eks.list_access_entries(clusterName=CLUSTER)["accessEntries"] if "karpenter-nodes" in arn]
     eks.delete_access_entry(clusterName=CLUSTER, principalArn=role)
-    said = broken.failing_story(tmp_path, STORY, within=25)
+    said = broken.failing_story(tmp_path, STORY, within=45)
     assert "access entry" in said, said
     assert "karpenter-nodes" in said
     broken.mend("1 created")
@@ -80,7 +80,7 @@ def test_a_missing_node_role_is_found(broken: RehearsedStack, tmp_path: Path) ->
     for policy in iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]:
         iam.detach_role_policy(RoleName=name, PolicyArn=policy["PolicyArn"])
     iam.delete_role(RoleName=name)
-    said = broken.failing_story(tmp_path, STORY, within=25)
+    said = broken.failing_story(tmp_path, STORY, within=45)
     assert "nstance profile" in said.lower().replace("instanceprofile", "instance profile"), said
     broken.mend(" created")
 
