@@ -348,7 +348,7 @@ def test_life_of_a_resource(world: World, token: str) -> None:
     assert again.keys() == created.outputs.keys(), "the same inputs are taken for a change"
 
     if case.change:
-        new = {**inputs, **case.change(world)}
+        new = {name: value for name, value in {**inputs, **case.change(world)}.items() if value is not None}
         assert not {name for name in new if new[name] != inputs.get(name)} & resource.replace_on
         outputs = resource.update(created.id, created.outputs, new, timeout=5.0)
         assert outputs == resource.read(created.id, outputs)
