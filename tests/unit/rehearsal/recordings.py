@@ -60,7 +60,10 @@ def records(package: str) -> dict[str, Record]:
 
 
 def changes(package: str) -> list[dict[str, str]]:
-    """Changes that previews with the real provider showed: type, property, `update` or `replace`, and where."""
+    """What the real provider calls a change: type, property, `update` or `replace`, where it says so.
+
+    The key `difference` is why the stand-in calls it the other one.
+    """
     read = json.loads((FOLDER / "changes.json").read_text())
     found: list[dict[str, str]] = read[package]
     return found
