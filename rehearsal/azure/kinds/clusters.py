@@ -11,6 +11,7 @@ import hashlib
 import re
 import uuid
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any
 
 from rehearsal.azure import roles
@@ -72,7 +73,32 @@ _POOL = {
     "osDiskSizeGB": 128,
     "enableAutoScaling": False,
     "scaleSetPriority": "Regular",
+    "enableFIPS": False,
+    "enableNodePublicIP": False,
+    "kubeletDiskType": "OS",
+    "osDiskType": "Managed",
+    "scaleDownMode": "Delete",
 }
+#: What AKS answers of a cluster that says nothing about it; recorded, see docs/recorded.md.
+_CLUSTER: dict[str, Any] = {
+    "autoUpgradeProfile": {},
+    "enableRBAC": True,
+    "oidcIssuerProfile": {"enabled": False},
+    "securityProfile": {},
+    "servicePrincipalProfile": {"clientId": "msi"},
+    "storageProfile": {
+        "diskCSIDriver": {"enabled": True},
+        "fileCSIDriver": {"enabled": True},
+        "snapshotController": {"enabled": True},
+    },
+    "supportPlan": "KubernetesOfficial",
+    "workloadAutoScalerProfile": {},
+}
+
+
+def _most_pods(network: Mapping[str, Any]) -> int:
+    """How many pods AKS lets on a node that says nothing: those of an overlay take no addresses of the subnet."""
+    return 250 if network.get("networkPluginMode") == "overlay" else 30
 
 
 class ManagedCluster(Kind):
@@ -104,6 +130,7 @@ class ManagedCluster(Kind):
         existing = request.existing.properties if request.existing else None
         resource = self.resource(request)
         properties = resource.properties
+        resource.body.setdefault("sku", {"name": "Base", "tier": "Free"})
         self._defaults(request, properties, existing)
         cluster_rules.check_cluster(self, request.id, resource.body, existing)
         for key in at(properties, "linuxProfile.ssh.publicKeys") or []:
@@ -173,16 +200,23 @@ class ManagedCluster(Kind):
             profile.setdefault("podCidr", "10.244.0.0/16")
             profile.setdefault("podCidrs", [profile["podCidr"]])
         profile.setdefault("serviceCidrs", [profile["serviceCidr"]])
+        if profile["outboundType"] == "loadBalancer":
+            profile.setdefault("loadBalancerProfile", {"managedOutboundIPs": {"count": 1}})
         properties["networkProfile"] = profile
-        # AKS gives 110 pods to a node of an overlay and of kubenet, 30 to one with addresses from the subnet.
-        pods = 110 if profile.get("networkPluginMode") == "overlay" else 30
+        for name, value in _CLUSTER.items():
+            properties.setdefault(name, deepcopy(value))
         properties["kubernetesVersion"] = str(
             properties.get("kubernetesVersion")
             or (existing or {}).get("kubernetesVersion")
             or cluster_rules.DEFAULT_VERSION
         )
         properties["agentPoolProfiles"] = [
-            {**_POOL, "maxPods": pods, **{key: value for key, value in pool.items() if value is not None}}
+            {
+                **_POOL,
+                "maxPods": _most_pods(profile),
+                "upgradeSettings": {"maxSurge": "10%"},
+                **{key: value for key, value in pool.items() if value is not None},
+            }
             for pool in properties.get("agentPoolProfiles") or []
         ]
         properties["nodeResourceGroup"] = str(
@@ -409,7 +443,8 @@ class AgentPool(Kind):
         profile = cluster.properties["networkProfile"]
         properties = {
             **_POOL,
-            "maxPods": 110 if profile.get("networkPluginMode") == "overlay" else 30,
+            "maxPods": _most_pods(profile),
+            "upgradeSettings": {},
             **resource.properties,
         }
         cluster_rules.check_pool(self, request.id.name, properties, profile)

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterator
+from copy import deepcopy
 from ipaddress import IPv4Address, IPv4Network, ip_network
+from typing import Any
 
 from rehearsal.azure.errors import ArmError, invalid_reference
 from rehearsal.azure.identifiers import ResourceId, same
@@ -51,6 +53,14 @@ _STILL_USED = (
 )
 
 
+#: What Azure answers of a subnet that says nothing about it; recorded, see docs/recorded.md.
+_SUBNET: dict[str, Any] = {
+    "delegations": [],
+    "privateEndpointNetworkPolicies": "Disabled",
+    "privateLinkServiceNetworkPolicies": "Enabled",
+}
+
+
 class VirtualNetwork(Kind):
     """A virtual network. Subnets in its body are made, changed and removed with it; a body without any leaves them."""
 
@@ -76,6 +86,8 @@ class VirtualNetwork(Kind):
                     _STILL_USED.format(cidr=cidr, network=request.id.name, subnet=subnet.id.name),
                 )
         resource.private["subnets"] = resource.properties.pop("subnets", None)
+        resource.properties.setdefault("enableDdosProtection", False)
+        resource.properties.setdefault("virtualNetworkPeerings", [])
         resource.properties["resourceGuid"] = (
             request.existing.properties["resourceGuid"]
             if request.existing
@@ -161,6 +173,8 @@ class Subnet(Kind):
         resource = self.resource(request)
         resource.body.pop("tags", None)
         resource.properties["addressPrefix"] = str(cidr)
+        for name, value in _SUBNET.items():
+            resource.properties.setdefault(name, deepcopy(value))
         return resource
 
     def users(self, resource: Resource) -> Iterator[Resource]:

@@ -1,0 +1,43 @@
+"""The attached provider for Azure against what pulumi-azure-native was recorded to answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rehearsal.attachment.server import Servicer
+from rehearsal.azure.provider import PACKAGE, VERSION, configuration
+from tests.unit.rehearsal.provider_azure_world import Provider
+from tests.unit.rehearsal.recordings import Engine, changes, records, replay
+
+RECORDS = records("azure-native")
+
+
+@pytest.fixture
+def provider(tmp_path: Path) -> Provider:
+    return Provider(tmp_path)
+
+
+@pytest.fixture
+def engine(provider: Provider) -> Engine:
+    session = provider.session
+    servicer = Servicer(PACKAGE, VERSION, configuration(provider.azure, session.clusters, session.definitions))
+    return Engine(servicer, location=session.location, subscriptionId=provider.azure.subscription_id)
+
+
+@pytest.mark.parametrize("token", RECORDS)
+def test_answers_are_the_recorded_ones(provider: Provider, engine: Engine, token: str) -> None:
+    surroundings = {
+        "group": lambda: "demo",
+        "network": lambda: provider.network().outputs["name"],
+        "cluster": lambda: provider.cluster().outputs["name"],
+    }
+    record = RECORDS[token]
+    assert replay(engine, record, lambda name: surroundings[name]()) == record.differences.keys()
+
+
+@pytest.mark.parametrize("change", changes("azure-native"), ids=lambda change: f"{change['type']}-{change['property']}")
+def test_changes_are_what_previews_called_them(engine: Engine, change: dict[str, str]) -> None:
+    old, new = ({change["property"]: text} for text in "ab")
+    assert (engine.diff(change["type"], old, new) != change["kind"]) == ("difference" in change)
