@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,10 +29,10 @@ def engine(provider: Provider) -> Engine:
 
 @pytest.mark.parametrize("token", RECORDS)
 def test_answers_are_the_recorded_ones(provider: Provider, engine: Engine, token: str) -> None:
-    surroundings = {
+    surroundings: dict[str, Callable[[], str]] = {
         "group": lambda: "demo",
-        "network": lambda: provider.network().outputs["name"],
-        "cluster": lambda: provider.cluster().outputs["name"],
+        "network": lambda: str(provider.network().outputs["name"]),
+        "cluster": lambda: str(provider.cluster().outputs["name"]),
     }
     record = RECORDS[token]
     assert replay(engine, record, lambda name: surroundings[name]()) == record.differences.keys()
