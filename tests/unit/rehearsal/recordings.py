@@ -150,6 +150,16 @@ def replay(engine: Engine, record: Record, value: Callable[[str], Any]) -> set[s
     return differences
 
 
+def otherwise(engine: Engine, called: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The changes that the attached provider does not call what the real one calls them."""
+    return [change for change in called if _called(engine, change) != change["kind"]]
+
+
+def _called(engine: Engine, change: dict[str, str]) -> str:
+    old, new = ({change["property"]: {"key": text} if change["property"] == "tags" else text} for text in "ab")
+    return engine.diff(change["type"], old, new)
+
+
 _NOTHING = object()
 
 
