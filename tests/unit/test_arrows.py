@@ -18,6 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "components": {"components"},
     "components/documents": {"components/documents"},
     "components/kubernetes": {
+        "karpenter",
         "components/kubernetes",
         "components/documents",
         "components/naming",

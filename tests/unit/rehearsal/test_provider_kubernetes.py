@@ -23,6 +23,7 @@ from rehearsal.cluster.provider.connection import Connection, UnreachableError
 from rehearsal.cluster.provider.objects import KubernetesObject, kubernetes_object
 from rehearsal.cluster.provider.release import Release
 from rehearsal.cluster.releases import ReleaseError
+from rehearsal.timing import Timing
 
 ENDPOINT = "https://127.0.0.1:6443"
 
@@ -37,6 +38,8 @@ class FakeCluster:
     endpoint = ENDPOINT
     certificate_authority = certificate(b"ours").encode()
     token = "administrator's"
+    timing = Timing()
+    knows_deployer = True
     releases: Any = None
 
 
@@ -419,13 +422,45 @@ def test_a_deployment_that_does_not_come_up_is_recorded(monkeypatch: pytest.Monk
     deployments.create({**manifest("y", skipAwait="true"), "kind": "Deployment"}, timeout=1)
 
 
-def test_a_condition_that_stays_false_is_recorded_with_its_message() -> None:
+def test_an_object_whose_condition_stays_false_is_recorded_and_no_reason_is_given_as_upstream_gives_none() -> None:
     seen = {**manifest(), "status": {"conditions": [{"type": "Ready", "status": "False", "message": "no subnets"}]}}
     api = FakeApi()
     waiting = resource(connection=FakeConnection(api))
     api.wait = lambda *arguments: (_ for _ in ()).throw(TimeoutError(seen))  # type: ignore[method-assign]
-    with pytest.raises(IncompleteError, match="condition Ready is not true after 5 s: False, no subnets"):
+    with pytest.raises(IncompleteError, match=r"become live: timed out waiting for the condition$") as caught:
         waiting.create(manifest(waitFor="condition=Ready", timeoutSeconds="5"), timeout=1)
+    assert caught.value.created.outputs["status"] == seen["status"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status", "observed", "met"),
+    [
+        ("condition=Ready", "True", 2, True),
+        ("condition=ready=true", "True", 2, True),
+        ("condition=Ready", "True", None, True),
+        ("condition=Ready", "True", 1, False),  # of the generation before
+        ("condition=Ready", "Unknown", 2, False),
+        ("condition=Ready=False", "False", 2, True),
+        ('["condition=Ready", "condition=Valid"]', "True", 2, False),
+    ],
+)
+def test_conditions_are_waited_for_as_upstream_does(wanted: str, status: str, observed: int | None, met: bool) -> None:
+    condition = {"type": "Ready", "status": status} | ({} if observed is None else {"observedGeneration": observed})
+    asked: list[bool] = []
+    api = FakeApi()
+    api.wait = lambda path, done, timeout, what: asked.append(  # type: ignore[method-assign]
+        done({"metadata": {"generation": 2}, "status": {"conditions": [condition]}})
+    )
+    resource(connection=FakeConnection(api)).create(manifest(waitFor=wanted), timeout=1)
+    assert asked == [met]
+
+
+def test_a_condition_is_waited_for_no_longer_than_a_rehearsal_takes() -> None:
+    asked: list[float] = []
+    api = FakeApi()
+    api.wait = lambda path, done, timeout, what: asked.append(timeout)  # type: ignore[method-assign]
+    resource(connection=FakeConnection(api)).create(manifest(waitFor="condition=Ready"), timeout=900)
+    assert asked == [Timing().condition]
 
 
 def test_a_preview_asks_the_api_server() -> None:
