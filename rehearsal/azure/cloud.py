@@ -9,17 +9,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rehearsal.azure.bootstrap import Bootstrap
-from rehearsal.azure.catalogue import Size
+from rehearsal.azure.arm.errors import resource_not_found
+from rehearsal.azure.arm.identifiers import ResourceId
+from rehearsal.azure.arm.kind import at
+from rehearsal.azure.arm.store import Resource
+from rehearsal.azure.clusters import CLUSTER_TYPE
+from rehearsal.azure.clusters.agent_pool import scale_set_name, subnet_of
 from rehearsal.azure.context import Context
-from rehearsal.azure.entra import LOGIN, TOKEN_AUDIENCE
-from rehearsal.azure.errors import resource_not_found
-from rehearsal.azure.identifiers import ResourceId
-from rehearsal.azure.kinds.base import at
-from rehearsal.azure.kinds.clusters import CLUSTER_TYPE, scale_set_name, subnet_of
-from rehearsal.azure.kinds.machines import MACHINE_TYPE
-from rehearsal.azure.kinds.networks import SCALE_SET_TYPE
-from rehearsal.azure.store import Resource
+from rehearsal.azure.identity.entra import LOGIN, TOKEN_AUDIENCE
+from rehearsal.azure.machines import MACHINE_TYPE
+from rehearsal.azure.machines.bootstrap import Bootstrap
+from rehearsal.azure.machines.catalogue import Size
+from rehearsal.azure.network.networks import SCALE_SET_TYPE
 from rehearsal.azure.wire.routes import IDENTITY_PATH
 from rehearsal.azure.wire.server import Server
 from rehearsal.cluster.cloud import ControllerIdentityError, Machine

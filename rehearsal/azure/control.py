@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from rehearsal.azure.catalogue import ZONES, offered
-from rehearsal.azure.faults import Fault
-from rehearsal.azure.kinds.base import NETWORK_VERSIONS, at
-from rehearsal.azure.kinds.machines import MACHINE_TYPE
-from rehearsal.azure.kinds.machines import VERSIONS as MACHINE_VERSIONS
-from rehearsal.azure.kinds.networks import INTERFACE_TYPE
+from rehearsal.azure.arm.faults import Fault
+from rehearsal.azure.arm.kind import at
+from rehearsal.azure.machines import MACHINE_TYPE
+from rehearsal.azure.machines.catalogue import ZONES, offered
+from rehearsal.azure.machines.virtual_machines import VERSIONS as MACHINE_VERSIONS
+from rehearsal.azure.network.networks import INTERFACE_TYPE, NETWORK_VERSIONS
 from rehearsal.azure.subscription import Subscription
 from rehearsal.session.control import Body, ControlError, Hits
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from rehearsal.azure.arm import Accepted, Arm
-from rehearsal.azure.catalogue import ZONES
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.faults import Call
+from rehearsal.azure.arm.kind import Kind
+from rehearsal.azure.arm.manager import Accepted, Arm
 from rehearsal.azure.context import Context
-from rehearsal.azure.entra import LOGIN, MANAGEMENT, TOKEN_SECONDS, EntraError
-from rehearsal.azure.errors import ArmError
-from rehearsal.azure.faults import Call
-from rehearsal.azure.kinds.base import Kind
-from rehearsal.azure.kinds.machines import DEFAULT_QUOTA, usage
+from rehearsal.azure.identity.entra import LOGIN, MANAGEMENT, TOKEN_SECONDS, EntraError
+from rehearsal.azure.machines.catalogue import ZONES
+from rehearsal.azure.machines.quotas import DEFAULT_QUOTA, usage
 from rehearsal.azure.wire import graph
 
 MANAGEMENT_HOST = MANAGEMENT.removeprefix("https://")

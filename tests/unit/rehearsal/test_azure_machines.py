@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from rehearsal.azure.catalogue import FAMILIES, find, offered, sizes
-from rehearsal.azure.errors import ArmError
-from rehearsal.azure.faults import Fault
-from rehearsal.azure.operations import Durations
-from rehearsal.azure.prices import PriceTable
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.faults import Fault
+from rehearsal.azure.arm.operations import Durations
+from rehearsal.azure.machines.catalogue import FAMILIES, find, offered, sizes
+from rehearsal.azure.machines.prices import PriceTable
 from tests.unit.rehearsal.azure_world import ARM_IMAGE, COMPUTE, GROUP, IMAGE, NETWORK, REGION, World, machine_id, table
 
 PROFILE = {"linuxConfiguration": {"ssh": {"publicKeys": [{"keyData": "ssh-rsa AAAA"}]}}}

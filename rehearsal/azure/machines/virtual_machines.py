@@ -6,22 +6,23 @@ disks are no resources of their own; power states do not exist, a VM runs from i
 
 from __future__ import annotations
 
-import base64
 import re
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from rehearsal.azure.catalogue import ZONES, Size
-from rehearsal.azure.errors import ArmError, invalid_parameter, invalid_reference
-from rehearsal.azure.identifiers import same
-from rehearsal.azure.kinds.base import Kind, Request, at
-from rehearsal.azure.kinds.identities import IDENTITY_TYPE
-from rehearsal.azure.kinds.networks import INTERFACE_TYPE, SCALE_SET_TYPE
-from rehearsal.azure.store import Resource
+from rehearsal.azure.arm.errors import ArmError, invalid_parameter, invalid_reference
+from rehearsal.azure.arm.identifiers import same
+from rehearsal.azure.arm.kind import Kind, Request, at
+from rehearsal.azure.arm.store import Resource
+from rehearsal.azure.identity.identities import IDENTITY_TYPE
+from rehearsal.azure.machines import MACHINE_TYPE
+from rehearsal.azure.machines.catalogue import ZONES, Size
+from rehearsal.azure.machines.quotas import check_quota
+from rehearsal.azure.machines.ssh_keys import check_keys
+from rehearsal.azure.network.networks import INTERFACE_TYPE, SCALE_SET_TYPE
 
-MACHINE_TYPE = "Microsoft.Compute/virtualMachines"
 EXTENSION_TYPE = f"{MACHINE_TYPE}/extensions"
 VERSIONS = (
     "2022-08-01",
@@ -36,7 +37,6 @@ VERSIONS = (
     "2025-11-01",
     "2026-03-01",
 )
-DEFAULT_QUOTA = 1000
 
 _SIZE = "The value {size} provided for the VM size is not valid. The valid sizes in the current region are: {sizes}."
 _ZONE = (
@@ -56,7 +56,6 @@ _GENERATION = (
     "The selected VM size '{size}' cannot boot Hypervisor Generation '{given}'. If this was a Create operation please "
     "check that the Hypervisor Generation of the Image matches the Hypervisor Generation of the selected VM Size."
 )
-_KEY = "The value of parameter linuxConfiguration.ssh.publicKeys.keyData is invalid."
 _CHANGE = "Changing property '{name}' is not allowed."
 _NIC = (
     "Network Interface {nic} is already attached to another virtual machine {user}, so it cannot be attached to {id}."
@@ -65,14 +64,6 @@ _IDENTITY = (
     "Identity operation for resource '{id}' failed with error 'Failed to perform resource identity operation. The user "
     "assigned identity {identity} was not found'."
 )
-_QUOTA = (
-    "Operation could not be completed as it results in exceeding approved {what}. Additional details - Deployment "
-    "Model: Resource Manager, Location: {region}, Current Limit: {limit}, Current Usage: {used}, Additional Required: "
-    "{more}, (Minimum) New Limit Required: {wanted}. Setup Alerts when Quota reaches threshold. Learn more at "
-    "https://aka.ms/quotamonitoringalerting . Submit a request for Quota increase at https://aka.ms/ProdportalCRP"
-)
-_KEY_TYPES = ("ssh-rsa", "ssh-ed25519")
-_RSA_LEAST = 2048
 
 
 class VirtualMachine(Kind):
@@ -101,7 +92,7 @@ class VirtualMachine(Kind):
         if spot and not size.spot:
             raise ArmError("OperationNotAllowed", f"The requested VM size {size.name} does not support Spot.", 409)
         self._check_image(properties, size)
-        check_keys(properties)
+        check_keys(at(properties, "osProfile.linuxConfiguration.ssh.publicKeys") or [])
         self._check_identities(resource)
         for reference in self._interfaces(properties):
             interface = self.context.get(reference)
@@ -256,68 +247,3 @@ class VirtualMachineScaleSet(Kind):
             f"The scale set {resource.id.name} belongs to an agent pool; delete the agent pool.",
             409,
         )
-
-
-def check_keys(properties: Mapping[str, Any]) -> None:
-    """Refuse an SSH key that Azure refuses: none, another type than RSA of 2048 bits or Ed25519, or a broken one."""
-    keys = at(properties, "osProfile.linuxConfiguration.ssh.publicKeys") or []
-    for key in keys:
-        check_key(str(key.get("keyData", "")))
-
-
-def check_key(text: str) -> None:
-    """Refuse a public key that Azure refuses."""
-    kind, _, rest = text.strip().partition(" ")
-    try:
-        blob = base64.b64decode(rest.split(" ")[0], validate=True)
-    except ValueError:
-        blob = b""
-    stated = blob[4 : 4 + int.from_bytes(blob[:4], "big")] if len(blob) > 4 else b""
-    if (
-        kind not in _KEY_TYPES
-        or stated.decode("ascii", "replace") != kind
-        or (kind == "ssh-rsa" and len(blob) * 8 < _RSA_LEAST)
-    ):
-        raise invalid_parameter("linuxConfiguration.ssh.publicKeys.keyData", _KEY)
-
-
-def usage(kind: Kind, family: str) -> int:
-    """vCPUs in use: of a family, of all (`cores`), or of spot machines (`lowPriorityCores`)."""
-    total = 0
-    context = kind.context
-    for machine in context.store.of_type(MACHINE_TYPE):
-        size = context.size(str(at(machine.properties, "hardwareProfile.vmSize", "")))
-        spot = machine.properties.get("priority") == "Spot"
-        if size and _counts(size, family, spot):
-            total += size.vcpus
-    for scale_set in context.store.of_type(SCALE_SET_TYPE):
-        size = context.size(scale_set.body["sku"]["name"])
-        if size and _counts(size, family, scale_set.private.get("spot", False)):
-            total += size.vcpus * int(scale_set.body["sku"]["capacity"])
-    return total
-
-
-def _counts(size: Size, family: str, spot: bool) -> bool:
-    if family == "lowPriorityCores":
-        return spot
-    return not spot and family in ("cores", size.family.name)
-
-
-def check_quota(kind: Kind, size: Size, machines: int, spot: bool) -> None:
-    """Refuse machines for which the subscription has no vCPUs left."""
-    checks = (
-        [("lowPriorityCores", "LowPriorityCores quota")]
-        if spot
-        else [("cores", "Total Regional Cores quota"), (size.family.name, f"{size.family.name} Cores quota")]
-    )
-    for name, text in checks:
-        limit = kind.context.quotas.get(name, DEFAULT_QUOTA)
-        used, more = usage(kind, name), machines * size.vcpus
-        if used + more > limit:
-            raise ArmError(
-                "OperationNotAllowed",
-                _QUOTA.format(
-                    what=text, region=kind.context.region, limit=limit, used=used, more=more, wanted=used + more
-                ),
-                409,
-            )

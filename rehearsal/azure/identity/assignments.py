@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from rehearsal.azure import roles
-from rehearsal.azure.access import ASSIGNMENT_TYPE
-from rehearsal.azure.errors import ArmError
-from rehearsal.azure.identifiers import ResourceId, same
-from rehearsal.azure.kinds.base import Kind, Request, at
-from rehearsal.azure.store import Resource
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.identifiers import ResourceId, same
+from rehearsal.azure.arm.kind import Kind, Request, at
+from rehearsal.azure.arm.store import Resource
+from rehearsal.azure.identity import roles
+from rehearsal.azure.identity.access import ASSIGNMENT_TYPE
 
 _NO_PRINCIPAL = (
     "Principal {principal} does not exist in the directory {tenant}. Check that you have the correct principal ID. If "

@@ -8,22 +8,23 @@ deploys, who may do everything; any other is authorised against the stored role 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rehearsal.azure.access import Access, action
-from rehearsal.azure.context import Context
-from rehearsal.azure.errors import ArmError, group_not_found, resource_not_found
-from rehearsal.azure.faults import Call
-from rehearsal.azure.identifiers import GROUP_TYPE, SUBSCRIPTION_TYPE, ResourceId, group_id, within
-from rehearsal.azure.kinds import KINDS
-from rehearsal.azure.kinds.base import Body, Kind, Request
-from rehearsal.azure.kinds.clusters import CLUSTER_TYPE
-from rehearsal.azure.operations import Operation
-from rehearsal.azure.store import Resource
+from rehearsal.azure.arm.errors import ArmError, group_not_found, resource_not_found
+from rehearsal.azure.arm.faults import Call
+from rehearsal.azure.arm.identifiers import GROUP_TYPE, SUBSCRIPTION_TYPE, ResourceId, group_id, within
+from rehearsal.azure.arm.kind import Body, Kind, Request
+from rehearsal.azure.arm.operations import Operation
+from rehearsal.azure.arm.store import Resource
 
+if TYPE_CHECKING:
+    from rehearsal.azure.context import Context
+    from rehearsal.azure.identity.access import Access
+
+_VERBS = {"GET": "read", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
 _NO_VERSION = "The api-version query parameter (?api-version=) is required for all requests."
 _BAD_VERSION = (
     "No registered resource provider found for location '{region}' and API version '{version}' for type '{type}'. The "
@@ -59,11 +60,12 @@ class Accepted:
 class Arm:
     """ARM over one subscription's store."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, kinds: Iterable[type[Kind]], access: Access) -> None:
+        """`kinds` are the types of resources that exist."""
         self._context = context
-        self._kinds: dict[str, Kind] = {kind.type.lower(): kind(context) for kind in KINDS}
+        self._kinds: dict[str, Kind] = {kind.type.lower(): kind(context) for kind in kinds}
         self._actions: dict[tuple[str, str], Action] = {}
-        self.access = Access(context.store, context.directory)
+        self.access = access
 
     def answer(self, resource_type: str, action: str, answer: Action) -> None:
         """Let another part answer an action of a type."""
@@ -159,7 +161,7 @@ class Arm:
             request = Request(identifier, copy.deepcopy(dict(body)), existing, api_version, caller)
             if caller:
                 for linked, target in kind.linked(request):
-                    self.access.require_linked(caller, action(kind.type, "PUT"), identifier.text, linked, target)
+                    self.access.require_linked(caller, f"{kind.type}/write", identifier.text, linked, target)
             error = self._context.faults.meet("PUT", kind.type, self._context.region, request.body)
             if error:
                 raise error
@@ -225,14 +227,9 @@ class Arm:
                 409,
             )
         # Everything in the group goes at once: only who is outside can hold it, and not the nodes of its own clusters.
-        going = [
-            identifier.text,
-            *(
-                group_id(identifier.subscription, str(one.properties["nodeResourceGroup"]))
-                for one in held
-                if one.type == CLUSTER_TYPE
-            ),
-        ]
+        going = [identifier.text]
+        for resource in held:
+            going += self._kinds[resource.type.lower()].groups(resource)
         for resource in held:
             kind = self._kinds[resource.type.lower()]
             for user in kind.users(resource):
@@ -300,7 +297,7 @@ class Arm:
 
     def _authorise(self, method: str, kind: Kind, scope: str, caller: str) -> None:
         if caller:
-            self.access.require(caller, action(kind.type, method), scope)
+            self.access.require(caller, f"{kind.type}/{_VERBS[method]}", scope)
 
     def _throttle(self, method: str, kind: Kind) -> None:
         error = self._context.faults.meet(method, kind.type, self._context.region)

@@ -8,30 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rehearsal.azure.errors import ArmError
-from rehearsal.azure.identifiers import ResourceId
-from rehearsal.azure.store import Resource
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.identifiers import ResourceId
+from rehearsal.azure.arm.store import Resource
 
 if TYPE_CHECKING:
     from rehearsal.azure.context import Context
 
 Body = dict[str, Any]
-
-#: API versions of the network types that are in use: by the controller's SDK, by Pulumi's default and between.
-NETWORK_VERSIONS = (
-    "2018-10-01",
-    "2022-01-01",
-    "2023-02-01",
-    "2023-11-01",
-    "2024-01-01",
-    "2024-03-01",
-    "2024-05-01",
-    "2024-07-01",
-    "2024-10-01",
-    "2025-01-01",
-    "2025-03-01",
-    "2025-05-01",
-)
 
 
 @dataclass
@@ -94,6 +78,10 @@ class Kind:
     def shown(self, resource: Resource) -> Body:
         """What GET answers."""
         return resource.shown()
+
+    def groups(self, resource: Resource) -> Iterator[str]:
+        """Ids of the resource groups that are its own and go with it."""
+        return iter(())
 
     def users(self, resource: Resource) -> Iterator[Resource]:
         """Resources that use this one, so that it cannot be deleted."""

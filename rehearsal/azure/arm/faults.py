@@ -11,7 +11,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
-from rehearsal.azure.errors import ArmError
+from rehearsal.azure.arm.errors import ArmError
 
 _SKU = (
     "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: {size}' is currently "

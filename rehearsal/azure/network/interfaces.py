@@ -6,11 +6,11 @@ import re
 import uuid
 from collections.abc import Iterator
 
-from rehearsal.azure.errors import ArmError, invalid_parameter, invalid_reference
-from rehearsal.azure.identifiers import ResourceId, same
-from rehearsal.azure.kinds.base import NETWORK_VERSIONS, Kind, Request, at
-from rehearsal.azure.kinds.networks import INTERFACE_TYPE, SUBNET_TYPE, free_address
-from rehearsal.azure.store import Resource
+from rehearsal.azure.arm.errors import ArmError, invalid_parameter, invalid_reference
+from rehearsal.azure.arm.identifiers import ResourceId, same
+from rehearsal.azure.arm.kind import Kind, Request, at
+from rehearsal.azure.arm.store import Resource
+from rehearsal.azure.network.networks import INTERFACE_TYPE, NETWORK_VERSIONS, SUBNET_TYPE, free_address
 
 SECURITY_GROUP_TYPE = "Microsoft.Network/networkSecurityGroups"
 LOAD_BALANCER_TYPE = "Microsoft.Network/loadBalancers"

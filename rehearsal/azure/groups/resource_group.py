@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from rehearsal.azure.errors import ArmError
-from rehearsal.azure.identifiers import GROUP_TYPE, ResourceId
-from rehearsal.azure.kinds.base import Kind, Request
-from rehearsal.azure.store import Resource
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.identifiers import GROUP_TYPE, ResourceId
+from rehearsal.azure.arm.kind import Kind, Request
+from rehearsal.azure.arm.store import Resource
 
 
 class ResourceGroup(Kind):

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from ipaddress import IPv4Network, ip_address
 from typing import Any
 
-from rehearsal.azure.catalogue import ZONES
-from rehearsal.azure.errors import ArmError
-from rehearsal.azure.identifiers import ResourceId
-from rehearsal.azure.kinds.base import Kind, at
-from rehearsal.azure.kinds.networks import SUBNET_TYPE, network
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.identifiers import ResourceId
+from rehearsal.azure.arm.kind import Kind, at
+from rehearsal.azure.machines.catalogue import ZONES
+from rehearsal.azure.network.networks import SUBNET_TYPE, network
 
 #: Minor version -> the patch that AKS takes for it.
 KUBERNETES_VERSIONS = {"1.34": "1.34.6", "1.35": "1.35.4", "1.36": "1.36.3"}

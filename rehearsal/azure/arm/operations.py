@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from rehearsal.azure.errors import ArmError
+from rehearsal.azure.arm.errors import ArmError
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.attachment.resource import Properties, RefusedError, Resource
 from rehearsal.attachment.server import Configuration, Provider
-from rehearsal.azure.provider import clusters as _clusters
-from rehearsal.azure.provider import types as _types
-from rehearsal.azure.provider.base import AzureResource, Session
-from rehearsal.azure.provider.invokes import invokes
+from rehearsal.azure.clusters.resources import AgentPool, ManagedCluster
+from rehearsal.azure.groups.resources import ResourceGroup
+from rehearsal.azure.identity.resources import FederatedIdentityCredential, RoleAssignment, UserAssignedIdentity
+from rehearsal.azure.invokes import invokes
+from rehearsal.azure.network.resources import NetworkSecurityGroup, Subnet, VirtualNetwork
+from rehearsal.azure.resource import AzureResource, Session
 
 if TYPE_CHECKING:
     from rehearsal.azure.subscription import Subscription
@@ -30,15 +32,15 @@ VERSION: Final = "3.29.0"
 
 #: Every resource type that the stand-in knows.
 TYPES: tuple[type[AzureResource], ...] = (
-    _types.ResourceGroup,
-    _types.VirtualNetwork,
-    _types.Subnet,
-    _types.NetworkSecurityGroup,
-    _types.UserAssignedIdentity,
-    _types.FederatedIdentityCredential,
-    _types.RoleAssignment,
-    _clusters.ManagedCluster,
-    _clusters.AgentPool,
+    ResourceGroup,
+    VirtualNetwork,
+    Subnet,
+    NetworkSecurityGroup,
+    UserAssignedIdentity,
+    FederatedIdentityCredential,
+    RoleAssignment,
+    ManagedCluster,
+    AgentPool,
 )
 
 _VERSIONED = re.compile(r"(azure-native:\w+)/v(\d{4})(\d\d)(\d\d)(\w*):(\w+)")

@@ -7,8 +7,8 @@ from typing import Final
 
 from rehearsal.attachment.package import Invoke
 from rehearsal.attachment.resource import Properties, RefusedError
-from rehearsal.azure.provider.base import AzureResource, Session, refusals
-from rehearsal.azure.provider.clusters import ManagedCluster
+from rehearsal.azure.clusters.resources import ManagedCluster
+from rehearsal.azure.resource import AzureResource, Session, refusals
 
 #: Whoever deploys, as `az login` shows a person: the client is Azure's own command line.
 CLIENT_ID: Final = "04b07795-8ddb-461a-bbee-02f9e1bf7b46"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rehearsal.azure.errors import ArmError
+from rehearsal.azure.arm.errors import ArmError
 
 SUBSCRIPTION_TYPE = "Microsoft.Resources/subscriptions"
 GROUP_TYPE = "Microsoft.Resources/resourceGroups"

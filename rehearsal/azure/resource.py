@@ -1,7 +1,9 @@
 """What all azure-native resource types of the stand-in share: from Pulumi's flat properties to ARM's requests and back.
 
 azure-native is generated, and so is this in spirit: a type says its path, its API version and its properties
-(`types`), and everything else is the same for all. Nothing is kept here; the subscription keeps it.
+(`resources` of each room), and everything else is the same for all. The facts are those of pulumi-azure-native 3.29.0; a
+test compares them with the SDK. Properties that the rehearsal gives no meaning to are left out, so that they are refused
+by name. Nothing is kept here; the subscription keeps it.
 
 Simplified: of ARM's nested resources only those that a type names in `nested` are flattened.
 """
@@ -25,13 +27,15 @@ from rehearsal.attachment.resource import (
     Unknown,
     has_unknowns,
 )
-from rehearsal.azure.errors import ArmError
-from rehearsal.azure.identifiers import ResourceId
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.identifiers import ResourceId
 
 if TYPE_CHECKING:
     from rehearsal.azure.subscription import Subscription
     from rehearsal.cluster.control_plane import Clusters
 
+#: Path of a resource group, with which most others begin.
+GROUP: Final = "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}"
 #: Names that stand beside `properties` in a resource of ARM, and not in it.
 ENVELOPE: Final = frozenset(
     {

@@ -6,11 +6,11 @@ import re
 import uuid
 from collections.abc import Iterator
 
-from rehearsal.azure.entra import FederatedCredential, Principal
-from rehearsal.azure.errors import ArmError
-from rehearsal.azure.identifiers import same
-from rehearsal.azure.kinds.base import Kind, Request, at
-from rehearsal.azure.store import Resource, Store
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.identifiers import same
+from rehearsal.azure.arm.kind import Kind, Request, at
+from rehearsal.azure.arm.store import Resource, Store
+from rehearsal.azure.identity.entra import FederatedCredential, Principal
 
 IDENTITY_TYPE = "Microsoft.ManagedIdentity/userAssignedIdentities"
 CREDENTIAL_TYPE = f"{IDENTITY_TYPE}/federatedIdentityCredentials"

@@ -1,4 +1,4 @@
-"""Managed clusters and agent pools, with what AKS makes of them in the node resource group.
+"""Managed clusters, with what AKS makes of them in the node resource group.
 
 A cluster here is what ARM says of it: names, identities, network, scale sets. Its control plane is started by whoever
 calls ARM. AKS itself makes the node resource group with the network (unless the subnet is one's own), the security
@@ -10,45 +10,25 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rehearsal.azure import roles
-from rehearsal.azure.access import ASSIGNMENT_TYPE, Access
-from rehearsal.azure.entra import Principal
-from rehearsal.azure.errors import ArmError
-from rehearsal.azure.identifiers import GROUP_TYPE, group_id
-from rehearsal.azure.kinds import cluster_rules
-from rehearsal.azure.kinds.base import Body, Kind, Request, at
-from rehearsal.azure.kinds.identities import IDENTITY_TYPE, enter
-from rehearsal.azure.kinds.interfaces import LOAD_BALANCER_TYPE, SECURITY_GROUP_TYPE
-from rehearsal.azure.kinds.machines import check_key, check_quota
-from rehearsal.azure.kinds.networks import NETWORK_TYPE, SCALE_SET_TYPE, SUBNET_TYPE
-from rehearsal.azure.store import Resource
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.identifiers import GROUP_TYPE, group_id
+from rehearsal.azure.arm.kind import Body, Kind, Request, at
+from rehearsal.azure.arm.store import Resource
+from rehearsal.azure.clusters import CLUSTER_TYPE, POOL_TYPE, VERSIONS, rules
+from rehearsal.azure.clusters.agent_pool import DEFAULTS, keep_scale_set, scale_set_name
+from rehearsal.azure.identity import roles
+from rehearsal.azure.identity.access import ASSIGNMENT_TYPE, Access
+from rehearsal.azure.identity.entra import Principal
+from rehearsal.azure.identity.identities import IDENTITY_TYPE, enter
+from rehearsal.azure.machines import MACHINE_TYPE
+from rehearsal.azure.machines.quotas import check_quota
+from rehearsal.azure.machines.ssh_keys import check_keys
+from rehearsal.azure.network.interfaces import LOAD_BALANCER_TYPE, SECURITY_GROUP_TYPE
+from rehearsal.azure.network.networks import NETWORK_TYPE, SCALE_SET_TYPE, SUBNET_TYPE
 
-CLUSTER_TYPE = "Microsoft.ContainerService/managedClusters"
-POOL_TYPE = f"{CLUSTER_TYPE}/agentPools"
-#: Node auto provisioning is in the API since 2025-05-01.
-VERSIONS = (
-    "2023-11-01",
-    "2024-02-01",
-    "2024-05-01",
-    "2024-09-01",
-    "2024-10-01",
-    "2025-01-01",
-    "2025-02-01",
-    "2025-03-01",
-    "2025-04-01",
-    "2025-05-01",
-    "2025-06-02-preview",
-    "2025-07-01",
-    "2025-08-01",
-    "2025-09-01",
-    "2025-10-01",
-    "2026-01-01",
-    "2026-03-01",
-    "2026-04-01",
-)
 _PROVISIONING_SINCE = "2025-05-01"
 
 _JOIN = f"{SUBNET_TYPE}/join/action"
@@ -62,16 +42,6 @@ _NETWORK = {
     "serviceCidr": "10.0.0.0/16",
     "dnsServiceIP": "10.0.0.10",
     "ipFamilies": ["IPv4"],
-}
-_POOL = {
-    "count": 1,
-    "osType": "Linux",
-    "osSKU": "Ubuntu",
-    "type": "VirtualMachineScaleSets",
-    "mode": "User",
-    "osDiskSizeGB": 128,
-    "enableAutoScaling": False,
-    "scaleSetPriority": "Regular",
 }
 
 
@@ -105,9 +75,8 @@ class ManagedCluster(Kind):
         resource = self.resource(request)
         properties = resource.properties
         self._defaults(request, properties, existing)
-        cluster_rules.check_cluster(self, request.id, resource.body, existing)
-        for key in at(properties, "linuxProfile.ssh.publicKeys") or []:
-            check_key(str(key.get("keyData", "")))
+        rules.check_cluster(self, request.id, resource.body, existing)
+        check_keys(at(properties, "linuxProfile.ssh.publicKeys") or [])
         if existing:
             self._check_mode(request, existing, properties)
         else:
@@ -131,6 +100,10 @@ class ManagedCluster(Kind):
                 pool_id, POOL_TYPE, {"properties": {key: value for key, value in profile.items() if key != "name"}}
             )
             keep_scale_set(self, resource, profile)
+
+    def groups(self, resource: Resource) -> Iterator[str]:
+        """The node resource group."""
+        yield group_id(self.context.subscription, str(resource.properties["nodeResourceGroup"]))
 
     def deleted(self, resource: Resource) -> None:
         """The node resource group goes, with everything in it, and with the cluster's own principal."""
@@ -177,12 +150,10 @@ class ManagedCluster(Kind):
         # AKS gives 110 pods to a node of an overlay and of kubenet, 30 to one with addresses from the subnet.
         pods = 110 if profile.get("networkPluginMode") == "overlay" else 30
         properties["kubernetesVersion"] = str(
-            properties.get("kubernetesVersion")
-            or (existing or {}).get("kubernetesVersion")
-            or cluster_rules.DEFAULT_VERSION
+            properties.get("kubernetesVersion") or (existing or {}).get("kubernetesVersion") or rules.DEFAULT_VERSION
         )
         properties["agentPoolProfiles"] = [
-            {**_POOL, "maxPods": pods, **{key: value for key, value in pool.items() if value is not None}}
+            {**DEFAULTS, "maxPods": pods, **{key: value for key, value in pool.items() if value is not None}}
             for pool in properties.get("agentPoolProfiles") or []
         ]
         properties["nodeResourceGroup"] = str(
@@ -207,7 +178,7 @@ class ManagedCluster(Kind):
         group = group_id(self.context.subscription, str(properties["nodeResourceGroup"]))
         return any(
             "karpenter.sh_nodepool" in (machine.body.get("tags") or {})
-            for machine in self.context.store.of_type("Microsoft.Compute/virtualMachines", group)
+            for machine in self.context.store.of_type(MACHINE_TYPE, group)
         )
 
     def _check_group(self, group: str) -> None:
@@ -236,7 +207,7 @@ class ManagedCluster(Kind):
             properties["resourceUID"] = uuid.uuid4().hex[:24]
             resource.private["number"] = f"{int(digest[8:16], 16) % 10**8:08d}"
             self._identity(resource)
-        properties["currentKubernetesVersion"] = cluster_rules.version(str(properties["kubernetesVersion"]))
+        properties["currentKubernetesVersion"] = rules.version(str(properties["kubernetesVersion"]))
         properties["powerState"] = {"code": "Running"}
         properties["maxAgentPools"] = 100
         if request.existing and "identity" in request.existing.body:
@@ -384,133 +355,3 @@ class ManagedCluster(Kind):
             "scope": scope,
             "roleDefinitionId": f"{definitions}/{role}",
         }
-
-
-class AgentPool(Kind):
-    """An agent pool as a resource of its own."""
-
-    type = POOL_TYPE
-    versions = VERSIONS
-    name = cluster_rules.POOL_NAME
-    name_error = "InvalidParameter"
-    located = False
-
-    def put(self, request: Request) -> Resource:
-        """Fill in defaults and check."""
-        resource = self.resource(request)
-        cluster = self.context.get(request.id.parent)
-        if cluster is None:
-            raise ArmError(
-                "ParentResourceNotFound",
-                f"Failed to perform 'write' on resource(s) of type '{POOL_TYPE}', because the parent resource "
-                f"'{request.id.parent}' could not be found.",
-                404,
-            )
-        profile = cluster.properties["networkProfile"]
-        properties = {
-            **_POOL,
-            "maxPods": 110 if profile.get("networkPluginMode") == "overlay" else 30,
-            **resource.properties,
-        }
-        cluster_rules.check_pool(self, request.id.name, properties, profile)
-        if at(cluster.properties, "nodeProvisioningProfile.mode") == "Auto" and properties.get("enableAutoScaling"):
-            raise ArmError(
-                "UnsupportedNodeProvisioningProfile",
-                "The cluster autoscaler cannot be enabled on an agent pool while node auto provisioning is enabled. "
-                "For more information, see https://aka.ms/aks/nap/limitations",
-            )
-        version = cluster.properties["currentKubernetesVersion"]
-        properties |= {
-            "orchestratorVersion": version,
-            "currentOrchestratorVersion": version,
-            "powerState": {"code": "Running"},
-        }
-        resource.body["properties"] = properties
-        size = self.context.size(str(properties["vmSize"]))
-        if request.existing is None and size:
-            check_quota(self, size, int(properties["count"]), properties.get("scaleSetPriority") == "Spot")
-        return resource
-
-    def created(self, resource: Resource, request: Request) -> None:
-        """Show the pool in the cluster, and make its scale set."""
-        cluster = self.context.get(resource.id.parent)
-        if cluster:
-            profile = {**resource.properties, "name": resource.id.name}
-            others = [pool for pool in cluster.properties["agentPoolProfiles"] if pool["name"] != resource.id.name]
-            cluster.properties["agentPoolProfiles"] = [*others, profile]
-            keep_scale_set(self, cluster, profile)
-
-    def check_delete(self, resource: Resource) -> None:
-        """The last system pool stays."""
-        cluster = self.context.get(resource.id.parent)
-        pools = cluster.properties["agentPoolProfiles"] if cluster else []
-        if not any(pool.get("mode") == "System" for pool in pools if pool["name"] != resource.id.name):
-            raise ArmError("OperationNotAllowed", "There has to be at least one system agent pool in the cluster.", 409)
-
-    def deleted(self, resource: Resource) -> None:
-        """The scale set goes."""
-        cluster = self.context.get(resource.id.parent)
-        if cluster:
-            cluster.properties["agentPoolProfiles"] = [
-                pool for pool in cluster.properties["agentPoolProfiles"] if pool["name"] != resource.id.name
-            ]
-            self.context.store.remove(
-                self.context.named(
-                    str(cluster.properties["nodeResourceGroup"]),
-                    SCALE_SET_TYPE,
-                    scale_set_name(cluster, resource.id.name),
-                )
-            )
-
-    def put_seconds(self, new: bool) -> float:
-        """How long a PUT takes."""
-        return self.context.durations.agent_pool
-
-    def delete_seconds(self) -> float:
-        """How long a deletion takes."""
-        return self.context.durations.agent_pool
-
-
-def scale_set_name(cluster: Resource, pool: str) -> str:
-    """Name of the scale set of an agent pool."""
-    return f"aks-{pool}-{cluster.private['number']}-vmss"
-
-
-def keep_scale_set(kind: Kind, cluster: Resource, pool: Mapping[str, Any]) -> Resource:
-    """Make or change the scale set of an agent pool."""
-    group = str(cluster.properties["nodeResourceGroup"])
-    scale_set = kind.context.keep(
-        kind.context.named(group, SCALE_SET_TYPE, scale_set_name(cluster, pool["name"])),
-        SCALE_SET_TYPE,
-        {
-            "location": kind.context.region,
-            "sku": {"name": pool["vmSize"], "tier": "Standard", "capacity": int(pool["count"])},
-            "zones": list(pool.get("availabilityZones") or []),
-            "tags": {"aks-managed-poolName": pool["name"]},
-            "identity": {
-                "type": "UserAssigned",
-                "userAssignedIdentities": {cluster.properties["identityProfile"]["kubeletidentity"]["resourceId"]: {}},
-            },
-        },
-    )
-    scale_set.private |= {
-        "subnet": subnet_of(kind.context.named, cluster, pool),
-        "spot": pool.get("scaleSetPriority") == "Spot",
-        "cluster": cluster.id.text,
-    }
-    return scale_set
-
-
-def subnet_of(named: Callable[..., str], cluster: Resource, pool: Mapping[str, Any]) -> str:
-    """Id of the subnet in which the nodes of a pool lie: one's own, or AKS's."""
-    own = pool.get("vnetSubnetID")
-    return (
-        str(own)
-        if own
-        else named(
-            str(cluster.properties["nodeResourceGroup"]),
-            SUBNET_TYPE,
-            f"aks-vnet-{cluster.private['number']}",
-            "aks-subnet",
-        )
-    )

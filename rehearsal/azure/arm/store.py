@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from rehearsal.azure.identifiers import ResourceId, within
+from rehearsal.azure.arm.identifiers import ResourceId, within
 
 
 @dataclass

@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from rehearsal.attachment.resource import RefusedError
+from rehearsal.azure.arm.kind import at
 from rehearsal.azure.cloud import AzureCloud
-from rehearsal.azure.kinds.base import at
-from rehearsal.azure.node_auto_provisioning import default_manifests
+from rehearsal.azure.clusters.default_pools import default_manifests
 from rehearsal.cluster.control_plane import Cluster
 from rehearsal.cluster.objects import ApiError
 

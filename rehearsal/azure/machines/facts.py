@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rehearsal.azure import prices
-from rehearsal.azure.catalogue import ZONES, Size, sizes
+from rehearsal.azure.machines import prices
+from rehearsal.azure.machines.catalogue import ZONES, Size, sizes
 
 _GROUP = "karpenter.azure.com/"
 _NAME = re.compile(r"Standard_([A-Z])[0-9]+([a-z]*)(?:_v([0-9]+))?$")
@@ -57,7 +57,7 @@ def _labels(size: Size) -> dict[str, str]:
     if not parts:
         raise ValueError(
             f"VM size {size.name} does not follow Azure's naming, so its family and version labels cannot be derived; "
-            "extend the pattern in rehearsal/azure/facts.py"
+            "extend the pattern in rehearsal/azure/machines/facts.py"
         )
     family, features, version = parts.groups()
     vcpus, memory = str(size.vcpus), str(int(size.memory * 1024))

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rehearsal.azure import roles
-from rehearsal.azure.entra import Directory
-from rehearsal.azure.errors import ArmError
-from rehearsal.azure.identifiers import ResourceId, within
-from rehearsal.azure.roles import Role
-from rehearsal.azure.store import Resource, Store
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.identifiers import ResourceId, within
+from rehearsal.azure.arm.store import Resource, Store
+from rehearsal.azure.identity import roles
+from rehearsal.azure.identity.entra import Directory
+from rehearsal.azure.identity.roles import Role
 
 ASSIGNMENT_TYPE = "Microsoft.Authorization/roleAssignments"
 
@@ -108,9 +108,3 @@ class Access:
 
 def _scope(assignment: Resource) -> str:
     return ResourceId.parse(assignment.id.text).scope
-
-
-def action(resource_type: str, method: str) -> str:
-    """The action that a request needs: `Microsoft.Compute/virtualMachines/write`."""
-    verb = {"GET": "read", "HEAD": "read", "PUT": "write", "PATCH": "write", "DELETE": "delete"}[method]
-    return f"{resource_type}/{verb}"

@@ -10,16 +10,31 @@ import uuid
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, ip_network
 
-from rehearsal.azure.errors import ArmError, invalid_reference
-from rehearsal.azure.identifiers import ResourceId, same
-from rehearsal.azure.kinds.base import NETWORK_VERSIONS, Body, Kind, Request, at
-from rehearsal.azure.store import Resource
+from rehearsal.azure.arm.errors import ArmError, invalid_reference
+from rehearsal.azure.arm.identifiers import ResourceId, same
+from rehearsal.azure.arm.kind import Body, Kind, Request, at
+from rehearsal.azure.arm.store import Resource
 
 NETWORK_TYPE = "Microsoft.Network/virtualNetworks"
 SUBNET_TYPE = f"{NETWORK_TYPE}/subnets"
 INTERFACE_TYPE = "Microsoft.Network/networkInterfaces"
 SCALE_SET_TYPE = "Microsoft.Compute/virtualMachineScaleSets"
 
+#: API versions of the network types that are in use: by the controller's SDK, by Pulumi's default and between.
+NETWORK_VERSIONS = (
+    "2018-10-01",
+    "2022-01-01",
+    "2023-02-01",
+    "2023-11-01",
+    "2024-01-01",
+    "2024-03-01",
+    "2024-05-01",
+    "2024-07-01",
+    "2024-10-01",
+    "2025-01-01",
+    "2025-03-01",
+    "2025-05-01",
+)
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._]{0,78}[A-Za-z0-9_])?")
 #: Azure keeps the first four addresses of a subnet and the last.
 _RESERVED_FIRST, _RESERVED = 4, 5

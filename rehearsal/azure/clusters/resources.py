@@ -1,4 +1,4 @@
-"""AKS: the cluster and its agent pools.
+"""What Pulumi knows of AKS: the cluster and its agent pools.
 
 ARM's entry is the subscription's business. Here is what it brings about: a cluster starts a control plane with AKS's
 own workloads, its agent pools' instances join as nodes, and node auto provisioning runs Karpenter (`provisioning`).
@@ -19,11 +19,10 @@ from urllib.parse import urlsplit
 import yaml
 
 from rehearsal.attachment.resource import UNKNOWN, Failure, Properties, RefusedError
+from rehearsal.azure.arm.identifiers import ResourceId
 from rehearsal.azure.cloud import AzureCloud
-from rehearsal.azure.identifiers import ResourceId
-from rehearsal.azure.provider import provisioning
-from rehearsal.azure.provider.base import ENVELOPE, AzureResource
-from rehearsal.azure.provider.types import GROUP
+from rehearsal.azure.clusters import provisioning
+from rehearsal.azure.resource import ENVELOPE, GROUP, AzureResource
 from rehearsal.cluster.control_plane import Cluster
 from rehearsal.cluster.objects import ApiError
 
