@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, assert_never
 
 import psutil
 
@@ -132,7 +132,16 @@ def _azure(
     )
 
 
-_CLOUDS = {"aws": _aws, "azure": _azure}
+def _cloud(
+    folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, timing: Timing, clusters: Clusters
+) -> _Cloud:
+    match stack_file.cloud:
+        case "aws":
+            return _aws(folder, stack_file, engine_set, timing, clusters)
+        case "azure":
+            return _azure(folder, stack_file, engine_set, timing, clusters)
+        case unplayed:
+            assert_never(unplayed)
 
 
 class Daemon:
@@ -150,7 +159,7 @@ class Daemon:
         self._engines = Engines(folder, on_crash=self._crashed, on_loss=self._lose)
         charts = Charts(engine_set)
         self._clusters = Clusters(folder, self._engines, engine_set, timing)
-        self._cloud = cloud = _CLOUDS[stack_file.cloud](folder, stack_file, engine_set, timing, self._clusters)
+        self._cloud = cloud = _cloud(folder, stack_file, engine_set, timing, self._clusters)
         self._cloud_started = threading.Event()
         self._control = control.ControlServer(
             control.Control(cloud.control, {API_SERVER: self._clusters.restart_api_server})
