@@ -12,8 +12,7 @@ from rehearsal.aws.eks.api import Eks
 from rehearsal.aws.iam.pod_credentials import POD_IDENTITY_AUDIENCE, WEB_IDENTITY_AUDIENCE
 from rehearsal.aws.iam.roles import Roles
 from rehearsal.aws.server import credentials_path
-from rehearsal.cluster.cloud import ControllerIdentityError, Machine
-from rehearsal.cluster.control_plane import Cluster
+from rehearsal.cluster.cloud import Bound, ControllerIdentityError, Machine
 
 POD_IDENTITY_AGENT = "eks-pod-identity-agent"
 ROLE_ANNOTATION = "eks.amazonaws.com/role-arn"
@@ -41,7 +40,7 @@ _NO_ROUTE = (
 )
 
 
-class AwsCloud:
+class AwsCloud(Bound):
     """Implements `rehearsal.cluster.cloud.Cloud` for one cluster of the account."""
 
     controller_engine = "karpenter-aws"
@@ -49,32 +48,9 @@ class AwsCloud:
     controller_needs_pod_files = False
 
     def __init__(self, cluster_name: str, account: AccountView) -> None:
+        super().__init__(cluster_name)
         self.cluster_name = cluster_name
         self._account = account
-        self._cluster: Cluster | None = None
-
-    def bind(self, cluster: Cluster) -> None:
-        """Tell which running control plane makes and reviews tokens."""
-        self._cluster = cluster
-
-    @property
-    def cluster(self) -> Cluster:
-        """The running control plane.
-
-        Raises:
-            RuntimeError: `bind` was not called.
-        """
-        if self._cluster is None:
-            raise RuntimeError(
-                f"the cluster {self.cluster_name} is not bound to its cloud: call bind(cluster) once "
-                "its control plane has started"
-            )
-        return self._cluster
-
-    @property
-    def bound(self) -> Cluster | None:
-        """The running control plane, or None before `bind`."""
-        return self._cluster
 
     def machine(self, provider_id: str) -> Machine | None:
         """Describe the instance behind `aws:///<zone>/<instance id>`; None when it is gone.

@@ -23,7 +23,7 @@ from rehearsal.azure.machines.catalogue import Size
 from rehearsal.azure.network.networks import SCALE_SET_TYPE
 from rehearsal.azure.wire.routes import IDENTITY_PATH
 from rehearsal.azure.wire.server import Server
-from rehearsal.cluster.cloud import ControllerIdentityError, Machine
+from rehearsal.cluster.cloud import Bound, ControllerIdentityError, Machine
 from rehearsal.cluster.control_plane import Cluster
 
 CLIENT_ANNOTATION = "azure.workload.identity/client-id"
@@ -65,7 +65,7 @@ _BAD_BOOTSTRAP = (
 )
 
 
-class AzureCloud:
+class AzureCloud(Bound):
     """Implements `rehearsal.cluster.cloud.Cloud` for one managed cluster of the subscription."""
 
     controller_engine = "karpenter-azure"
@@ -76,37 +76,18 @@ class AzureCloud:
         self, cluster_id: str, context: Context, server: Server, identity_secret: Callable[[str], str]
     ) -> None:
         """`identity_secret` makes a secret for the managed identity endpoint from a principal's object id."""
+        super().__init__(cluster_id)
         self.cluster_id = cluster_id
         self._context = context
         self._server = server
         self._identity_secret = identity_secret
-        self._cluster: Cluster | None = None
 
     def bind(self, cluster: Cluster) -> None:
         """Tell which running control plane makes and reviews tokens: from now on Entra trusts its issuer."""
-        self._cluster = cluster
+        super().bind(cluster)
         issuer = at(self._resource.properties, "oidcIssuerProfile.issuerURL")
         if issuer:
             self._context.directory.trust(str(issuer), cluster)
-
-    @property
-    def cluster(self) -> Cluster:
-        """The running control plane.
-
-        Raises:
-            RuntimeError: `bind` was not called.
-        """
-        if self._cluster is None:
-            raise RuntimeError(
-                f"the cluster {self.cluster_id} is not bound to its cloud: call bind(cluster) once its control plane "
-                "has started"
-            )
-        return self._cluster
-
-    @property
-    def bound(self) -> Cluster | None:
-        """The running control plane, or None before `bind`."""
-        return self._cluster
 
     @property
     def issuer(self) -> str:

@@ -1,9 +1,9 @@
 """What all azure-native resource types of the stand-in share: from Pulumi's flat properties to ARM's requests and back.
 
 azure-native is generated, and so is this in spirit: a type says its path, its API version and its properties
-(`resources` of each room), and everything else is the same for all. The facts are those of pulumi-azure-native 3.29.0; a
-test compares them with the SDK. Properties that the rehearsal gives no meaning to are left out, so that they are refused
-by name. Nothing is kept here; the subscription keeps it.
+(`resources` of each room), and everything else is the same for all. The facts are those of pulumi-azure-native 3.29.0;
+a test compares them with the SDK. Properties that the rehearsal gives no meaning to are left out, so that they are
+refused by name. Nothing is kept here; the subscription keeps it.
 
 Simplified: of ARM's nested resources only those that a type names in `nested` are flattened.
 """
