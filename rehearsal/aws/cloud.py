@@ -139,8 +139,8 @@ class AwsCloud(Bound):
         return path
 
     def _instance(self, provider_id: str) -> Any | None:
-        found = self._account.instance(provider_id.rsplit("/", 1)[-1])
-        return None if found is None or found.state in ("terminated", "shutting-down") else found
+        instance = self._account.instance(provider_id.rsplit("/", 1)[-1])
+        return None if instance is None or instance.state in ("terminated", "shutting-down") else instance
 
     def _kubelet_version(self, instance: Any) -> str:
         image: Image | None = self._account.images.get(instance.image_id)
@@ -212,8 +212,8 @@ class AccountView:
         """EC2's description of an instance's type."""
         from moto.ec2.models.instance_types import INSTANCE_TYPES
 
-        found: Mapping[str, Any] = INSTANCE_TYPES[instance.instance_type]
-        return found
+        description: Mapping[str, Any] = INSTANCE_TYPES[instance.instance_type]
+        return description
 
     def zone_id(self, instance: Any) -> str:
         """Zone id of an instance, `use1-az1`."""

@@ -119,7 +119,7 @@ class AzureCloud(Bound):
             return None
         if script is None:
             return Machine(provider_id, name, refusal=_NO_SCRIPT.format(name=vm.id.name))
-        zone = next((f"{self._context.region}-{one}" for one in vm.body.get("zones") or []), "0")
+        zone = next((f"{self._context.region}-{zone}" for zone in vm.body.get("zones") or []), "0")
         return Machine(
             provider_id,
             name,
@@ -133,8 +133,8 @@ class AzureCloud(Bound):
         """Whether there is a VM or an instance behind the provider ID, and not on its way out."""
         with self._context.store.lock:
             self._context.operations.settle()
-            found = self._pool_machine(provider_id) if _is_of_pool(provider_id) else self._vm(provider_id)
-        return found is not None
+            machine = self._pool_machine(provider_id) if _is_of_pool(provider_id) else self._vm(provider_id)
+        return machine is not None
 
     def agent_pool(self, name: str) -> list[Machine]:
         """The instances of an agent pool, for `Cluster.join`.
@@ -144,7 +144,9 @@ class AzureCloud(Bound):
         """
         with self._context.store.lock:
             cluster = self._resource
-            pool = next((one for one in cluster.properties["agentPoolProfiles"] if one["name"] == name), None)
+            pool = next(
+                (profile for profile in cluster.properties["agentPoolProfiles"] if profile["name"] == name), None
+            )
             size = self._context.size(str(pool["vmSize"])) if pool else None
             if pool is None or size is None:
                 raise resource_not_found(f"{CLUSTER_TYPE}/agentPools", f"{cluster.id.name}/{name}", cluster.id.group)
@@ -233,9 +235,9 @@ class AzureCloud(Bound):
         }
 
     def _vm(self, provider_id: str) -> Resource | None:
-        found = self._context.get(provider_id.removeprefix(_PROVIDER))
-        gone = found is None or found.type != MACHINE_TYPE or found.state in ("Deleting", "Failed")
-        return None if gone else found
+        vm = self._context.get(provider_id.removeprefix(_PROVIDER))
+        gone = vm is None or vm.type != MACHINE_TYPE or vm.state in ("Deleting", "Failed")
+        return None if gone else vm
 
     def _pool_machine(self, provider_id: str) -> Machine | None:
         """The instance of an agent pool behind a provider ID; None when its pool has shrunk or gone."""
@@ -253,11 +255,11 @@ class AzureCloud(Bound):
 
     @property
     def _resource(self) -> Resource:
-        found = self._context.get(self.cluster_id)
-        if found is None:
+        resource = self._context.get(self.cluster_id)
+        if resource is None:
             identifier = ResourceId.parse(self.cluster_id)
             raise resource_not_found(CLUSTER_TYPE, identifier.name, identifier.group)
-        return found
+        return resource
 
     def _way(self) -> dict[str, str]:
         """How a client gets to the simulated Azure and to nothing else."""
@@ -333,10 +335,10 @@ class AzureCloud(Bound):
         if script.api_server.lower() != actual:
             return _WRONG_SERVER.format(name=name, given=script.api_server, actual=actual)
         identifier, _, secret = script.token.partition(".")
-        found = self.cluster.objects.get(f"/api/v1/namespaces/kube-system/secrets/bootstrap-token-{identifier}")
-        if found is None:
+        manifest = self.cluster.objects.get(f"/api/v1/namespaces/kube-system/secrets/bootstrap-token-{identifier}")
+        if manifest is None:
             return _UNKNOWN_BOOTSTRAP.format(name=name, id=identifier)
-        why = _token_fault(found, identifier, secret)
+        why = _token_fault(manifest, identifier, secret)
         return _BAD_BOOTSTRAP.format(name=name, id=identifier, why=why) if why else ""
 
 
@@ -344,13 +346,13 @@ def _is_of_pool(provider_id: str) -> bool:
     return "/virtualmachinescalesets/" in provider_id.lower()
 
 
-def _token_fault(found: Mapping[str, Any], identifier: str, secret: str) -> str:
+def _token_fault(manifest: Mapping[str, Any], identifier: str, secret: str) -> str:
     """Why the API server would not take a bootstrap token's Secret; empty when it would."""
     try:
-        data = {key: base64.b64decode(value).decode() for key, value in (found.get("data") or {}).items()}
+        data = {key: base64.b64decode(value).decode() for key, value in (manifest.get("data") or {}).items()}
     except (binascii.Error, UnicodeDecodeError):
         return "cannot be read"
-    if found.get("type") != "bootstrap.kubernetes.io/token":
+    if manifest.get("type") != "bootstrap.kubernetes.io/token":
         return "is not of the type bootstrap.kubernetes.io/token"
     if data.get("token-id") != identifier or data.get("token-secret") != secret:
         return "holds another token"

@@ -81,7 +81,7 @@ class AzureControl:
                 {"id": machine["id"], "nodeclaim": str(machine["name"]).removeprefix(_NAME_PREFIX)}
                 for machine in machines
             ],
-            "networkInterfaces": [one["id"] for one in self._ours(INTERFACE_TYPE, NETWORK_VERSIONS[-1])],
+            "networkInterfaces": [interface["id"] for interface in self._ours(INTERFACE_TYPE, NETWORK_VERSIONS[-1])],
             # They are no resources of their own here: each goes with its machine.
             "disks": [name for name in disks if name],
         }

@@ -42,14 +42,14 @@ def invokes(session: Session, types: tuple[type[AzureResource], ...]) -> dict[st
 
         return answer
 
-    found: dict[str, Invoke] = {"azure-native:authorization:getClientConfig": client_config}
+    functions: dict[str, Invoke] = {"azure-native:authorization:getClientConfig": client_config}
     for who in ("User", "Admin"):
         function = f"listManagedCluster{who}Credentials"
-        found[f"azure-native:containerservice:{function}"] = credentials(function, f"listCluster{who}Credential")
+        functions[f"azure-native:containerservice:{function}"] = credentials(function, f"listCluster{who}Credential")
     for kind in types:
         module, name = kind.token.rsplit(":", 1)
-        found[f"{module}:get{name}"] = _getter(kind(session), f"get{name}")
-    return found
+        functions[f"{module}:get{name}"] = _getter(kind(session), f"get{name}")
+    return functions
 
 
 def _getter(resource: AzureResource, function: str) -> Invoke:
@@ -58,8 +58,8 @@ def _getter(resource: AzureResource, function: str) -> Invoke:
         _takes(function, arguments, parameters, parameters)
         id = resource.resource_id(arguments)
         with refusals():
-            found = resource.arm.get(id, resource.version)
-        return {**resource.answered(found), "id": found["id"]}
+            body = resource.arm.get(id, resource.version)
+        return {**resource.answered(body), "id": body["id"]}
 
     return answer
 

@@ -199,9 +199,9 @@ class AzureResource(Resource):
         identity = outputs.get("identity")
         if isinstance(identity, dict) and isinstance(identity.get("userAssignedIdentities"), dict):
             given = (old.get("identity") or {}).get("userAssignedIdentities") or []
-            found = {id.lower(): id for id in identity["userAssignedIdentities"]}
+            assigned = {id.lower(): id for id in identity["userAssignedIdentities"]}
             # In the program's order and spelling where they are the same.
-            ids = [id for id in given if found.pop(str(id).lower(), None)] + list(found.values())
+            ids = [id for id in given if assigned.pop(str(id).lower(), None)] + list(assigned.values())
             outputs = {**outputs, "identity": {**identity, "userAssignedIdentities": ids}}
         return super().inputs_of(outputs, old)
 
@@ -242,8 +242,8 @@ class AzureResource(Resource):
     def answered(self, answer: Mapping[str, Any]) -> Properties:
         """The outputs for an answer of ARM."""
         known = self.body | self.outputs | _COMMON
-        found = {**answer, **answer.get("properties", {})} if self.flat else answer
-        outputs = {name: value for name, value in found.items() if name in known and value is not None}
+        values = {**answer, **answer.get("properties", {})} if self.flat else answer
+        outputs = {name: value for name, value in values.items() if name in known and value is not None}
         for name in self.nested & outputs.keys():
             outputs[name] = [_lifted(item) for item in outputs[name]]
         return {**outputs, "azureApiVersion": self.version}

@@ -68,12 +68,12 @@ def declared(folder: StackFolder, info: DaemonInfo) -> Iterator[Listener]:
 def open_sockets(info: DaemonInfo) -> set[tuple[str, str]]:
     """Process and address of every socket on which the daemon and its descendants take connections or datagrams."""
     daemon = psutil.Process(info.pid)
-    found = set()
+    listening = set()
     for process in [daemon, *daemon.children(recursive=True)]:
         with suppress(psutil.NoSuchProcess):
             name = "daemon" if process.pid == info.pid else Path(process.exe()).name
-            found |= {(name, address) for address in _open(process)}
-    return found
+            listening |= {(name, address) for address in _open(process)}
+    return listening
 
 
 def table(folder: StackFolder, info: DaemonInfo) -> Table:

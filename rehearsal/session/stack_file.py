@@ -184,13 +184,13 @@ def _refuse_doubles(path: Path, root: yaml.Node | None) -> None:
                         )
                     told.add(key.value)
                 inner.append(value)
-        waiting += [one for one in inner if id(one) not in seen]
+        waiting += [node for node in inner if id(node) not in seen]
         seen.update(map(id, inner))
 
 
-def _line(found: Any) -> int:
+def _line(place: Any) -> int:
     """The line of an event or a node, from 1."""
-    return int(found.start_mark.line) + 1
+    return int(place.start_mark.line) + 1
 
 
 def _encrypted(value: Any, path: str = "") -> list[str]:
@@ -199,8 +199,8 @@ def _encrypted(value: Any, path: str = "") -> list[str]:
         if set(value) == {"secure"}:
             return [path]
         return [
-            found for key, item in value.items() for found in _encrypted(item, f"{path}.{key}" if path else str(key))
+            place for key, item in value.items() for place in _encrypted(item, f"{path}.{key}" if path else str(key))
         ]
     if isinstance(value, list):
-        return [found for index, item in enumerate(value) for found in _encrypted(item, f"{path}[{index}]")]
+        return [place for index, item in enumerate(value) for place in _encrypted(item, f"{path}[{index}]")]
     return []

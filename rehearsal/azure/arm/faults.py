@@ -179,7 +179,7 @@ class Faults:
                 )
                 if (
                     fault.late != late
-                    or not all(one.lower() in ("", other.lower()) for one, other in wanted)
+                    or not all(pattern.lower() in ("", value.lower()) for pattern, value in wanted)
                     or fault.times == 0
                 ):
                     continue

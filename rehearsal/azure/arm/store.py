@@ -30,8 +30,8 @@ class Resource:
     @property
     def properties(self) -> dict[str, Any]:
         """The `properties` of the body."""
-        found: dict[str, Any] = self.body.setdefault("properties", {})
-        return found
+        properties: dict[str, Any] = self.body.setdefault("properties", {})
+        return properties
 
     @property
     def state(self) -> str:
@@ -73,12 +73,12 @@ class Store:
     def of_type(self, resource_type: str, scope: str = "") -> Iterator[Resource]:
         """Resources of a type (and of no type below it) at or below a scope, in the order of creation."""
         with self.lock:
-            found = [
+            resources = [
                 resource
                 for resource in self._resources.values()
                 if resource.type.lower() == resource_type.lower() and within(resource.id.text, scope)
             ]
-        return iter(found)
+        return iter(resources)
 
     def below(self, scope: str) -> list[Resource]:
         """All resources below a scope, the scope itself left out."""

@@ -237,11 +237,11 @@ class ManagedCluster(Kind):
             resource.private["principal"] = principal.object_id
         elif identity.get("type") == "UserAssigned":
             for identifier in identity["userAssignedIdentities"]:
-                found = self.context.get(identifier)
-                if found:
-                    resource.private["principal"] = found.properties["principalId"]
+                assigned = self.context.get(identifier)
+                if assigned:
+                    resource.private["principal"] = assigned.properties["principalId"]
                     identity["userAssignedIdentities"][identifier] = {
-                        name: found.properties[name] for name in ("principalId", "clientId")
+                        name: assigned.properties[name] for name in ("principalId", "clientId")
                     }
         resource.body["identity"] = identity
         group = str(resource.properties["nodeResourceGroup"])

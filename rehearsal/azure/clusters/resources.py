@@ -112,11 +112,11 @@ class ManagedCluster(AzureResource):
 
         azure-native foretells so whatever ARM adds to a nested object; of a cluster, programs read this.
         """
-        found = super().preview(inputs, id=id, state=state)
-        profile = found.get("oidcIssuerProfile")
+        outputs = super().preview(inputs, id=id, state=state)
+        profile = outputs.get("oidcIssuerProfile")
         if isinstance(profile, dict):
-            found["oidcIssuerProfile"] = {"issuerURL": UNKNOWN, **profile}
-        return found
+            outputs["oidcIssuerProfile"] = {"issuerURL": UNKNOWN, **profile}
+        return outputs
 
     def complete(self, id: str, answer: Mapping[str, Any], timeout: float) -> None:
         """Start the control plane, let the nodes join, and provision nodes automatically where that is on."""
@@ -209,10 +209,10 @@ class AgentPool(AzureResource):
 
     def _cluster(self, id: str) -> Cluster:
         name = ResourceId.parse(id).names[0]
-        found = self.session.clusters.get(name)
-        if found is None:
+        cluster = self.session.clusters.get(name)
+        if cluster is None:
             raise RefusedError(_NOT_RUNNING.format(name=name))
-        return found
+        return cluster
 
 
 def join(cluster: Cluster, cloud: AzureCloud, pool: Mapping[str, Any], timeout: float) -> None:
@@ -248,10 +248,10 @@ def system_workloads(endpoint: str, dns: str) -> list[dict[str, Any]]:
 
 def _nodes(cluster: Cluster, pool: str) -> set[str]:
     try:
-        found = cluster.objects.list("/api/v1/nodes", labels=f"{_POOL_LABEL}={pool},!karpenter.sh/nodepool")
+        nodes = cluster.objects.list("/api/v1/nodes", labels=f"{_POOL_LABEL}={pool},!karpenter.sh/nodepool")
     except ApiError as error:
         raise RefusedError(str(error)) from error
-    return {node["metadata"]["name"] for node in found}
+    return {node["metadata"]["name"] for node in nodes}
 
 
 def _taint(text: str) -> dict[str, str]:

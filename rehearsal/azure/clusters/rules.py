@@ -127,14 +127,14 @@ def check_pool(kind: Kind, name: str, pool: Properties, network_profile: Propert
 
 def subnet(kind: Kind, identifier: str) -> IPv4Network:
     """The address range of a subnet of one's own; refused when it does not exist."""
-    found = kind.context.get(ResourceId.parse(identifier).text)
-    if found is None or found.type != SUBNET_TYPE:
+    resource = kind.context.get(ResourceId.parse(identifier).text)
+    if resource is None or resource.type != SUBNET_TYPE:
         raise _bad(
             "SubnetNotFound",
             f"The subnet {identifier} of an agent pool does not exist: create it before the cluster.",
             404,
         )
-    return network(found.properties["addressPrefix"], identifier)
+    return network(resource.properties["addressPrefix"], identifier)
 
 
 def version(given: str) -> str:
@@ -166,12 +166,12 @@ def _check_identity(kind: Kind, identifier: ResourceId, body: Mapping[str, Any])
             "InvalidUserAssignedIdentities",
             f"Exactly one user assigned identity must be given for the cluster, not {len(assigned)}.",
         )
-    for one in assigned:
-        if kind.context.get(one) is None:
+    for identity in assigned:
+        if kind.context.get(identity) is None:
             raise _bad(
                 "FailedIdentityOperation",
                 f"Identity operation for resource '{identifier.text}' failed with error 'Failed to perform resource "
-                f"identity operation. Status: 'NotFound'. The user assigned identity {one} was not found'.",
+                f"identity operation. Status: 'NotFound'. The user assigned identity {identity} was not found'.",
             )
     kubelet = at(body, "properties.identityProfile.kubeletidentity.resourceId")
     if kubelet:
@@ -239,14 +239,14 @@ def _check_network(kind: Kind, properties: Properties) -> None:
         str(pool["vnetSubnetID"]) for pool in properties["agentPoolProfiles"] if pool.get("vnetSubnetID")
     }:
         ranges.append((f"subnet {identifier}", subnet(kind, identifier)))
-    for index, (name, one) in enumerate(ranges):
+    for index, (name, cidr) in enumerate(ranges):
         for other_name, other in ranges[index + 1 :]:
-            if one.overlaps(other) and not (name.startswith("subnet") and other_name.startswith("subnet")):
+            if cidr.overlaps(other) and not (name.startswith("subnet") and other_name.startswith("subnet")):
                 raise _bad(
                     "ServiceCidrOverlapExistingSubnetsCidr"
                     if name.endswith("serviceCidr")
                     else "PodCidrOverlapExistingSubnetsCidr",
-                    f"The specified {name} {one} conflicts with {other_name} {other}.",
+                    f"The specified {name} {cidr} conflicts with {other_name} {other}.",
                 )
 
 
@@ -317,7 +317,7 @@ def _one_of(name: str, value: str | None, allowed: tuple[str | None, ...]) -> No
         raise _bad(
             "InvalidParameter",
             f"The value of parameter {name} is invalid: {value!r}. The rehearsal knows "
-            f"{', '.join(str(one) for one in allowed)}.",
+            f"{', '.join(str(value) for value in allowed)}.",
         )
 
 

@@ -54,25 +54,12 @@ class Access:
     def require(self, principal: str, action: str, scope: str) -> None:
         """Refuse with `AuthorizationFailed` what a principal may not do."""
         if not self.allows(principal, action, scope):
-            raise ArmError(
-                "AuthorizationFailed",
-                _FAILED.format(client=self._client(principal), object=principal, action=action, scope=scope),
-                403,
-            )
+            raise self._failure(principal, action, scope)
 
     def require_subscription(self, principal: str, action: str, subscription: str) -> None:
         """Refuse a read of the subscription to a principal that has no role in it."""
         if not self.sees(principal, subscription):
-            raise ArmError(
-                "AuthorizationFailed",
-                _FAILED.format(
-                    client=self._client(principal),
-                    object=principal,
-                    action=action,
-                    scope=f"/subscriptions/{subscription}",
-                ),
-                403,
-            )
+            raise self._failure(principal, action, f"/subscriptions/{subscription}")
 
     def require_linked(self, principal: str, action: str, scope: str, linked: str, target: str) -> None:
         """Refuse with `LinkedAuthorizationFailed` a write that needs an action on another resource."""
@@ -94,6 +81,10 @@ class Access:
             403,
         )
 
+    def _failure(self, principal: str, action: str, scope: str) -> ArmError:
+        text = _FAILED.format(client=self._client(principal), object=principal, action=action, scope=scope)
+        return ArmError("AuthorizationFailed", text, 403)
+
     def _granted(self, principal: str) -> Iterator[tuple[str, Role]]:
         for assignment in self._store.of_type(ASSIGNMENT_TYPE):
             if str(assignment.properties["principalId"]).lower() == principal.lower():
@@ -102,8 +93,8 @@ class Access:
                     yield _scope(assignment), role
 
     def _client(self, principal: str) -> str:
-        found = self._directory.principal(principal)
-        return (found.client_id if found else "") or principal
+        known = self._directory.principal(principal)
+        return (known.client_id if known else "") or principal
 
 
 def _scope(assignment: Resource) -> str:

@@ -95,16 +95,16 @@ class RoleAssignment(Kind):
             raise ArmError(
                 "InvalidPrincipalId", f"A valid principal ID must be provided for role assignment, not '{principal}'."
             )
-        found = self.context.directory.principal(principal)
-        if found is None:
+        known = self.context.directory.principal(principal)
+        if known is None:
             if given in ("User", "Group"):
                 return given
             raise ArmError(
                 "PrincipalNotFound",
                 _NO_PRINCIPAL.format(principal=principal.replace("-", ""), tenant=self.context.directory.tenant),
             )
-        if given and given != found.kind:
+        if given and given != known.kind:
             raise ArmError(
-                "UnmatchedPrincipalType", _WRONG_KIND.format(principal=principal, actual=found.kind, given=given)
+                "UnmatchedPrincipalType", _WRONG_KIND.format(principal=principal, actual=known.kind, given=given)
             )
-        return found.kind
+        return known.kind

@@ -190,7 +190,11 @@ class Directory:
     def by_client(self, client_id: str) -> Principal | None:
         """The principal of an application."""
         return next(
-            (one for one in self._principals.values() if one.client_id and one.client_id.lower() == client_id.lower()),
+            (
+                principal
+                for principal in self._principals.values()
+                if principal.client_id and principal.client_id.lower() == client_id.lower()
+            ),
             None,
         )
 
@@ -251,10 +255,10 @@ class Directory:
     def bearer(self, token: str) -> Principal | None:
         """Whose token this is; None when it is unknown, expired, or its principal is gone."""
         with self._lock:
-            found = self._tokens.get(token)
-            if found is None or found.expires < time.monotonic():
+            issued = self._tokens.get(token)
+            if issued is None or issued.expires < time.monotonic():
                 return None
-            return self._principals.get(found.principal.object_id.lower())
+            return self._principals.get(issued.principal.object_id.lower())
 
     def openid_configuration(self, tenant: str) -> dict[str, str]:
         """What the tenant publishes about itself."""
@@ -280,13 +284,13 @@ class Directory:
                 _NO_CREDENTIALS.format(value=principal.client_id, name=principal.name),
                 mend=mend,
             )
-        candidates = [one for one in candidates if one.issuer == issuer]
+        candidates = [candidate for candidate in candidates if candidate.issuer == issuer]
         if not candidates:
             raise EntraError(700211, "invalid_client", _NO_ISSUER.format(value=issuer), mend=mend)
-        candidates = [one for one in candidates if one.subject == subject]
+        candidates = [candidate for candidate in candidates if candidate.subject == subject]
         if not candidates:
             raise EntraError(700213, "invalid_client", _NO_SUBJECT.format(value=subject), mend=mend)
-        shared = [audience for one in candidates for audience in one.audiences if audience in audiences]
+        shared = [audience for candidate in candidates for audience in candidate.audiences if audience in audiences]
         if not shared:
             raise EntraError(700212, "invalid_client", _NO_AUDIENCE.format(value=",".join(audiences)), mend=mend)
         reviewer = self._issuers.get(issuer)

@@ -92,11 +92,14 @@ class FederatedIdentityCredential(Kind):
                 "URL.",
             )
         others = [
-            one
-            for one in self.context.store.of_type(CREDENTIAL_TYPE, request.id.parent)
-            if not same(one.id.text, request.id.text)
+            credential
+            for credential in self.context.store.of_type(CREDENTIAL_TYPE, request.id.parent)
+            if not same(credential.id.text, request.id.text)
         ]
-        if any(one.properties["issuer"] == issuer and one.properties["subject"] == subject for one in others):
+        if any(
+            credential.properties["issuer"] == issuer and credential.properties["subject"] == subject
+            for credential in others
+        ):
             raise ArmError("Conflict", "Issuer and subject combination already exists for this Managed Identity.", 409)
         if not request.existing and len(others) >= _MOST_CREDENTIALS:
             raise ArmError(
@@ -122,7 +125,10 @@ def enter(kind: Kind, identity: Resource) -> None:
 
 def credentials(store: Store, identity: str) -> Iterator[FederatedCredential]:
     """The federated credentials of an identity, as Entra matches them."""
-    for one in store.of_type(CREDENTIAL_TYPE, identity):
+    for credential in store.of_type(CREDENTIAL_TYPE, identity):
         yield FederatedCredential(
-            one.properties["issuer"], one.properties["subject"], tuple(one.properties["audiences"]), one.id.text
+            credential.properties["issuer"],
+            credential.properties["subject"],
+            tuple(credential.properties["audiences"]),
+            credential.id.text,
         )

@@ -31,13 +31,13 @@ def instance_types(table: Mapping[str, Mapping[str, float]]) -> list[dict[str, A
     Args:
         table: On-demand prices: region -> VM size -> dollars per hour.
     """
-    found = []
+    types = []
     for size in sorted(sizes().values(), key=lambda size: size.name):
         priced = {
             region: prices_there[size.name] for region, prices_there in table.items() if size.name in prices_there
         }
         if priced:
-            found.append(
+            types.append(
                 {
                     "name": size.name,
                     "vcpus": size.vcpus,
@@ -49,7 +49,7 @@ def instance_types(table: Mapping[str, Mapping[str, float]]) -> list[dict[str, A
                     "labels": _labels(size),
                 }
             )
-    return found
+    return types
 
 
 def _labels(size: Size) -> dict[str, str]:

@@ -87,5 +87,10 @@ class Images:
 
 def _definition(gallery: str, name: str) -> Definition | None:
     return next(
-        (one for one in DEFINITIONS if (one.gallery.lower(), one.name.lower()) == (gallery.lower(), name.lower())), None
+        (
+            definition
+            for definition in DEFINITIONS
+            if (definition.gallery.lower(), definition.name.lower()) == (gallery.lower(), name.lower())
+        ),
+        None,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterator
 
@@ -10,12 +9,11 @@ from rehearsal.azure.arm.errors import ArmError, invalid_parameter, invalid_refe
 from rehearsal.azure.arm.identifiers import ResourceId, same
 from rehearsal.azure.arm.kind import Kind, Request, at
 from rehearsal.azure.arm.store import Resource
-from rehearsal.azure.network.networks import INTERFACE_TYPE, NETWORK_VERSIONS, SUBNET_TYPE, free_address
+from rehearsal.azure.network.networks import INTERFACE_TYPE, NAME, NETWORK_VERSIONS, SUBNET_TYPE, free_address
 
 SECURITY_GROUP_TYPE = "Microsoft.Network/networkSecurityGroups"
 LOAD_BALANCER_TYPE = "Microsoft.Network/loadBalancers"
 _POOL_TYPE = f"{LOAD_BALANCER_TYPE}/backendAddressPools"
-_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._]{0,78}[A-Za-z0-9_])?")
 
 _NIC_IN_USE = (
     "Network Interface {id} is used by existing resource {user}. In order to delete the network interface, it must be "
@@ -33,7 +31,7 @@ class NetworkInterface(Kind):
 
     type = INTERFACE_TYPE
     versions = NETWORK_VERSIONS
-    name = _NAME
+    name = NAME
 
     def put(self, request: Request) -> Resource:
         """Check what it names and give it addresses."""
@@ -110,7 +108,7 @@ class NetworkSecurityGroup(Kind):
 
     type = SECURITY_GROUP_TYPE
     versions = NETWORK_VERSIONS
-    name = _NAME
+    name = NAME
 
     def in_use(self, resource: Resource, user: Resource) -> ArmError:
         """The refusal of a deletion."""
@@ -121,9 +119,9 @@ class NetworkSecurityGroup(Kind):
     def users(self, resource: Resource) -> Iterator[Resource]:
         """Subnets and interfaces that have it."""
         for resource_type in (SUBNET_TYPE, INTERFACE_TYPE):
-            for one in self.context.store.of_type(resource_type):
-                if same(at(one.properties, "networkSecurityGroup.id", ""), resource.id.text):
-                    yield one
+            for user in self.context.store.of_type(resource_type):
+                if same(at(user.properties, "networkSecurityGroup.id", ""), resource.id.text):
+                    yield user
 
 
 class LoadBalancer(Kind):
@@ -131,7 +129,7 @@ class LoadBalancer(Kind):
 
     type = LOAD_BALANCER_TYPE
     versions = NETWORK_VERSIONS
-    name = _NAME
+    name = NAME
 
     def put(self, request: Request) -> Resource:
         """Give the backend pools their ids."""

@@ -35,7 +35,8 @@ NETWORK_VERSIONS = (
     "2025-03-01",
     "2025-05-01",
 )
-_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._]{0,78}[A-Za-z0-9_])?")
+#: What the names of all network types look like.
+NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._]{0,78}[A-Za-z0-9_])?")
 #: Azure keeps the first four addresses of a subnet and the last.
 _RESERVED_FIRST, _RESERVED = 4, 5
 
@@ -71,7 +72,7 @@ class VirtualNetwork(Kind):
 
     type = NETWORK_TYPE
     versions = NETWORK_VERSIONS
-    name = _NAME
+    name = NAME
 
     def put(self, request: Request) -> Resource:
         """Check the address space, and that no subnet falls out of it."""
@@ -134,9 +135,9 @@ class VirtualNetwork(Kind):
     def in_use(self, resource: Resource, user: Resource) -> ArmError:
         """Azure names the subnet."""
         subnet = next(
-            one
-            for one in self.context.store.of_type(SUBNET_TYPE, resource.id.text)
-            if any(found is user for found in users(self, one))
+            subnet
+            for subnet in self.context.store.of_type(SUBNET_TYPE, resource.id.text)
+            if any(holder is user for holder in users(self, subnet))
         )
         return _in_use(subnet, user)
 
@@ -146,7 +147,7 @@ class Subnet(Kind):
 
     type = SUBNET_TYPE
     versions = NETWORK_VERSIONS
-    name = _NAME
+    name = NAME
     located = False
 
     def put(self, request: Request) -> Resource:
