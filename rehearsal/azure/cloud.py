@@ -14,13 +14,12 @@ from rehearsal.azure.arm.identifiers import ResourceId
 from rehearsal.azure.arm.kind import at
 from rehearsal.azure.arm.store import Resource
 from rehearsal.azure.clusters import CLUSTER_TYPE
-from rehearsal.azure.clusters.agent_pool import scale_set_name, subnet_of
+from rehearsal.azure.clusters.agent_pool import scale_set_id, subnet_of
 from rehearsal.azure.context import Context
 from rehearsal.azure.identity.entra import LOGIN, TOKEN_AUDIENCE
 from rehearsal.azure.machines import MACHINE_TYPE
 from rehearsal.azure.machines.bootstrap import Bootstrap
 from rehearsal.azure.machines.catalogue import Size
-from rehearsal.azure.network.networks import SCALE_SET_TYPE
 from rehearsal.azure.wire.routes import IDENTITY_PATH
 from rehearsal.azure.wire.server import Server
 from rehearsal.cluster.cloud import Bound, ControllerIdentityError, Machine
@@ -150,9 +149,7 @@ class AzureCloud(Bound):
             size = self._context.size(str(pool["vmSize"])) if pool else None
             if pool is None or size is None:
                 raise resource_not_found(f"{CLUSTER_TYPE}/agentPools", f"{cluster.id.name}/{name}", cluster.id.group)
-            scale_set = self._context.named(
-                str(cluster.properties["nodeResourceGroup"]), SCALE_SET_TYPE, scale_set_name(cluster, name)
-            )
+            scale_set = scale_set_id(self._context, cluster, name)
             return [self._instance(cluster, pool, size, scale_set, number) for number in range(int(pool["count"]))]
 
     def controller_environment(
@@ -207,7 +204,7 @@ class AzureCloud(Bound):
         properties, context = cluster.properties, self._context
         kubelet = properties["identityProfile"]["kubeletidentity"]
         system = next(pool for pool in properties["agentPoolProfiles"] if pool.get("mode") == "System")
-        subnet = subnet_of(context.named, cluster, system)
+        subnet = subnet_of(context, cluster, system)
         network = context.get(ResourceId.parse(subnet).parent)
         profile = properties["networkProfile"]
         return {

@@ -48,12 +48,7 @@ class AzureControl:
         if capacity_type == "spot":
             fault = Fault.sku_not_available(instance_type, number, "Spot")
         else:
-            priority = "Regular" if capacity_type else ""
-            fault = (
-                Fault.zonal_allocation_failed(number, instance_type, priority)
-                if number
-                else Fault.allocation_failed(instance_type, priority)
-            )
+            fault = Fault.allocation_failed(instance_type, number, "Regular" if capacity_type else "")
         return self._inject(fault)
 
     def throttle(self, calls: int) -> Hits:

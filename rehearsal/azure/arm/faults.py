@@ -69,34 +69,11 @@ class Fault:
         return cls("SkuNotAvailable", _SKU, 409, "PUT", "Microsoft.Compute/virtualMachines", size, zone, priority)
 
     @classmethod
-    def allocation_failed(cls, size: str = "", priority: str = "") -> Fault:
-        """The region has no capacity for the size."""
-        return cls(
-            "AllocationFailed",
-            _ALLOCATION,
-            409,
-            "PUT",
-            "Microsoft.Compute/virtualMachines",
-            size,
-            "",
-            priority,
-            late=True,
-        )
-
-    @classmethod
-    def zonal_allocation_failed(cls, zone: str, size: str = "", priority: str = "") -> Fault:
-        """The zone has no capacity for the size."""
-        return cls(
-            "ZonalAllocationFailed",
-            _ZONAL,
-            409,
-            "PUT",
-            "Microsoft.Compute/virtualMachines",
-            size,
-            zone,
-            priority,
-            late=True,
-        )
+    def allocation_failed(cls, size: str = "", zone: str = "", priority: str = "") -> Fault:
+        """The zone, or without one the region, has no capacity for the size."""
+        code, text = ("ZonalAllocationFailed", _ZONAL) if zone else ("AllocationFailed", _ALLOCATION)
+        machine = "Microsoft.Compute/virtualMachines"
+        return cls(code, text, 409, "PUT", machine, size, zone, priority, late=True)
 
     @classmethod
     def throttled(cls, times: int, method: str = "", resource_type: str = "", retry_after: int = 1) -> Fault:

@@ -162,9 +162,7 @@ class Arm:
             if caller:
                 for linked, target in kind.linked(request):
                     self.access.require_linked(caller, f"{kind.type}/write", identifier.text, linked, target)
-            error = self._context.faults.meet("PUT", kind.type, self._context.region, request.body)
-            if error:
-                raise error
+            self._throttle("PUT", kind, request.body)
             resource = kind.put(request)
             failure = kind.failure(resource)
             self._context.store.add(resource)
@@ -299,8 +297,8 @@ class Arm:
         if caller:
             self.access.require(caller, f"{kind.type}/{_VERBS[method]}", scope)
 
-    def _throttle(self, method: str, kind: Kind) -> None:
-        error = self._context.faults.meet(method, kind.type, self._context.region)
+    def _throttle(self, method: str, kind: Kind, body: Body | None = None) -> None:
+        error = self._context.faults.meet(method, kind.type, self._context.region, body)
         if error:
             raise error
 

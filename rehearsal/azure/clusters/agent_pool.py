@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.kind import Kind, Request, at
 from rehearsal.azure.arm.store import Resource
 from rehearsal.azure.clusters import POOL_TYPE, VERSIONS, rules
+from rehearsal.azure.context import Context
 from rehearsal.azure.machines.quotas import check_quota
 from rehearsal.azure.network.networks import SCALE_SET_TYPE, SUBNET_TYPE
 
@@ -92,13 +93,7 @@ class AgentPool(Kind):
             cluster.properties["agentPoolProfiles"] = [
                 pool for pool in cluster.properties["agentPoolProfiles"] if pool["name"] != resource.id.name
             ]
-            self.context.store.remove(
-                self.context.named(
-                    str(cluster.properties["nodeResourceGroup"]),
-                    SCALE_SET_TYPE,
-                    scale_set_name(cluster, resource.id.name),
-                )
-            )
+            self.context.store.remove(scale_set_id(self.context, cluster, resource.id.name))
 
     def put_seconds(self, new: bool) -> float:
         """How long a PUT takes."""
@@ -109,16 +104,16 @@ class AgentPool(Kind):
         return self.context.durations.agent_pool
 
 
-def scale_set_name(cluster: Resource, pool: str) -> str:
-    """Name of the scale set of an agent pool."""
-    return f"aks-{pool}-{cluster.private['number']}-vmss"
+def scale_set_id(context: Context, cluster: Resource, pool: str) -> str:
+    """Id of the scale set of an agent pool."""
+    group = str(cluster.properties["nodeResourceGroup"])
+    return context.named(group, SCALE_SET_TYPE, f"aks-{pool}-{cluster.private['number']}-vmss")
 
 
 def keep_scale_set(kind: Kind, cluster: Resource, pool: Mapping[str, Any]) -> Resource:
     """Make or change the scale set of an agent pool."""
-    group = str(cluster.properties["nodeResourceGroup"])
     scale_set = kind.context.keep(
-        kind.context.named(group, SCALE_SET_TYPE, scale_set_name(cluster, pool["name"])),
+        scale_set_id(kind.context, cluster, pool["name"]),
         SCALE_SET_TYPE,
         {
             "location": kind.context.region,
@@ -132,23 +127,16 @@ def keep_scale_set(kind: Kind, cluster: Resource, pool: Mapping[str, Any]) -> Re
         },
     )
     scale_set.private |= {
-        "subnet": subnet_of(kind.context.named, cluster, pool),
+        "subnet": subnet_of(kind.context, cluster, pool),
         "spot": pool.get("scaleSetPriority") == "Spot",
         "cluster": cluster.id.text,
     }
     return scale_set
 
 
-def subnet_of(named: Callable[..., str], cluster: Resource, pool: Mapping[str, Any]) -> str:
+def subnet_of(context: Context, cluster: Resource, pool: Mapping[str, Any]) -> str:
     """Id of the subnet in which the nodes of a pool lie: one's own, or AKS's."""
-    own = pool.get("vnetSubnetID")
-    return (
-        str(own)
-        if own
-        else named(
-            str(cluster.properties["nodeResourceGroup"]),
-            SUBNET_TYPE,
-            f"aks-vnet-{cluster.private['number']}",
-            "aks-subnet",
-        )
-    )
+    if own := pool.get("vnetSubnetID"):
+        return str(own)
+    group = str(cluster.properties["nodeResourceGroup"])
+    return context.named(group, SUBNET_TYPE, f"aks-vnet-{cluster.private['number']}", "aks-subnet")

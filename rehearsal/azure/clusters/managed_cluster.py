@@ -18,7 +18,7 @@ from rehearsal.azure.arm.identifiers import GROUP_TYPE, group_id
 from rehearsal.azure.arm.kind import Body, Kind, Request, at
 from rehearsal.azure.arm.store import Resource
 from rehearsal.azure.clusters import CLUSTER_TYPE, POOL_TYPE, VERSIONS, rules
-from rehearsal.azure.clusters.agent_pool import DEFAULTS, keep_scale_set, scale_set_name
+from rehearsal.azure.clusters.agent_pool import DEFAULTS, keep_scale_set, scale_set_id
 from rehearsal.azure.identity import roles
 from rehearsal.azure.identity.access import ASSIGNMENT_TYPE, Access
 from rehearsal.azure.identity.entra import Principal
@@ -249,17 +249,9 @@ class ManagedCluster(Kind):
             group, IDENTITY_TYPE, f"{resource.id.name}-agentpool"
         )
         given = self.context.get(kubelet_id)
-        found_ids = (
-            {name: given.properties[name] for name in ("principalId", "clientId")}
-            if given
-            else {"principalId": str(uuid.uuid4()), "clientId": str(uuid.uuid4())}
-        )
+        ids = given.properties if given else {"principalId": str(uuid.uuid4()), "clientId": str(uuid.uuid4())}
         resource.properties["identityProfile"] = {
-            "kubeletidentity": {
-                "resourceId": kubelet_id,
-                "clientId": found_ids["clientId"],
-                "objectId": found_ids["principalId"],
-            }
+            "kubeletidentity": {"resourceId": kubelet_id, "clientId": ids["clientId"], "objectId": ids["principalId"]}
         }
 
     def _check_rights(self, resource: Resource) -> None:
@@ -269,11 +261,7 @@ class ManagedCluster(Kind):
         for pool in resource.properties["agentPoolProfiles"]:
             subnet = pool.get("vnetSubnetID")
             if principal and subnet and not access.allows(principal, _JOIN, subnet):
-                scale_set = self.context.named(
-                    str(resource.properties["nodeResourceGroup"]),
-                    SCALE_SET_TYPE,
-                    scale_set_name(resource, pool["name"]),
-                )
+                scale_set = scale_set_id(self.context, resource, pool["name"])
                 raise access.linked_failure(principal, f"{SCALE_SET_TYPE}/write", scale_set, _JOIN, subnet)
         kubelet = resource.properties["identityProfile"]["kubeletidentity"]["resourceId"]
         if self.context.get(kubelet) and not access.allows(principal, _ASSIGN, kubelet):

@@ -68,10 +68,7 @@ class FederatedIdentityCredential(Kind):
         """Check what is required, and that issuer and subject are not there yet."""
         resource = self.resource(request)
         resource.properties.pop("provisioningState")
-        issuer, subject = (
-            str(at(request.body, "properties.issuer", "")),
-            str(at(request.body, "properties.subject", "")),
-        )
+        issuer, subject = (str(at(request.body, f"properties.{name}", "")) for name in ("issuer", "subject"))
         audiences = at(request.body, "properties.audiences") or []
         for name, value in (("issuer", issuer), ("subject", subject), ("audiences", audiences)):
             if not value:

@@ -160,15 +160,11 @@ class VirtualMachine(Kind):
 
     def linked(self, request: Request) -> list[tuple[str, str]]:
         """Joining an interface and assigning an identity are actions on those."""
+        interfaces = self._interfaces(request.body.get("properties") or {})
+        identities = at(request.body, "identity.userAssignedIdentities") or {}
         return [
-            *(
-                (f"{INTERFACE_TYPE}/join/action", reference)
-                for reference in self._interfaces(request.body.get("properties") or {})
-            ),
-            *(
-                (f"{IDENTITY_TYPE}/assign/action", identifier)
-                for identifier in at(request.body, "identity.userAssignedIdentities") or {}
-            ),
+            *((f"{INTERFACE_TYPE}/join/action", interface) for interface in interfaces),
+            *((f"{IDENTITY_TYPE}/assign/action", identity) for identity in identities),
         ]
 
     def _size(self, properties: Mapping[str, Any]) -> Size:
