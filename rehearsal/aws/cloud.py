@@ -12,7 +12,8 @@ from rehearsal.aws.eks.api import Eks
 from rehearsal.aws.iam.pod_credentials import POD_IDENTITY_AUDIENCE, WEB_IDENTITY_AUDIENCE
 from rehearsal.aws.iam.roles import Roles
 from rehearsal.aws.server import credentials_path
-from rehearsal.cluster.cloud import Bound, ControllerIdentityError, Machine
+from rehearsal.cluster.bound import Bound
+from rehearsal.cluster.cloud import ControllerIdentityError, Machine
 
 POD_IDENTITY_AGENT = "eks-pod-identity-agent"
 ROLE_ANNOTATION = "eks.amazonaws.com/role-arn"

@@ -22,7 +22,8 @@ from rehearsal.azure.machines.bootstrap import Bootstrap
 from rehearsal.azure.machines.catalogue import Size
 from rehearsal.azure.wire.routes import IDENTITY_PATH
 from rehearsal.azure.wire.server import Server
-from rehearsal.cluster.cloud import Bound, ControllerIdentityError, Machine
+from rehearsal.cluster.bound import Bound
+from rehearsal.cluster.cloud import ControllerIdentityError, Machine
 from rehearsal.cluster.control_plane import Cluster
 
 CLIENT_ANNOTATION = "azure.workload.identity/client-id"
@@ -43,8 +44,8 @@ _NO_LABEL = (
 )
 _NO_CLIENT = (
     f"the service account {{account}} has no annotation {CLIENT_ANNOTATION}, so nothing says which managed identity "
-    "the controller is; "
-    "set serviceAccount.annotations in the chart's values to the identity's client id (cluster {cluster})"
+    "the controller is; set serviceAccount.annotations in the chart's values to the identity's client id "
+    "(cluster {cluster})"
 )
 _NO_SCRIPT = (
     "the VM {name} has no AKS bootstrap script as its custom data, so no kubelet starts; is it one of Karpenter's?"

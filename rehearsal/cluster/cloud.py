@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from rehearsal.cluster.control_plane import Cluster
+from typing import Protocol
 
 
 @dataclass(frozen=True)
@@ -83,29 +80,3 @@ class Cloud(Protocol):
             labels: Labels of the pod.
         """
         ...
-
-
-class Bound:
-    """What every `Cloud` has: the running control plane that makes and reviews its tokens, once there is one."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self.bound: Cluster | None = None
-
-    def bind(self, cluster: Cluster) -> None:
-        """Tell which running control plane it is."""
-        self.bound = cluster
-
-    @property
-    def cluster(self) -> Cluster:
-        """The running control plane.
-
-        Raises:
-            RuntimeError: `bind` was not called.
-        """
-        if self.bound is None:
-            raise RuntimeError(
-                f"the cluster {self._name} is not bound to its cloud: call bind(cluster) once its control plane has "
-                "started"
-            )
-        return self.bound

@@ -269,8 +269,7 @@ class ManagedCluster(Kind):
                 "CustomKubeletIdentityMissingPermissionError",
                 "The cluster using user-assigned managed identity must be granted 'Managed Identity Operator' role to "
                 f"assign kubelet identity. You can run 'az role assignment create --assignee {principal} --scope "
-                f"{kubelet} "
-                '--role "Managed Identity Operator"\' to grant the permission.',
+                f'{kubelet} --role "Managed Identity Operator"\' to grant the permission.',
             )
 
     def _make_group(self, resource: Resource) -> None:

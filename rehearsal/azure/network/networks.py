@@ -92,11 +92,8 @@ class VirtualNetwork(Kind):
                     _STILL_USED.format(cidr=cidr, network=request.id.name, subnet=subnet.id.name),
                 )
         resource.private["subnets"] = resource.properties.pop("subnets", None)
-        resource.properties["resourceGuid"] = (
-            request.existing.properties["resourceGuid"]
-            if request.existing
-            else str(uuid.uuid5(uuid.NAMESPACE_URL, f"{request.id.key}{uuid.uuid4()}"))
-        )
+        kept = request.existing.properties if request.existing else {}
+        resource.properties["resourceGuid"] = kept.get("resourceGuid") or str(uuid.uuid4())
         return resource
 
     def created(self, resource: Resource, request: Request) -> None:
