@@ -146,7 +146,7 @@ def _report(given: argparse.Namespace) -> int:
 def _compare(given: argparse.Namespace) -> int:
     rules = read(given.rules)
     try:
-        found, _ = compare_reports(
+        result, _ = compare_reports(
             given.before,
             given.after,
             given.output or given.after / "comparison.html",
@@ -154,8 +154,8 @@ def _compare(given: argparse.Namespace) -> int:
         )
     except ValueError as error:
         raise InputError(str(error)) from error
-    print(visible(found.sentence), *map(visible, comparison.what_got_worse(found)), sep="\n")
-    return FAILED if given.fail_if_worse and found.verdict == "worse" else 0
+    print(visible(result.sentence), *map(visible, comparison.what_got_worse(result)), sep="\n")
+    return FAILED if given.fail_if_worse and result.verdict == "worse" else 0
 
 
 def _schema(given: argparse.Namespace) -> int:
@@ -206,9 +206,9 @@ def _shown(made: dict[str, Any]) -> int:
 
 def _outputs(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        outputs = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{path}: is not JSON ({error}); write it with `pulumi stack output --json`") from error
-    if not isinstance(found, dict):
+    if not isinstance(outputs, dict):
         raise InputError(f"{path}: is no object of outputs; write it with `pulumi stack output --json`")
-    return found
+    return outputs

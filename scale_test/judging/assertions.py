@@ -75,30 +75,30 @@ class Assertion:
 def judge(run: StepRun) -> list[Assertion]:
     """Check a step that has come to its end, in the cluster as it was then."""
     expect = run.step.expect
-    found = [*_node_pools(run), _time(run), _pods(run)]
+    assertions = [*_node_pools(run), _time(run), _pods(run)]
     if expect.pending:
-        found += _pending(run, expect.pending)
+        assertions += _pending(run, expect.pending)
     if expect.nodes is not None:
         seen = len(run.live())
-        found.append(_check(run, "number of nodes", str(expect.nodes), str(seen), seen in expect.nodes))
+        assertions.append(_check(run, "number of nodes", str(expect.nodes), str(seen), seen in expect.nodes))
     if expect.no_nodes:
         left = ", ".join(claim.node or "" for claim in run.left())
-        found.append(_check(run, "Nodes", "none left", left or "none left", not left, run.left()))
-    found += _nodes(run)
-    found += [_event(run, reason, kind) for reason, kinds in expect.events.items() for kind in kinds]
+        assertions.append(_check(run, "Nodes", "none left", left or "none left", not left, run.left()))
+    assertions += _nodes(run)
+    assertions += [_event(run, reason, kind) for reason, kinds in expect.events.items() for kind in kinds]
     if expect.replacement:
-        found += _replacement(run, expect.replacement)
+        assertions += _replacement(run, expect.replacement)
     if expect.undisturbed:
-        found.append(_undisturbed(run))
+        assertions.append(_undisturbed(run))
     if expect.disrupted_at_once:
-        found.append(_disrupted_at_once(run, expect.disrupted_at_once))
+        assertions.append(_disrupted_at_once(run, expect.disrupted_at_once))
     if expect.other_instance_type:
-        found.append(_other_instance_type(run))
+        assertions.append(_other_instance_type(run))
     if expect.always_a_home:
-        found += [_homes(run), _order(run)]
+        assertions += [_homes(run), _order(run)]
     if expect.ready_gap is not None:
-        found.append(_ready_gap(run, expect.ready_gap))
-    return found
+        assertions.append(_ready_gap(run, expect.ready_gap))
+    return assertions
 
 
 def not_run(scenario: Scenario, index: int) -> Assertion:
@@ -135,19 +135,19 @@ def resources(replay: Replay, scenario: Scenario) -> Assertion | None:
     expected, where = "nothing left that belongs to no NodeClaim", "the controller's log; the cloud's own lists"
     if not ours["source"]:
         return Assertion("clean-up, cloud", expected, f"not checked: {ours['reason']}", True, where)
-    earlier = {_named(found) for look in looks[: looks.index(ours)] for found in look["resources"]}
-    brought = {_named(found) for found in ours["resources"] if found["kind"] == TEMPLATE} - earlier
+    earlier = {_named(resource) for look in looks[: looks.index(ours)] for resource in look["resources"]}
+    brought = {_named(resource) for resource in ours["resources"] if resource["kind"] == TEMPLATE} - earlier
     after = [look for look in looks if look["moment"] == "after" and look["source"]]
-    last = {_named(found) for look in after for found in look["orphans"]}
-    left = sorted({_named(found) for found in ours["orphans"]} | (brought & last))
+    last = {_named(resource) for look in after for resource in look["orphans"]}
+    left = sorted({_named(resource) for resource in ours["orphans"]} | (brought & last))
     seen = ", ".join(left) or f"nothing left, says {ours['source']}"
     if brought and not after:
         seen += f"; not checked: {', '.join(sorted(brought))}, which Karpenter keeps for some minutes"
     return Assertion("clean-up, cloud", expected, seen, not left, where)
 
 
-def _named(found: Mapping[str, Any]) -> str:
-    return f"{found['kind']} {found['id']}"
+def _named(resource: Mapping[str, Any]) -> str:
+    return f"{resource['kind']} {resource['id']}"
 
 
 def interruption_queue(replay: Replay, scenario: Scenario, queue: str) -> Assertion | None:
@@ -216,20 +216,20 @@ def _restless(run: StepRun) -> list[NodeClaim]:
 
 def _unrest(run: StepRun) -> str:
     """What keeps the step from its end, and the controller's last words on it."""
-    found = [f"{len(run.live())} nodes"]
+    parts = [f"{len(run.live())} nodes"]
     for claim in _restless(run):
         if claim.deleting:
-            found.append(f"{claim.name} going")
+            parts.append(f"{claim.name} going")
         elif "Initialized" not in claim.reached:
-            found.append(f"{claim.name} not initialized{_why_not_initialized(claim)}")
+            parts.append(f"{claim.name} not initialized{_why_not_initialized(claim)}")
         else:
-            found.append(f"{claim.name} still there")
+            parts.append(f"{claim.name} still there")
     complaints = [
         f"{event['reason']}: {event.get('message', '')}"
         for time, event in run.replay.events
         if run.during(time) and event.get("reason") in _COMPLAINTS
     ]
-    return ", ".join(found) + (f"; the controller said {complaints[-1]}" if complaints else "")
+    return ", ".join(parts) + (f"; the controller said {complaints[-1]}" if complaints else "")
 
 
 def _why_not_initialized(claim: NodeClaim) -> str:
@@ -278,10 +278,10 @@ def _limits(run: StepRun, node_pool: str, limits: Mapping[str, Any]) -> Assertio
     """Whether a NodePool never had more than its limits."""
     expected = ", ".join(f"{key} at most {value}" for key, value in limits.items())
     most: dict[str, float] = {}
-    for time, found in run.replay.node_pools.get(node_pool, ()):
+    for time, pool in run.replay.node_pools.get(node_pool, ()):
         if time > run.ended:
             break
-        for key, value in found.get("resources", {}).items():
+        for key, value in pool.get("resources", {}).items():
             most[key] = max(most.get(key, 0.0), amount(value))
     seen = ", ".join(f"{key} {_written(key, most.get(key, 0.0))}" for key in limits)
     kept = bool(most) and all(most.get(key, 0.0) <= amount(value) for key, value in limits.items())
@@ -316,14 +316,14 @@ def _nodes(run: StepRun) -> Iterator[Assertion]:
     if (checks or expect.taints_gone) and not live:
         yield _check(run, "nodes", "a node to look at", "no node", False)
         return
-    for name, accepted, value in checks:
-        seen = [value(claim) for claim in live]
+    for name, accepted, value_of in checks:
+        seen = [value_of(claim) for claim in live]
         yield _check(
             run,
             name,
             " or ".join(accepted) if accepted else "present",
-            ", ".join(found or "missing" for found in seen),
-            all(found is not None and (accepted is None or found in accepted) for found in seen),
+            ", ".join(value or "missing" for value in seen),
+            all(value is not None and (accepted is None or value in accepted) for value in seen),
         )
     for key in expect.taints_gone:
         tainted = [claim.node or claim.name for claim in live if key in run.replay.taints(claim)]
@@ -386,7 +386,7 @@ def _saving(run: StepRun, old: list[NodeClaim], new: list[NodeClaim], change: st
 
 def _types(claims: list[NodeClaim]) -> str:
     offerings = [claim.offering for claim in claims]
-    return ", ".join(found.instance_type if found else "not launched" for found in offerings) or "nothing"
+    return ", ".join(offering.instance_type if offering else "not launched" for offering in offerings) or "nothing"
 
 
 def _undisturbed(run: StepRun) -> Assertion:

@@ -23,9 +23,9 @@ class Lines:
         self.last = number
         if "object" not in line:
             return
-        found = line["object"]
-        metadata, kind = found["metadata"], line["kind"]
-        about = found.get("involvedObject", {}).get("name")
+        excerpt = line["object"]
+        metadata, kind = excerpt["metadata"], line["kind"]
+        about = excerpt.get("involvedObject", {}).get("name")
         for name in filter(None, (metadata["name"], about)):
             self._by_name.setdefault(name, []).append(number)
         # Pods tell which story they are of; what has no such label may be anybody's.
@@ -44,15 +44,15 @@ class Lines:
             end: Last line that can.
             mark: The line with which the playbook ended the step, if it did.
         """
-        found = {number for name in assertion.about for number in self._by_name.get(name, ()) if begin <= number <= end}
-        if not found:
-            found = {
+        lines = {number for name in assertion.about for number in self._by_name.get(name, ()) if begin <= number <= end}
+        if not lines:
+            lines = {
                 number
                 for kind in assertion.kinds
                 for number in self._by_kind.get((kind, story if kind == "Pod" else ""), ())
                 if begin <= number <= end
             }
-        return _latest(found, mark)
+        return _latest(lines, mark)
 
 
 def _latest(numbers: Iterable[int], mark: int | None) -> list[int]:

@@ -67,13 +67,13 @@ def make(
             stories[line["scenario"]].mark(number, line, replay)
     simulated = any(node.get("simulated") for node in replay.nodes.values())
     market = cost.Market(facts, str(outputs.get("region", "")), replay.cheapest, simulated) if facts else None
-    found = [story.result(replay, lines, market, thresholds) for story in stories.values()]
+    results = [story.result(replay, lines, market, thresholds) for story in stories.values()]
     environment = known(outputs)
     started, ended = replay.start.get("received"), replay.time.isoformat() if replay.start else None
     report = {
         "schema": SCHEMA,
         "stack": stack,
-        "passed": all(story["passed"] for story in found),
+        "passed": all(story["passed"] for story in results),
         "started": started,
         "ended": ended,
         "seconds": round((replay.time - parse_time(started)).total_seconds(), 3) if started else 0.0,
@@ -94,7 +94,7 @@ def make(
         ],
         "thresholds": thresholds.data() if thresholds else {},
         "controller": controller(replay),
-        "stories": found,
+        "stories": results,
     }
     return Report.model_validate(report).model_dump(mode="json", by_alias=True, exclude_unset=True)
 
@@ -189,7 +189,7 @@ class _Story:
             ),
             *([_Judged(in_cloud, None, self._begin, lines.last)] if in_cloud else []),
         ]
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             "name": scenario.name,
             "description": scenario.description,
             "tags": list(scenario.tags),
@@ -200,29 +200,29 @@ class _Story:
         }
         if self._started and self._ended:
             story = Story(replay, scenario, parse_time(self._started), parse_time(self._ended))
-            found["seconds"] = story.after(story.end)
-            found |= self._numbers(story, market)
+            result["seconds"] = story.after(story.end)
+            result |= self._numbers(story, market)
         else:
-            found |= _NOTHING
-        found["configuration"] = {
+            result |= _NOTHING
+        result["configuration"] = {
             "nodePools": cost.specs(scenario, replay),
             "workload": scenario.workload.model_dump(by_alias=True, mode="json", exclude_none=True),
         }
         if thresholds and self._started:
             judged += [
                 _Judged(assertion, None, lines.last + 1, lines.last)
-                for assertion in thresholds.judge(scenario.name, found)
+                for assertion in thresholds.judge(scenario.name, result)
             ]
-        found["passed"] = all(one.assertion.passed for one in judged)
-        found["assertions"] = [
+        result["passed"] = all(entry.assertion.passed for entry in judged)
+        result["assertions"] = [
             {
-                **one.assertion.told,
-                "step": one.step,
-                "lines": lines.of(one.assertion, scenario.name, one.begin, one.end, one.mark),
+                **entry.assertion.told,
+                "step": entry.step,
+                "lines": lines.of(entry.assertion, scenario.name, entry.begin, entry.end, entry.mark),
             }
-            for one in judged
+            for entry in judged
         ]
-        return found
+        return result
 
     def _numbers(self, story: Story, market: cost.Market | None) -> dict[str, Any]:
         money, rows = cost.cost(story, market)
@@ -334,11 +334,11 @@ def _phases(run: StepRun) -> list[dict[str, Any]]:
         "nodeclaims_gone": [claim.gone for claim in old],
         "at_rest": [run.ended if run.outcome == "rest" else None],
     }
-    found = []
+    phases = []
     for phase, all_times in times.items():
         inside = [time for time in all_times if time is not None and run.during(time)]
         if inside:
-            found.append(
+            phases.append(
                 {
                     "step": run.index + 1,
                     "phase": phase,
@@ -348,7 +348,7 @@ def _phases(run: StepRun) -> list[dict[str, Any]]:
                     "at": max(inside).isoformat(),
                 }
             )
-    return found
+    return phases
 
 
 def _after(time: datetime, run: StepRun) -> float:

@@ -87,7 +87,7 @@ def main() -> None:
         }
     )
     folder = Path(module.params["folder"])
-    scenarios = [parse(found, "scenario") for found in module.params["scenarios"]]
+    scenarios = [parse(scenario, "scenario") for scenario in module.params["scenarios"]]
     outputs, limits = module.params["stack_outputs"], module.params["thresholds"]
     try:
         facts = Facts.load(outputs["cloud"], Path(module.params["facts"])) if module.params["facts"] else None

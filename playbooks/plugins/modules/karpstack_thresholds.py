@@ -50,7 +50,7 @@ def main() -> None:
             "folders": {"type": "list", "elements": "path", "required": True},
         },
     )
-    scenarios = sorted({found.stem for folder in module.params["folders"] for found in Path(folder).glob("*.yml")})
+    scenarios = sorted({file.stem for folder in module.params["folders"] for file in Path(folder).glob("*.yml")})
     try:
         thresholds = Thresholds.load(Path(module.params["path"]), scenarios)
     except ThresholdsError as error:
