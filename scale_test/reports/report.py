@@ -25,7 +25,7 @@ from ..numbers.durations import durations, reached
 from ..numbers.story import Story
 from ..numbers.thresholds import Thresholds
 from ..recording.timeline import Line, TimelineError, parse_time
-from ..scenarios.environments import known
+from ..scenarios.environments import Stack, known
 from ..scenarios.scenario import Scenario
 from ..text.shown import visible
 from .schema import SCHEMA, Report
@@ -34,8 +34,7 @@ from .schema import SCHEMA, Report
 def make(
     scenarios: Sequence[Scenario],
     timeline: Iterable[Line],
-    stack: str,
-    outputs: Mapping[str, Any],
+    stack: Stack,
     *,
     facts: Facts | None = None,
     thresholds: Thresholds | None = None,
@@ -46,8 +45,7 @@ def make(
     Args:
         scenarios: What was to be run.
         timeline: All its lines.
-        stack: Name of the stack.
-        outputs: The stack's outputs.
+        stack: What it was run on.
         facts: What is known of the cloud's instance types; without, there is no lower bound of the cost.
         thresholds: Limits of performance; without, none is judged.
         version: Version of karpstack.
@@ -58,7 +56,7 @@ def make(
     Raises:
         TimelineError: A line of the timeline cannot be read.
     """
-    replay, lines = Replay(), Lines()
+    replay, lines, outputs = Replay(), Lines(), stack.outputs
     queue = outputs.get("interruptionQueue") or ""
     stories = {scenario.name: _Story(scenario, queue) for scenario in scenarios}
     for number, line in enumerate(replay.steps(checked(timeline)), 1):
@@ -72,7 +70,7 @@ def make(
     started, ended = replay.start.get("received"), replay.time.isoformat() if replay.start else None
     report = {
         "schema": SCHEMA,
-        "stack": stack,
+        "stack": stack.name,
         "passed": all(story["passed"] for story in results),
         "started": started,
         "ended": ended,

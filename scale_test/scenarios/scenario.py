@@ -356,6 +356,11 @@ def parse(data: object, source: str) -> Scenario:
         raise ScenarioError(shown.message(lines)) from error
 
 
+def names(*folders: Path) -> list[str]:
+    """Names of the scenarios that folders have, by their files, sorted."""
+    return sorted({path.stem for folder in folders for path in folder.glob("*.yml")})
+
+
 def load(folder: Path) -> list[Scenario]:
     """Read all scenario files (*.yml) of a folder, in the order of their names.
 
