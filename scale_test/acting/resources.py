@@ -138,7 +138,7 @@ def look(
         rehearsal_url: Address of the rehearsal's control endpoint; empty for a real cloud.
         moment: Before all stories, at the end of one, or after all: then launch templates that the stories brought
             are waited for, too.
-        scenario: Name of the story; empty before and after all.
+        scenario: Name of the scenario; empty before and after all.
         patience: Seconds to wait.
     """
     live = Live(timeline)

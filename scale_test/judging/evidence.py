@@ -28,18 +28,18 @@ class Lines:
         about = excerpt.get("involvedObject", {}).get("name")
         for name in filter(None, (metadata["name"], about)):
             self._by_name.setdefault(name, []).append(number)
-        # Pods tell which story they are of; what has no such label may be anybody's.
-        story = metadata.get("labels", {}).get(SCENARIO_LABEL, "") if kind == "Pod" else ""
-        self._by_kind.setdefault((kind, story), []).append(number)
+        # Pods tell which scenario they are of; what has no such label may be anybody's.
+        scenario = metadata.get("labels", {}).get(SCENARIO_LABEL, "") if kind == "Pod" else ""
+        self._by_kind.setdefault((kind, scenario), []).append(number)
 
-    def of(self, assertion: Assertion, story: str, begin: int, end: int, mark: int | None = None) -> list[int]:
+    def of(self, assertion: Assertion, scenario: str, begin: int, end: int, mark: int | None = None) -> list[int]:
         """The lines that an assertion is about.
 
         Those of the objects that it names; where it names none, the last ones of the kinds that it names.
 
         Args:
             assertion: The assertion.
-            story: Name of its story.
+            scenario: Name of its scenario.
             begin: First line that can belong to it.
             end: Last line that can.
             mark: The line with which the playbook ended the step, if it did.
@@ -49,7 +49,7 @@ class Lines:
             lines = {
                 number
                 for kind in assertion.kinds
-                for number in self._by_kind.get((kind, story if kind == "Pod" else ""), ())
+                for number in self._by_kind.get((kind, scenario if kind == "Pod" else ""), ())
                 if begin <= number <= end
             }
         return _latest(lines, mark)

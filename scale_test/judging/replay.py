@@ -26,7 +26,7 @@ class Pod:
     Attributes:
         name: Its name.
         namespace: Its namespace.
-        scenario: The story that it belongs to.
+        scenario: Name of the scenario that it belongs to.
         seen: When we learnt of it.
         uid: Its uid.
         cpu: CPUs that it asks for.

@@ -24,7 +24,7 @@ class StepRun:
 
     Attributes:
         replay: The timeline up to the step's end.
-        scenario: The story.
+        scenario: What is run.
         index: Which step, from 0.
         requested: When it was asked for, by our clock.
         ended: When it came to its end; now, while it is under way.

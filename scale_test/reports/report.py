@@ -58,7 +58,7 @@ def make(
     """
     replay, lines, outputs = Replay(), Lines(), stack.outputs
     queue = outputs.get("interruptionQueue") or ""
-    stories = {scenario.name: _Story(scenario, queue) for scenario in scenarios}
+    stories = {scenario.name: _StoryJudge(scenario, queue) for scenario in scenarios}
     for number, line in enumerate(replay.steps(checked(timeline)), 1):
         lines.add(number, line)
         if line["type"] in ("STORY", "STEP", "ERROR", "END") and line["scenario"] in stories:
@@ -116,8 +116,8 @@ class _Judged:
     mark: int | None = None
 
 
-class _Story:
-    """Gathers one story's results while the timeline is replayed."""
+class _StoryJudge:
+    """Judges one story while the timeline is replayed."""
 
     def __init__(self, scenario: Scenario, queue: str) -> None:
         self._scenario = scenario

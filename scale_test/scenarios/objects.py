@@ -1,4 +1,4 @@
-"""The Kubernetes objects that a story makes: one Namespace, one Deployment, its NodePools, and nothing else.
+"""The Kubernetes objects of a scenario: one Namespace, one Deployment, its NodePools, and nothing else.
 
 They are made as data, never as text: whatever a scenario says ends up inside of one of these.
 """

@@ -233,7 +233,7 @@ class Part(Model):
 
 
 class Scenario(Model):
-    """One story.
+    """What to do, and what must come of it; a story is one run of it.
 
     Attributes:
         name: The same as the file's name without `.yml`.
