@@ -1,4 +1,4 @@
-"""Judges a step: whether what came of it is what the scenario expects. Some things are judged once a story.
+"""Judges a step: whether what came of it is what the scenario expects.
 
 Pure functions of a replayed timeline. Each assertion says what was expected, what was seen and where to look.
 """
@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 
 from ..market.prices import HOW_TO_GET_PRICES
 from ..market.quantities import amount
-from ..recording.timeline import TEMPLATE
 from ..scenarios.expectation import Pending, Replacement
-from ..scenarios.scenario import Scenario
+from .assertion import Assertion
 from .replay import NodeClaim, Replay
-from .steps import StepRun, title, told, why_not_ready
+from .steps import StepRun, told, why_not_ready
 
 # Reasons of events with which the controller says what it could not do, or would not.
 _COMPLAINTS = {
@@ -29,47 +27,6 @@ _COMPLAINTS = {
     "NodeClassNotReady",
     "Unconsolidatable",
 }
-
-# Errors of the interruption queue that a story may meet: one or two come and go, for example when credentials are
-# renewed. A queue that is gone or forbidden makes ten within three seconds.
-_QUEUE_ERRORS = 2
-
-
-#: What the report says of an assertion.
-TOLD: Final = ("name", "expected", "seen", "passed", "where_to_look")
-
-
-@dataclass(frozen=True)
-class Assertion:
-    """One thing that was checked.
-
-    Attributes:
-        name: What.
-        expected: What was expected.
-        seen: What was seen.
-        passed: Whether that is the same.
-        where_to_look: Where people find out why not.
-        about: Names of the objects that it is about.
-        kinds: Where it names none, the kinds that it is about.
-    """
-
-    name: str
-    expected: str
-    seen: str
-    passed: bool
-    where_to_look: str
-    about: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-
-    @property
-    def told(self) -> dict[str, Any]:
-        """What the report says of it."""
-        return {field: getattr(self, field) for field in TOLD}
-
-    @property
-    def message(self) -> str:
-        """What people read when it failed."""
-        return f"{self.name}: expected {self.expected}; seen {self.seen}; look at {self.where_to_look}"
 
 
 def judge(run: StepRun) -> list[Assertion]:
@@ -99,82 +56,6 @@ def judge(run: StepRun) -> list[Assertion]:
     if expect.ready_gap is not None:
         assertions.append(_ready_gap(run, expect.ready_gap))
     return assertions
-
-
-def not_run(scenario: Scenario, index: int) -> Assertion:
-    """The assertion that stands for a step that was never reached."""
-    return Assertion(title(scenario, index), "run", "not run", False, "the failure before it")
-
-
-def clean(replay: Replay, scenario: Scenario) -> Assertion:
-    """Whether the story left nothing behind; holds after the clean-up."""
-    left = [f"NodeClaim {claim.name}" for claim in replay.claims_of(scenario) if claim.gone is None]
-    left += [f"Node {claim.node}" for claim in replay.claims_of(scenario) if claim.gone and replay.has_node(claim)]
-    left += [f"NodePool {name}" for name in scenario.node_pools if replay.exists("NodePool", name)]
-    left += [f"Pod {pod.name}" for pod in replay.pods.values() if pod.scenario == scenario.name]
-    return Assertion(
-        "clean-up",
-        "no NodePool, NodeClaim, Node and pod of the story left",
-        ", ".join(left) or "none left",
-        not left,
-        "kubectl describe nodepools,nodeclaims,nodes; the controller's log",
-        about=tuple(named.partition(" ")[2] for named in left),
-    )
-
-
-def resources(replay: Replay, scenario: Scenario) -> Assertion | None:
-    """Whether the story left nothing in the cloud; None before anyone looked. Holds after all stories.
-
-    Instances and what belongs to them must be gone with the story. Karpenter keeps a launch template for some
-    minutes, so that one which the story brought is an orphan only if it is still there at the end of the run.
-    """
-    looks = [mark for mark in replay.marks if mark["type"] == "RESOURCES"]
-    ours = next((look for look in looks if look["scenario"] == scenario.name), None)
-    if ours is None:
-        return None
-    expected, where = "nothing left that belongs to no NodeClaim", "the controller's log; the cloud's own lists"
-    if not ours["source"]:
-        return Assertion("clean-up, cloud", expected, f"not checked: {ours['reason']}", True, where)
-    earlier = {_named(resource) for look in looks[: looks.index(ours)] for resource in look["resources"]}
-    brought = {_named(resource) for resource in ours["resources"] if resource["kind"] == TEMPLATE} - earlier
-    after = [look for look in looks if look["moment"] == "after" and look["source"]]
-    last = {_named(resource) for look in after for resource in look["orphans"]}
-    left = sorted({_named(resource) for resource in ours["orphans"]} | (brought & last))
-    seen = ", ".join(left) or f"nothing left, says {ours['source']}"
-    if brought and not after:
-        seen += f"; not checked: {', '.join(sorted(brought))}, which Karpenter keeps for some minutes"
-    return Assertion("clean-up, cloud", expected, seen, not left, where)
-
-
-def _named(resource: Mapping[str, Any]) -> str:
-    return f"{resource['kind']} {resource['id']}"
-
-
-def interruption_queue(replay: Replay, scenario: Scenario, queue: str) -> Assertion | None:
-    """Whether the controller could read its interruption queue during the story; None where nothing tells.
-
-    After each error in a row the controller waits twice as long as before, up to 1000 s, so that a queue that is gone
-    makes many errors at first and none for a whole story later on. But a queue that can be read is being read nearly
-    all the time, for a read waits 20 s for messages. So this fails when errors grow, and also when there were errors,
-    be they old, and the controller waits instead of reading.
-    """
-    begun = replay.begun(scenario)
-    lines = [line for time, line in replay.queue if begun and time >= begun]
-    if not queue or len(lines) < 2:
-        return None
-    counts = [line["errors"] for line in lines]
-    # A controller that started anew counts from 0.
-    grown = sum(later - earlier if later >= earlier else later for earlier, later in itertools.pairwise(counts))
-    waits = counts[-1] > 0 and sum(line["reading"] for line in lines) * 2 < len(lines)
-    seen = f"{grown or 'no'} errors"
-    return Assertion(
-        "interruption queue",
-        "read without errors",
-        f"{seen}, {counts[-1]} since the controller started and hardly ever a read under way" if waits else seen,
-        grown <= _QUEUE_ERRORS and not waits,
-        f"the controller's log: Reconciler error, controller: interruption; does the queue {queue} exist, and may the "
-        "controller's role read it?",
-    )
 
 
 def _node_pools(run: StepRun) -> Iterator[Assertion]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..recording.timeline import SCENARIO_LABEL, Line
-from .assertions import Assertion
+from .assertion import Assertion
 
 MOST = 20
 

@@ -14,7 +14,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
-from ..judging.assertions import Assertion
+from ..judging.assertion import Assertion
 from ..text import shown
 from ..text.yaml_file import YamlError, read
 from .durations import NAMES

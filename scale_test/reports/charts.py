@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -107,9 +107,8 @@ def waterfall(story: Story, step: Mapping[str, Any]) -> Chart | None:
     return Chart(visible(title), svg, tuple(legend))
 
 
-def distributions(story: Story) -> list[Chart]:
+def distributions(story: Story) -> Iterator[Chart]:
     """How long each phase took: for pods, for nodes that come and for nodes that go, the share that was through."""
-    charts = []
     for prefix, title in (
         ("pod_", "Pods, share through"),
         ("nodeclaim_", "Nodes coming, share through"),
@@ -123,8 +122,7 @@ def distributions(story: Story) -> list[Chart]:
         if prefix == "pod_":
             curves.reverse()  # the whole first: it has the accent
         if curves:
-            charts.append(ecdf(story["name"], title, curves))
-    return charts
+            yield ecdf(story["name"], title, curves)
 
 
 def ecdf(name: str, title: str, curves: Sequence[tuple[str, Sequence[float], bool]], *, paired: bool = False) -> Chart:
@@ -164,18 +162,17 @@ def ecdf(name: str, title: str, curves: Sequence[tuple[str, Sequence[float], boo
     return Chart(visible(title), svg, tuple(legend))
 
 
-def over_time(story: Story) -> list[Chart]:
+def over_time(story: Story) -> Iterator[Chart]:
     """Pods, nodes and cost per hour over the time of the story."""
     series = story["series"]
-    charts = []
     columns: tuple[tuple[str, str, str], ...]
     if pods := series["pods"]:
         columns = (("wanted", "quiet", "dashed"), ("running", "accent", "shade"), ("pending", "wait", "line"))
         highest = f"at most {count(max(row[2] for row in pods))} running, {count(max(row[3] for row in pods))} pending"
-        charts.append(_series(story, "Pods", "pods", pods, columns, highest))
+        yield _series(story, "Pods", "pods", pods, columns, highest)
     if nodes := series["nodes"]:
         columns = (("present", "phase-2", "shade"), ("ready", "accent", "line"))
-        charts.append(_series(story, "Nodes", "nodes", nodes, columns, f"at most {count(max(n[1] for n in nodes))}"))
+        yield _series(story, "Nodes", "nodes", nodes, columns, f"at most {count(max(n[1] for n in nodes))}")
     bounded = all(row[2] is not None for row in series["cost"])
     cost = [row if bounded else row[:2] for row in series["cost"]]
     if cost and all(row[1] is not None for row in cost):
@@ -183,8 +180,7 @@ def over_time(story: Story) -> list[Chart]:
         highest = f"at most {dollars(max(row[1] for row in cost))} per hour"
         if len(columns) == 2:
             highest += f", where {dollars(max(row[2] for row in cost))} would do"
-        charts.append(_series(story, "Cost per hour", "USD/h", cost, columns, highest))
-    return charts
+        yield _series(story, "Cost per hour", "USD/h", cost, columns, highest)
 
 
 def _series(

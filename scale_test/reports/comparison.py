@@ -6,6 +6,7 @@ Pure functions of two report.json; what comes of them is for a page, for the pla
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -283,12 +284,7 @@ def _story(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, unlike:
         tuple(_kinds(old, new)),
         tuple(_settings(old.get("configuration"), new.get("configuration"), "")),
         tuple(
-            (
-                phase_name(phase),
-                before["values"],
-                after["values"],
-                before["simulated"] or after["simulated"],
-            )
+            (phase_name(phase), before["values"], after["values"], before["simulated"] or after["simulated"])
             for phase, before in durations[0].items()
             if (after := durations[1].get(phase)) and phase in PHASES and before["n"] > 1 and after["n"] > 1
         ),
@@ -415,13 +411,13 @@ def _verdict(stories: Sequence[StoryComparison], controller: Sequence[Difference
 
 
 def _kinds(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
-    counts: list[dict[str, int]] = [{}, {}]
-    for count, story in zip(counts, (old, new), strict=True):
-        for claim in story["nodeclaims"]:
-            kind = f"{claim['instance_type'] or 'not launched'} {claim['capacity_type'] or ''}".strip()
-            count[kind] = count.get(kind, 0) + 1
-    for kind in {**counts[0], **counts[1]}:
-        yield kind, counts[0].get(kind, 0), counts[1].get(kind, 0)
+    before, after = (Counter(map(_kind, story["nodeclaims"])) for story in (old, new))
+    for kind in {**before, **after}:
+        yield kind, before[kind], after[kind]
+
+
+def _kind(claim: Mapping[str, Any]) -> str:
+    return f"{claim['instance_type'] or 'not launched'} {claim['capacity_type'] or ''}".strip()
 
 
 def _settings(before: object, after: object, key: str) -> Iterator[tuple[str, str, str]]:

@@ -7,18 +7,20 @@ explains it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from karpenter.instance_types import Facts
 
-from ..judging.assertions import TOLD, Assertion, clean, interruption_queue, judge, not_run, resources
+from ..judging.assertion import TOLD, Assertion
+from ..judging.assertions import judge
 from ..judging.evidence import Lines
 from ..judging.lines import checked
 from ..judging.replay import NodeClaim, Replay
 from ..judging.steps import StepRun
+from ..judging.story import clean, interruption_queue, not_run, resources
 from ..numbers import cost, disruptions, packing, series
 from ..numbers.controller import controller, restarts
 from ..numbers.durations import durations, reached
@@ -246,7 +248,7 @@ class _StoryJudge:
             "cost": money,
             "packing": packing.packing(story),
             "consolidation": disruptions.consolidation(story, self._runs),
-            "interruptions": disruptions.interruptions(story),
+            "interruptions": list(disruptions.interruptions(story)),
             "faults": disruptions.faults(story),
             "controller_restarts": restarts(story),
         }
@@ -309,7 +311,7 @@ def _node_claim(story: Story, claim: NodeClaim) -> dict[str, Any]:
     }
 
 
-def _phases(run: StepRun) -> list[dict[str, Any]]:
+def _phases(run: StepRun) -> Iterator[dict[str, Any]]:
     """When each phase of a step was reached, by time of receipt; phases that it did not have are left out."""
     replay, scenario = run.replay, run.scenario.name
     new = [claim for claim in run.claims() if claim.first_seen >= run.requested]
@@ -332,21 +334,17 @@ def _phases(run: StepRun) -> list[dict[str, Any]]:
         "nodeclaims_gone": [claim.gone for claim in old],
         "at_rest": [run.ended if run.outcome == "rest" else None],
     }
-    phases = []
     for phase, all_times in times.items():
         inside = [time for time in all_times if time is not None and run.during(time)]
         if inside:
-            phases.append(
-                {
-                    "step": run.index + 1,
-                    "phase": phase,
-                    "n": len(inside),
-                    "first": _after(min(inside), run),
-                    "last": _after(max(inside), run),
-                    "at": max(inside).isoformat(),
-                }
-            )
-    return phases
+            yield {
+                "step": run.index + 1,
+                "phase": phase,
+                "n": len(inside),
+                "first": _after(min(inside), run),
+                "last": _after(max(inside), run),
+                "at": max(inside).isoformat(),
+            }
 
 
 def _after(time: datetime, run: StepRun) -> float:
