@@ -52,7 +52,7 @@ engines: ## Build the engines that are missing into the cache
 rehearsal: setup ## Bring STACK up, run its stories with one of TAGS, write the report, take it down
 	@$(BIN)/python -m rehearsal run $(STACK) --tags $(TAGS)
 
-soak: setup ## Like rehearsal, with every story: the long ones, and those that break something
+soak: setup ## Like rehearsal, with every scenario: the long ones, and those that break something
 	@$(BIN)/python -m rehearsal run $(STACK) --tags all
 
 review: setup ## Preview STACK, rehearsed, and write what is to be reviewed: build/review/<stack>/review.html, .md, .sarif
