@@ -61,9 +61,10 @@ review: setup ## Preview STACK, rehearsed, and write what is to be reviewed: bui
 test: setup ## Every test tier that needs no cloud, and lint beside them
 	@$(MAKE) --no-print-directory -j2 lint pytest
 
-# In this order: the rehearsals, each file with a stack that its tests share, and then the rest, which fills the gaps.
+# In this order: the rehearsals, each file with a stack that its tests share, and then the rest, which fills the gaps;
+# of that, first what waits for programs.
 pytest:
-	@$(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder tests/rehearsal tests/unit tests/policies
+	@$(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder tests/rehearsal tests/programs tests/unit tests/policies
 
 lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt, go vet
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -20,13 +22,13 @@ def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
             shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, tmp_path / name)
-    shutil.rmtree(tmp_path / "tests" / "rehearsal")
-    shutil.rmtree(tmp_path / "tests" / "unit" / "rehearsal")
-    # These three are about the rehearsal's place in this repository, the last is this test.
-    for name in ("test_arrows.py", "test_pins.py", "test_package.py"):
+    for name in ("rehearsal", "unit/rehearsal", "programs/rehearsal"):
+        shutil.rmtree(tmp_path / "tests" / name)
+    # These two are about the rehearsal's place in this repository.
+    for name in ("test_arrows.py", "test_pins.py"):
         (tmp_path / "tests" / "unit" / name).unlink()
     # Every test is collected, which imports all that it needs. test_arrows.py sees the imports inside functions.
-    tiers = ("tests/unit", "tests/policies")
+    tiers = ("tests/unit", "tests/policies", "tests/programs")
     result = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *tiers],
         cwd=tmp_path,
@@ -76,3 +78,17 @@ def test_the_components_install_as_karpstack(tmp_path: Path) -> None:
     ).stdout
     assert found.startswith(f"karpstack.eks.environment {tmp_path / 'site'}")
     assert (tmp_path / "site" / "karpstack" / "py.typed").is_file()
+
+
+@pytest.mark.parametrize(
+    ("imported", "absent"),
+    [
+        ("components.settings", ("pulumi_aws", "pulumi_azure_native", "pulumi_kubernetes")),
+        ("components.eks", ("pulumi_azure_native",)),
+        ("components.aks", ("pulumi_aws",)),
+    ],
+)
+def test_a_cloud_pays_for_no_other_clouds_sdk(imported: str, absent: tuple[str, ...]) -> None:
+    code = f"import sys, {imported}; print(*sorted({{name.split('.')[0] for name in sys.modules}}))"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not set(absent) & set(loaded.stdout.split())

@@ -17,7 +17,7 @@ from tests import chromium
 from tests.chromium import Tab, needs_chromium
 from tests.unit.scale_test.example_report import Example, timeline
 
-RULES = Path(__file__).resolve().parents[3] / "playbooks" / "vars" / "comparison.yml"
+RULES = Path(__file__).resolve().parents[2] / "playbooks" / "vars" / "comparison.yml"
 
 pytestmark = needs_chromium
 
