@@ -19,12 +19,18 @@ class Timing:
         node_boot: From the launch of an instance to its kubelet's registration. A cloud takes 30 to 60 s.
         system_node_boot: The same for the nodes of a managed node group.
         agent_start: From a node's registration to a running Cilium agent.
+        deployer_known: From a cluster's creation to its API server's taking the token of who made it. EKS needs
+            seconds, now and then a minute.
+        condition: How long a condition of an object is waited for at most, whatever the program allows: nothing here
+            takes as long as in a cloud.
         spot_notice: From the warning of a spot interruption to the end of the instance. AWS gives 120 s.
     """
 
     node_boot: float = 5.0
     system_node_boot: float = 0.2
     agent_start: float = 0.2
+    deployer_known: float = 1.0
+    condition: float = 60.0
     spot_notice: float = 15.0
 
     @classmethod

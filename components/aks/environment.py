@@ -176,6 +176,7 @@ class Environment(pulumi.ComponentResource):
                     )
                     for name, spec in self._args.node_pools.items()
                 ],
+                kubeconfig=cluster.kubeconfig,
             ),
             opts=in_cluster(self, self._kubernetes, [cluster, *([karpenter] if karpenter else [])]),
         )

@@ -16,6 +16,7 @@ from pulumi_aws import cloudwatch, ec2, eks, iam, kms
 
 from ..documents.iam import service_trust
 from ..documents.kubeconfig import eks as eks_kubeconfig
+from ..kubernetes import wait_until_served
 from ..naming import DISCOVERY_TAG, EksNames
 from ..settings.eks import ClusterSettings
 
@@ -55,6 +56,20 @@ class Cluster(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:eks:Cluster", name, {}, opts)
+
+        async def served(created: pulumi.ResourceHookArgs) -> None:
+            """An ACTIVE cluster's address is not known everywhere at once, nor is its maker known to it."""
+            outputs = created.new_outputs or {}
+            authority = outputs["certificateAuthority"]["data"]
+            await wait_until_served(
+                eks_kubeconfig(
+                    cluster_name=outputs["name"],
+                    region=args.region,
+                    endpoint=outputs["endpoint"],
+                    certificate_authority=authority,
+                )
+            )
+
         child = pulumi.ResourceOptions(parent=self)
         role = iam.Role(
             f"{name}-role",
@@ -113,9 +128,14 @@ class Cluster(pulumi.ComponentResource):
             ),
             enabled_cluster_log_types=list(args.settings.log_types),
             tags=args.tags,
-            # On the way down EKS still uses its role to remove network interfaces.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[attachment, logs]),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                # On the way down EKS still uses its role to remove network interfaces.
+                depends_on=[attachment, logs],
+                hooks=pulumi.ResourceHookBinding(after_create=[pulumi.ResourceHook(f"{name}-served", served)]),
+            ),
         )
+
         self.security_group_id = cluster.vpc_config.apply(lambda config: config.cluster_security_group_id or "")
         # EKS makes this group, so its tags are no argument of the cluster. Both kinds of nodes carry it, and
         # it admits everything between its members: Cilium's vxlan (UDP 8472) needs no rule of its own.

@@ -63,7 +63,7 @@ class Environment(pulumi.ComponentResource):
         karpenter = self._karpenter(cluster, interruption, addons, identity)
         # Instances need all of these from their first to their last minute.
         needed = [cluster, node_role, access, karpenter, interruption, self._spot_role()]
-        node_pools = self._node_pools([each for each in needed if each])
+        node_pools = self._node_pools(cluster, [each for each in needed if each])
 
         self.outputs = Outputs(
             cloud=pulumi.Output.from_input(args.cloud),
@@ -241,7 +241,7 @@ class Environment(pulumi.ComponentResource):
             return None
         return SpotServiceLinkedRole(f"{self._stem}-spot", opts=self._child)
 
-    def _node_pools(self, after: Sequence[pulumi.Resource]) -> NodePools:
+    def _node_pools(self, cluster: Cluster, after: Sequence[pulumi.Resource]) -> NodePools:
         return NodePools(
             f"{self._stem}-nodes",
             NodePoolsArgs(
@@ -259,6 +259,7 @@ class Environment(pulumi.ComponentResource):
                     manifests.node_pool(name, spec, node_class=manifests.EC2_NODE_CLASS)
                     for name, spec in self._args.node_pools.items()
                 ],
+                kubeconfig=cluster.kubeconfig,
             ),
             opts=in_cluster(self, self._kubernetes, after),
         )

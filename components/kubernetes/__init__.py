@@ -6,7 +6,17 @@ provider, through `opts.providers`.
 
 from .cilium import Cilium, CiliumArgs
 from .karpenter import Karpenter, KarpenterArgs
+from .live import wait_until_served
 from .node_pools import NodePools, NodePoolsArgs
 from .options import in_cluster
 
-__all__ = ["Cilium", "CiliumArgs", "Karpenter", "KarpenterArgs", "NodePools", "NodePoolsArgs", "in_cluster"]
+__all__ = [
+    "Cilium",
+    "CiliumArgs",
+    "Karpenter",
+    "KarpenterArgs",
+    "NodePools",
+    "NodePoolsArgs",
+    "in_cluster",
+    "wait_until_served",
+]

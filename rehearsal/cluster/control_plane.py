@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from rehearsal.cluster.registrar import Registrar
 from rehearsal.cluster.releases import Releases
 from rehearsal.engines import EngineSet
 from rehearsal.host.processes import Engines, wait_until
+from rehearsal.state import records
 from rehearsal.state.folder import StackFolder
 from rehearsal.timing import Timing
 
@@ -38,6 +40,7 @@ class Cluster:
         kubeconfig: The administrator's.
         token: The administrator's.
         cloud: What decides who may join and which credentials there are.
+        timing: How long the simulated parts take.
         objects: Client with administrator's rights, for any thread.
         releases: Helm.
         controller: The Karpenter controller.
@@ -60,12 +63,15 @@ class Cluster:
         self.version = version
         self.kubeconfig: Path = running.kubeconfig
         self.cloud = cloud
+        self.timing = timing
         self.objects: Objects = running.objects()
         self.controller = Controller(
             folder, engines, engine_set, self.objects, cloud, self.endpoint, self.certificate_authority
         )
         self.releases = Releases(folder, engine_set, self.objects, self.kubeconfig, lambda: self.controller.problem)
         self.token = running.certificates.administrator_token
+        self._deployer_token = folder.deployer_token
+        self._deployer_known: threading.Timer | None = None
         self._registrar = Registrar(self.objects, cloud, timing)
         self._cilium = Cilium(self.objects, self.endpoint, timing)
 
@@ -155,7 +161,22 @@ class Cluster:
         """TokenReview: `system:serviceaccount:<namespace>:<name>`, or None when the token is not good."""
         return tokens.review_token(self.objects, token, audience)
 
+    @property
+    def knows_deployer(self) -> bool:
+        """Whether the API server takes the token that the cloud's plugin makes for whoever deploys."""
+        return self._deployer_token.exists()
+
     # -- for Clusters
+
+    def know_deployer(self, after: float) -> None:
+        """Let the cloud's plugin hand out the administrator's token from now on, or after so many seconds."""
+        publish = partial(records.write_text, self._deployer_token, self.token)
+        if not after:
+            publish()
+            return
+        self._deployer_known = threading.Timer(after, publish)
+        self._deployer_known.daemon = True
+        self._deployer_known.start()
 
     def start_players(self) -> None:
         """Start those who play nodes, Cilium and the controller."""
@@ -165,6 +186,10 @@ class Cluster:
 
     def stop_players(self) -> None:
         """Stop them, the controller's process included, and end all watches."""
+        if self._deployer_known is not None:
+            self._deployer_known.cancel()
+            self._deployer_known.join()
+        self._deployer_token.unlink(missing_ok=True)
         self.controller.stop()
         self._cilium.stop()
         self._registrar.stop()
@@ -190,7 +215,16 @@ class Clusters:
         self._port: ReservedPort | None = None
         self._lock = threading.Lock()
 
-    def start(self, name: str, *, version: str, service_cidr: str, issuer: str, cloud: Cloud) -> Cluster:
+    def start(
+        self,
+        name: str,
+        *,
+        version: str,
+        service_cidr: str,
+        issuer: str,
+        cloud: Cloud,
+        deployer_known: float = 0,
+    ) -> Cluster:
         """Start a cluster.
 
         Args:
@@ -199,6 +233,7 @@ class Clusters:
             service_cidr: Range of the services' addresses.
             issuer: Issuer of its service account tokens, as the cloud names it.
             cloud: The cloud around it.
+            deployer_known: Seconds until its API server takes tokens of who makes it.
 
         Raises:
             ValueError: A cluster is running already, or the version is not that of the engines.
@@ -230,6 +265,7 @@ class Clusters:
                 self._stop_servers()
                 raise
             cluster.start_players()
+            cluster.know_deployer(deployer_known)
             self._cluster = cluster
             return cluster
 

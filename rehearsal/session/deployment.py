@@ -17,6 +17,7 @@ from pathlib import Path
 
 import psutil
 
+from rehearsal.cluster.plugins.__main__ import TOKEN_FILE
 from rehearsal.engines import EngineSet
 from rehearsal.host import user_environment
 from rehearsal.host.processes import ending, mark, stop_marked
@@ -48,7 +49,12 @@ class CommandError(Exception):
 
 def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> dict[str, str]:
     """The variables that point pulumi, kubectl, ansible-playbook and AWS clients at one rehearsed stack."""
-    path = [str(Path(sys.executable).parent), str(engines.root / "bin"), *os.environ.get("PATH", "").split(os.pathsep)]
+    path = [
+        str(PROJECT / "rehearsal" / "cluster" / "plugins"),
+        str(Path(sys.executable).parent),
+        str(engines.root / "bin"),
+        *os.environ.get("PATH", "").split(os.pathsep),
+    ]
     pulumi = engines.program("pulumi").parent
     if pulumi != engines.root / "bin":
         path.insert(0, str(pulumi))
@@ -66,6 +72,7 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
         "KARPSTACK_PYTHON": sys.executable,
         "PYTHONPATH": str(PROJECT),
         "KUBECONFIG": str(folder.kubeconfig),
+        TOKEN_FILE: str(folder.deployer_token),
         "K8S_AUTH_KUBECONFIG": str(folder.kubeconfig),
         # The user's preferences of kubectl may turn `delete` into a question, which nobody answers here.
         "KUBERC": "off",

@@ -77,6 +77,11 @@ class StackFolder:
         return self.root / "kubeconfig"
 
     @property
+    def deployer_token(self) -> Path:
+        """What the clouds' plugins (`cluster/plugins`) hand out, once the rehearsed cluster knows who made it."""
+        return self.root / "deployer-token"
+
+    @property
     def controller(self) -> Path:
         """Folder of the Karpenter controller: its tokens and its kubeconfig."""
         return self.root / "controller"

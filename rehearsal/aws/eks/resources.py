@@ -153,6 +153,7 @@ class Cluster(EksResource):
                 service_cidr=_service_cidr(inputs),
                 issuer=self.account.eks.issuer(id),
                 cloud=cloud,
+                deployer_known=self.account.timing.deployer_known,
             )
         except ValueError as error:
             # Not what AWS would refuse, but what one machine cannot do: another version, a second cluster.
