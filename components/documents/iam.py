@@ -1,8 +1,8 @@
 """IAM and resource policies of an EKS environment with Karpenter, as plain documents.
 
 The controller's permissions follow upstream's getting-started CloudFormation template for 1.14, statement by
-statement and with the same statement IDs, so that the two can be compared. They are six policies because one
-would exceed the 6,144 characters that IAM allows. Nothing here knows how a policy is attached.
+statement and with the same statement IDs, so that the two can be compared; `spot_role` is ours. They are several
+policies because one would exceed the 6,144 characters that IAM allows. Nothing here knows how a policy is attached.
 """
 
 from __future__ import annotations
@@ -256,6 +256,23 @@ def resource_discovery(scope: ControllerScope) -> Document:
     )
 
 
+def spot_role(scope: ControllerScope) -> Document:
+    """Have EC2 make its service-linked role for spot instances, which an account lacks until its first one.
+
+    EC2 makes the role at that request, with the rights of whoever sends it. A resource of ours would fail in each
+    account that has the role, and it would not be ours to delete.
+    """
+    role = f"arn:{scope.partition}:iam::{scope.account_id}:role/aws-service-role/spot.amazonaws.com/"
+    return _document(
+        _allow(
+            "AllowSpotServiceLinkedRole",
+            "iam:CreateServiceLinkedRole",
+            f"{role}AWSServiceRoleForEC2Spot",
+            {"StringEquals": {"iam:AWSServiceName": "spot.amazonaws.com"}},
+        )
+    )
+
+
 #: Short name of each of the controller's policies to the function that makes it.
 CONTROLLER_POLICIES: Final[Mapping[str, Callable[[ControllerScope], Document]]] = {
     "node-lifecycle": node_lifecycle,
@@ -264,6 +281,7 @@ CONTROLLER_POLICIES: Final[Mapping[str, Callable[[ControllerScope], Document]]] 
     "interruption": interruption,
     "zonal-shift": zonal_shift,
     "resource-discovery": resource_discovery,
+    "spot-role": spot_role,
 }
 
 

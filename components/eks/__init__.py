@@ -11,7 +11,6 @@ from .identity import ControllerIdentity, ControllerIdentityArgs
 from .interruption import Interruption, InterruptionArgs
 from .network import Network, NetworkArgs
 from .node_role import NodeRole, NodeRoleArgs
-from .spot_role import SpotServiceLinkedRole
 from .system_nodes import SystemNodes, SystemNodesArgs
 
 __all__ = [
@@ -30,7 +29,6 @@ __all__ = [
     "NetworkArgs",
     "NodeRole",
     "NodeRoleArgs",
-    "SpotServiceLinkedRole",
     "SystemNodes",
     "SystemNodesArgs",
 ]

@@ -28,7 +28,6 @@ from .identity import ControllerIdentity, ControllerIdentityArgs
 from .interruption import Interruption, InterruptionArgs
 from .network import Network, NetworkArgs
 from .node_role import NodeRole, NodeRoleArgs
-from .spot_role import SpotServiceLinkedRole
 from .system_nodes import SystemNodes, SystemNodesArgs
 
 
@@ -62,7 +61,7 @@ class Environment(pulumi.ComponentResource):
         identity = self._identity(cluster, interruption)
         karpenter = self._karpenter(cluster, interruption, addons, identity)
         # Instances need all of these from their first to their last minute.
-        needed = [cluster, node_role, access, karpenter, interruption, self._spot_role()]
+        needed = [cluster, node_role, access, karpenter, interruption]
         node_pools = self._node_pools(cluster, [each for each in needed if each])
 
         self.outputs = Outputs(
@@ -235,11 +234,6 @@ class Environment(pulumi.ComponentResource):
             ),
             opts=in_cluster(self, self._kubernetes),
         )
-
-    def _spot_role(self) -> SpotServiceLinkedRole | None:
-        if self._args.spot_service_linked_role == "existing":
-            return None
-        return SpotServiceLinkedRole(f"{self._stem}-spot", opts=self._child)
 
     def _node_pools(self, cluster: Cluster, after: Sequence[pulumi.Resource]) -> NodePools:
         return NodePools(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from ipaddress import IPv4Network
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
 
@@ -13,7 +14,7 @@ from .. import versions
 from ..documents import subnets
 from ..documents.charts import KARPENTER_AWS_SETTINGS
 from ..naming import RESERVED_TAG_PREFIXES, EksNames
-from ..problems import refuse
+from ..problems import Reason, refuse
 from .sections import (
     AccessCidr,
     Cidr,
@@ -218,15 +219,20 @@ class KarpenterSettings(Section):
 class EksSettings(StackSettings):
     """The whole configuration, and the arguments of `eks.Environment`."""
 
+    REFUSED: ClassVar[Mapping[str, Reason]] = {
+        "spotservicelinkedrole": Reason(
+            "is no setting any more: the controller may have EC2 make the service-linked role for spot instances, and "
+            "EC2 does so where the account has none",
+            "remove it; a role that this stack has made stays in the account",
+        )
+    }
+
     region: str = Field(validation_alias="aws:region", description="the AWS region, for example us-east-1")
     cloud: Literal["aws"] = Field("aws", description="aws")
     tags: Tags = Field({}, description="tags of every resource")
     network: NetworkSettings = Field(description="address ranges and zones")
     cluster: ClusterSettings = Field(description="the control plane")
     system_nodes: SystemNodesSettings = Field(SystemNodesSettings(), description="the managed node group")
-    spot_service_linked_role: Literal["create", "existing"] = Field(
-        description="create, or existing in an account that has ever used spot instances"
-    )
     karpenter: KarpenterSettings = Field(KarpenterSettings(), description="the controller")
     node_classes: NodeClassSpecs = Field(description="EC2NodeClass specs by name")
 

@@ -74,8 +74,11 @@ class Account:
 
     _running: ClassVar[Account | None] = None
 
-    def __init__(self, region: str, prices: Path, timing: Timing) -> None:
-        """`prices` is the table that `PriceTable.load` reads."""
+    def __init__(self, region: str, prices: Path, timing: Timing, *, used_spot: bool = False) -> None:
+        """An account that is empty, and new to spot instances unless `used_spot` says otherwise.
+
+        `prices` is the table that `PriceTable.load` reads.
+        """
         self.account_id = ACCOUNT_ID
         self.region = region
         self.timing = timing
@@ -83,6 +86,7 @@ class Account:
         self.roles = Roles(ACCOUNT_ID)
         self.eks = Eks(ACCOUNT_ID, region, self.roles)
         self.fleet = Fleets(self.prices, self.roles)
+        self._used_spot = used_spot
         self._turn = threading.RLock()
         self.events = EventBus(ACCOUNT_ID, region, self._turn)
         self._view = AccountView(ACCOUNT_ID, region, self.eks, self.roles)
@@ -135,6 +139,8 @@ class Account:
         self._view.images = images.seed(ACCOUNT_ID, self.region)
         MotoEks(self.region, self.eks, self.roles, self._view.images).patch(self._patches)
         self.roles.seed()
+        if self._used_spot:
+            self.roles.make_spot_role()
 
     def stop(self) -> None:
         """Close the port and forget everything; safe to call twice."""

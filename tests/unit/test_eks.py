@@ -43,7 +43,6 @@ def variant() -> Deployment:
         network__natGateways="per-zone",
         network__zones=["us-east-1b", "us-east-1d"],
         nodePools={},
-        spotServiceLinkedRole="existing",
     )
 
 
@@ -188,7 +187,7 @@ def test_administrators_get_an_entry_and_the_policy() -> None:
 
 def test_the_controllers_policies_are_scoped_to_this_environment() -> None:
     policies = {policy.name: json.loads(policy.inputs["policy"]) for policy in stack().of("aws:iam/policy:Policy")}
-    assert len(policies) == 6
+    assert len(policies) == 7
     passed = policies["eks-controller-iam-integration"]["Statement"][0]
     # By name: at the first preview the resources have no ARN yet, and the policy pack must see the documents.
     (node_role,) = [role.inputs["name"] for role in stack().of("aws:iam/role:Role") if role.name == "eks-node-role"]
@@ -243,10 +242,10 @@ def test_without_a_queue_nothing_of_it_is_left() -> None:
     assert release(variant(), "karpenter-controller").inputs["values"]["settings"]["interruptionQueue"] == ""
 
 
-def test_the_spot_role_is_a_choice_and_outlives_the_stack() -> None:
-    role = resource(stack(), "aws:iam/serviceLinkedRole:ServiceLinkedRole")
-    assert role.request.retainOnDelete
-    assert not variant().of("aws:iam/serviceLinkedRole:ServiceLinkedRole")
+def test_the_accounts_spot_role_is_not_ours_to_make() -> None:
+    assert not stack().of("aws:iam/serviceLinkedRole:ServiceLinkedRole")
+    policy = stack().one("eks-controller-spot-role", "aws:iam/policy:Policy").inputs["policy"]
+    assert "iam:CreateServiceLinkedRole" in policy
 
 
 def test_the_kubeconfig_is_a_secret() -> None:
@@ -305,7 +304,6 @@ ORDER = [
     (NODE_POOL, "eks-node-AmazonEKSWorkerNodePolicy"),
     (NODE_POOL, "eks-interruption-queue-policy"),
     (NODE_POOL, "eks-interruption-spot-interruption"),
-    (NODE_POOL, "eks-spot-role"),
     ("eks-nodes-class-default", "eks-cluster-discovery"),
     ("eks-nodes-class-default", "eks-node-role"),
     (CLUSTER, "eks-cluster-role-policy"),

@@ -55,11 +55,18 @@ REFUSALS: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
         "did you mean podCidr?",
     ),
     "missing key": (
-        {"spotServiceLinkedRole": None},
-        "karpstack:spotServiceLinkedRole",
+        {"nodeClasses": None},
+        "karpstack:nodeClasses",
         "(not set)",
         "is required",
-        "create, or existing",
+        "EC2NodeClass specs by name",
+    ),
+    "the spot role of earlier versions": (
+        {"spotServiceLinkedRole": "create"},
+        "karpstack:spotServiceLinkedRole",
+        '"create"',
+        "is no setting any more",
+        "stays in the account",
     ),
     "wrong choice": (
         {"karpenter__identity": "kiam"},

@@ -60,7 +60,6 @@ OTHER: dict[str, dict[str, Any]] = {
         "systemNodes.desiredSize": 3,
         "systemNodes.maxSize": 11,
         "systemNodes.diskSize": 60,
-        "spotServiceLinkedRole": "existing",
         "karpenter.identity": "irsa",
         "karpenter.interruptionQueue": False,
         "karpenter.replicas": 1,

@@ -11,8 +11,8 @@ import pytest
 
 from rehearsal.attachment.resource import Properties
 from rehearsal.aws.provider import TYPES
-from tests.unit.rehearsal.aws_world import trust
-from tests.unit.rehearsal.provider_aws_world import World, document, open_world
+from tests.unit.rehearsal.aws_world import document, trust
+from tests.unit.rehearsal.provider_aws_world import World, open_world
 
 _TAGS = {"owner": "platform", "cost-centre": "0000"}
 _SEND = document(Effect="Allow", Principal={"Service": "events.amazonaws.com"}, Action="sqs:SendMessage", Resource="*")
