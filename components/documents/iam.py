@@ -7,7 +7,7 @@ policies because one would exceed the 6,144 characters that IAM allows. Nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -290,14 +290,31 @@ def service_trust(service: str) -> Document:
     return _document({"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"})
 
 
-def pod_identity_trust() -> Document:
-    """Trust of a role that EKS Pod Identity hands to pods; which pods is said by the association."""
+def pod_identity_trust(*, account_id: str, cluster_arn: str, namespace: str, service_account: str) -> Document:
+    """Trust of a role that EKS Pod Identity hands to the pods of one service account.
+
+    The association says so, too, but whoever may make associations could make another one.
+
+    Args:
+        account_id: Account of the cluster.
+        cluster_arn: The cluster.
+        namespace: Namespace of the service account.
+        service_account: Its name.
+    """
     return _document(
         {
             "Effect": "Allow",
             "Principal": {"Service": "pods.eks.amazonaws.com"},
             # Pod Identity tags each session with cluster, namespace and service account.
             "Action": ["sts:AssumeRole", "sts:TagSession"],
+            "Condition": {
+                "StringEquals": {
+                    "aws:SourceAccount": account_id,
+                    "aws:RequestTag/eks-cluster-arn": cluster_arn,
+                    "aws:RequestTag/kubernetes-namespace": namespace,
+                    "aws:RequestTag/kubernetes-service-account": service_account,
+                }
+            },
         }
     )
 
@@ -327,8 +344,11 @@ def irsa_trust(*, provider_arn: str, issuer: str, namespace: str, service_accoun
     )
 
 
-def interruption_queue_policy(queue_arn: str) -> Document:
-    """Let EventBridge send to the queue, and nobody use it without TLS."""
+def interruption_queue_policy(queue_arn: str, rule_arns: Sequence[str]) -> Document:
+    """Let these rules of EventBridge send to the queue, and nobody use it without TLS.
+
+    Karpenter believes what is in the queue. Upstream's template lets EventBridge of any account in.
+    """
     return {
         "Version": VERSION,
         "Id": "EC2InterruptionPolicy",
@@ -336,9 +356,10 @@ def interruption_queue_policy(queue_arn: str) -> Document:
             {
                 "Sid": "AllowEvents",
                 "Effect": "Allow",
-                "Principal": {"Service": ["events.amazonaws.com", "sqs.amazonaws.com"]},
+                "Principal": {"Service": "events.amazonaws.com"},
                 "Action": "sqs:SendMessage",
                 "Resource": queue_arn,
+                "Condition": {"ArnEquals": {"aws:SourceArn": list(rule_arns)}},
             },
             {
                 "Sid": "DenyHTTP",

@@ -92,8 +92,11 @@ class Environment(pulumi.ComponentResource):
             ClusterArgs(
                 names=self._names,
                 region=self._args.region,
+                profile=self._args.profile,
+                role_arn=next((role.role_arn for role in self._args.assume_roles), ""),
                 partition=self._partition,
                 settings=self._args.cluster,
+                zonal_shift=str(self._args.karpenter.settings.get("enableZonalShift", False)).lower() == "true",
                 subnet_ids=network.private_subnet_ids,
                 service_cidr=self._args.network.service_cidr,
                 tags=self._args.tags,
@@ -135,6 +138,8 @@ class Environment(pulumi.ComponentResource):
             f"{self._stem}-addons",
             AddonsArgs(
                 cluster_name=cluster.name,
+                kubernetes_version=self._args.cluster.version,
+                versions=self._args.cluster.addon_versions,
                 pod_identity_agent=self._args.karpenter.identity == "pod-identity",
                 tags=self._args.tags,
             ),
@@ -170,7 +175,15 @@ class Environment(pulumi.ComponentResource):
         if not self._args.karpenter.interruption_queue:
             return None
         return Interruption(
-            f"{self._stem}-interruption", InterruptionArgs(names=self._names, tags=self._args.tags), opts=self._child
+            f"{self._stem}-interruption",
+            InterruptionArgs(
+                names=self._names,
+                partition=self._partition,
+                region=self._args.region,
+                account_id=self._account_id,
+                tags=self._args.tags,
+            ),
+            opts=self._child,
         )
 
     def _identity(self, cluster: Cluster, interruption: Interruption | None) -> ControllerIdentity:

@@ -20,6 +20,7 @@ from rehearsal.aws.ec2 import catalogue, images, instances, lookups, prices
 from rehearsal.aws.ec2.fleet import Fleets
 from rehearsal.aws.ec2.prices import PriceTable
 from rehearsal.aws.eks.api import Eks
+from rehearsal.aws.eks.last_lines import LastLines
 from rehearsal.aws.eks.moto import MotoEks
 from rehearsal.aws.events.bus import EventBus
 from rehearsal.aws.iam.pod_credentials import PodIdentity, TokenReviewer
@@ -89,6 +90,7 @@ class Account:
         self._used_spot = used_spot
         self._turn = threading.RLock()
         self.events = EventBus(ACCOUNT_ID, region, self._turn)
+        self._last_lines = LastLines(ACCOUNT_ID, region, timing.last_log_lines, self._turn)
         self._view = AccountView(ACCOUNT_ID, region, self.eks, self.roles)
         self._identity = PodIdentity(self.eks, self.roles, region, self._reviewer)
         self._server = Server(self._get_products, self._identity.credentials, self.roles.is_known)
@@ -137,7 +139,7 @@ class Account:
         self.events.patch(self._patches)
         self._identity.patch(self._patches)
         self._view.images = images.seed(ACCOUNT_ID, self.region)
-        MotoEks(self.region, self.eks, self.roles, self._view.images).patch(self._patches)
+        MotoEks(self.region, self.eks, self.roles, self._view.images, self._last_lines.follow).patch(self._patches)
         self.roles.seed()
         if self._used_spot:
             self.roles.make_spot_role()
@@ -149,6 +151,7 @@ class Account:
         from moto.core.base_backend import BackendDict
 
         self._server.stop()
+        self._last_lines.stop()
         self._patches.undo()
         BackendDict.reset()
         self._clients.clear()

@@ -41,6 +41,8 @@ GIVEN_WITH: dict[str, dict[str, Any]] = {
 OTHER: dict[str, dict[str, Any]] = {
     EKS: {
         "aws:region": "us-west-2",
+        "aws:profile": "platform",
+        "aws:assumeRoles": [{"roleArn": "arn:aws:iam::123456789012:role/deployer"}],
         "name": "other",
         "tags": {"owner": "others"},
         "network.vpcCidr": "10.1.0.0/16",
@@ -54,8 +56,11 @@ OTHER: dict[str, dict[str, Any]] = {
         "cluster.admins": ["arn:aws:iam::123456789012:role/admin"],
         "cluster.logTypes": ["audit"],
         "cluster.logRetentionDays": 7,
+        "cluster.addonVersions": {"coredns": "v1.13.9-eksbuild.1"},
+        "cluster.deletionProtection": True,
         "systemNodes.instanceType": "m5.xlarge",
         "systemNodes.amiType": "AL2023_ARM_64_STANDARD",
+        "systemNodes.releaseVersion": "1.36.2-20260714",
         "systemNodes.minSize": 1,
         "systemNodes.desiredSize": 3,
         "systemNodes.maxSize": 11,

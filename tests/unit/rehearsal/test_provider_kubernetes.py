@@ -37,7 +37,11 @@ class FakeCluster:
     endpoint = ENDPOINT
     certificate_authority = certificate(b"ours").encode()
     token = "administrator's"
+    knows_deployer = True
     releases: Any = None
+
+    def __init__(self, deployer: Mapping[str, str] | None = None) -> None:
+        self.deployer = deployer or {}
 
 
 class FakeClusters:
@@ -101,6 +105,26 @@ def connection(text: str | None = None, **settings: Any) -> Connection:
 def test_a_good_kubeconfig_reaches_its_cluster() -> None:
     assert connection().cluster().name == "karpstack"
     assert connection(json.dumps(yaml.safe_load(kubeconfig()))).cluster().name == "karpstack"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--profile", "platform", "--role-arn", "arn:a"], ""),
+        ([], "with --profile platform, and the exec plugin asks for a token with no --profile"),
+        (["--profile", "platform"], "with no --role-arn"),
+        (["--profile", "platform", "--role-arn=arn:b"], "with --role-arn arn:b"),
+    ],
+)
+def test_a_cluster_knows_who_made_it_and_nobody_else(options: list[str], said: str) -> None:
+    made = FakeClusters(FakeCluster({"--profile": "platform", "--role-arn": "arn:a"}))
+    text = kubeconfig(args=["eks", "get-token", "--cluster-name", "karpstack", *options])
+    found = Connection({"kubeconfig": text}, made, threading.Event())  # type: ignore[arg-type]  # a fake
+    if said:
+        with pytest.raises(UnreachableError, match=f"asked for the client to provide credentials .*{said}"):
+            found.cluster()
+    else:
+        assert found.cluster().name == "karpstack"
 
 
 def test_no_kubeconfig_is_refused_before_anything_else() -> None:
