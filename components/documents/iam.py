@@ -344,6 +344,24 @@ def irsa_trust(*, provider_arn: str, issuer: str, namespace: str, service_accoun
     )
 
 
+def flow_log_trust(*, partition: str, region: str, account_id: str) -> Document:
+    """Trust of a role with which flow logs of an account's VPCs are written."""
+    trust = service_trust("vpc-flow-logs.amazonaws.com")
+    trust["Statement"][0]["Condition"] = {
+        "StringEquals": {"aws:SourceAccount": account_id},
+        # A flow log's ID is known only when it is there.
+        "ArnLike": {"aws:SourceArn": f"arn:{partition}:ec2:{region}:{account_id}:vpc-flow-log/*"},
+    }
+    return trust
+
+
+def flow_log_delivery(*, partition: str, region: str, account_id: str, group: str) -> Document:
+    """Write to a log group that exists, and make none: late lines would bring it back when the stack is gone."""
+    arn = f"arn:{partition}:logs:{region}:{account_id}:log-group:{group}"
+    actions = ["CreateLogStream", "PutLogEvents", "DescribeLogGroups", "DescribeLogStreams"]
+    return _document(_allow("AllowFlowLogDelivery", [f"logs:{action}" for action in actions], [arn, f"{arn}:*"]))
+
+
 def interruption_queue_policy(queue_arn: str, rule_arns: Sequence[str]) -> Document:
     """Let these rules of EventBridge send to the queue, and nobody use it without TLS.
 

@@ -7,6 +7,7 @@ from .access import Access, AccessArgs
 from .addons import Addons, AddonsArgs
 from .cluster import Cluster, ClusterArgs
 from .environment import Environment
+from .flow_logs import FlowLogs, FlowLogsArgs
 from .identity import ControllerIdentity, ControllerIdentityArgs
 from .interruption import Interruption, InterruptionArgs
 from .network import Network, NetworkArgs
@@ -23,6 +24,8 @@ __all__ = [
     "ControllerIdentity",
     "ControllerIdentityArgs",
     "Environment",
+    "FlowLogs",
+    "FlowLogsArgs",
     "Interruption",
     "InterruptionArgs",
     "Network",

@@ -24,6 +24,7 @@ from ..settings.eks import EksSettings
 from .access import Access, AccessArgs
 from .addons import Addons, AddonsArgs
 from .cluster import Cluster, ClusterArgs
+from .flow_logs import FlowLogs, FlowLogsArgs
 from .identity import ControllerIdentity, ControllerIdentityArgs
 from .interruption import Interruption, InterruptionArgs
 from .network import Network, NetworkArgs
@@ -48,6 +49,7 @@ class Environment(pulumi.ComponentResource):
         self._account_id = aws.get_caller_identity_output(opts=invoke).account_id
 
         network = self._network()
+        self._flow_logs(network)
         cluster = self._cluster(network)
         self._kubernetes = pulumi_kubernetes.Provider(
             f"{name}-kubernetes", kubeconfig=cluster.kubeconfig, opts=self._child
@@ -85,6 +87,22 @@ class Environment(pulumi.ComponentResource):
             NetworkArgs(cluster_name=self._args.name, settings=self._args.network, tags=self._args.tags),
             opts=self._child,
         )
+
+    def _flow_logs(self, network: Network) -> None:
+        if retention_days := self._args.network.flow_log_retention_days:
+            FlowLogs(
+                f"{self._stem}-flow-logs",
+                FlowLogsArgs(
+                    names=self._names,
+                    partition=self._partition,
+                    region=self._args.region,
+                    account_id=self._account_id,
+                    vpc_id=network.vpc_id,
+                    retention_days=retention_days,
+                    tags=self._args.tags,
+                ),
+                opts=self._child,
+            )
 
     def _cluster(self, network: Network) -> Cluster:
         return Cluster(

@@ -1,8 +1,8 @@
 """The VPC of an EKS cluster: public and private subnets over several zones, and the way out.
 
 Nodes live in private subnets, and only those carry Karpenter's discovery tag: a tagged public subnet would
-give it nodes without a route to the API server, or with a public address. VPC endpoints, flow logs and peering
-are left to those who want them; routes are separate resources so that they can be added.
+give it nodes without a route to the API server, or with a public address. VPC endpoints and peering are
+left to those who want them; routes are separate resources so that they can be added.
 """
 
 from __future__ import annotations

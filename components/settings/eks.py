@@ -52,6 +52,8 @@ def _principal(arn: str) -> str:
     return arn
 
 
+#: Numbers of days that CloudWatch knows.
+LogRetentionDays = Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096]
 #: How the controller's service account gets its role.
 Identity = Literal["pod-identity", "irsa"]
 Tags = dict[Annotated[str, StringConstraints(min_length=1, max_length=128), AfterValidator(_tag_key)], TagValue]
@@ -83,6 +85,9 @@ class NetworkSettings(Section):
     service_cidr: Cidr = Field(description="range of Service addresses")
     zones: int | list[str] = Field(3, description="number of zones, 2 to 6, or a list of their names")
     nat_gateways: Literal["single", "per-zone"] = Field("single", description="single (cheap) or per-zone")
+    flow_log_retention_days: LogRetentionDays | Literal[0] = Field(
+        0, description="days that the VPC's flow logs are kept; 0: there are none"
+    )
 
     @field_validator("vpc_cidr")
     @classmethod
@@ -158,9 +163,7 @@ class ClusterSettings(Section):
     log_types: list[Literal["api", "audit", "authenticator", "controllerManager", "scheduler"]] = Field(
         ["api", "audit", "authenticator", "controllerManager", "scheduler"], description="control plane logs to keep"
     )
-    log_retention_days: Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096] = Field(
-        30, description="days that control plane logs are kept"
-    )
+    log_retention_days: LogRetentionDays = Field(30, description="days that control plane logs are kept")
     addon_versions: dict[Literal["coredns", "eks-pod-identity-agent"], str] = Field(
         {}, description="versions of EKS's add-ons by name; of others, EKS's default for the cluster's version is taken"
     )

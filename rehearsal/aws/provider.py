@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rehearsal.attachment.resource import Properties, RefusedError, Resource
 from rehearsal.attachment.server import Configuration, Provider
 from rehearsal.aws import kms, logs, sqs
-from rehearsal.aws.ec2 import launch_template, network, security_groups
+from rehearsal.aws.ec2 import flow_logs, launch_template, network, security_groups
 from rehearsal.aws.ec2 import resources as ec2
 from rehearsal.aws.eks import node_group
 from rehearsal.aws.eks import resources as eks
@@ -47,6 +47,7 @@ TYPES: tuple[type[AwsResource], ...] = (
     security_groups.SecurityGroupIngressRule,
     security_groups.SecurityGroupEgressRule,
     ec2.Tag,
+    flow_logs.FlowLog,
     launch_template.LaunchTemplate,
     eks.Cluster,
     node_group.NodeGroup,

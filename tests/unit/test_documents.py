@@ -64,6 +64,7 @@ def test_trusts(golden: Golden) -> None:
                 namespace="kube-system",
                 service_account="karpenter",
             ),
+            "flow-logs": iam.flow_log_trust(partition="aws", region="us-east-1", account_id="123456789012"),
             "irsa": iam.irsa_trust(
                 provider_arn="arn:aws:iam::123456789012:oidc-provider/oidc.eks.us-east-1.amazonaws.com/id/ABC",
                 issuer="https://oidc.eks.us-east-1.amazonaws.com/id/ABC",
@@ -72,6 +73,12 @@ def test_trusts(golden: Golden) -> None:
             ),
         },
     )
+
+
+def test_flow_logs_are_delivered_to_a_group_and_make_none(golden: Golden) -> None:
+    document = iam.flow_log_delivery(partition="aws", region="us-east-1", account_id="123456789012", group="/vpc")
+    golden("policy-flow-logs", document)
+    assert "logs:CreateLogGroup" not in document["Statement"][0]["Action"]
 
 
 def test_interruption(golden: Golden) -> None:

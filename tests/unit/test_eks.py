@@ -47,6 +47,7 @@ def variant() -> Deployment:
         cluster__publicAccessCidrs=[],
         karpenter__identity="irsa",
         karpenter__interruptionQueue=False,
+        network__flowLogRetentionDays=7,
         network__natGateways="per-zone",
         network__zones=["us-east-1b", "us-east-1d"],
         nodePools={},
@@ -181,6 +182,17 @@ def test_the_log_group_outlives_the_cluster(
     assert logs.retainOnDelete
     assert logs.importId == taken_over
     assert list(logs.ignoreChanges) == (["retentionInDays", "tags"] if as_it_is else [])
+
+
+def test_flow_logs_are_a_choice() -> None:
+    assert not stack().of("aws:ec2/flowLog:FlowLog")
+    log = resource(variant(), "aws:ec2/flowLog:FlowLog")
+    assert log.inputs["vpcId"] == "eks-network-vpc-id"
+    assert log.inputs["logDestination"] == "arn:eks-flow-logs-group"
+    assert variant().one("eks-flow-logs-group").inputs["retentionInDays"] == 7
+    assert variant().needs(
+        log, variant().one("eks-flow-logs-delivery", "aws:iam/rolePolicyAttachment:RolePolicyAttachment")
+    )
 
 
 def test_the_vpcs_own_security_group_lets_nothing_through() -> None:

@@ -51,6 +51,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "network.serviceCidr": "172.21.0.0/16",
         "network.zones": 2,
         "network.natGateways": "per-zone",
+        "network.flowLogRetentionDays": 7,
         "cluster.version": "1.35",
         "cluster.publicAccessCidrs": ["198.51.100.0/24"],
         "cluster.admins": ["arn:aws:iam::123456789012:role/admin"],

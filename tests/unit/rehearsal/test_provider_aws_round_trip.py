@@ -185,6 +185,18 @@ CASES: dict[str, Case] = {
     "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": Case(
         lambda world: {"vpcId": world.vpc().id, "tags": _TAGS}, "sg-", None, ("arn", "name", "description")
     ),
+    "aws:ec2/flowLog:FlowLog": Case(
+        lambda world: {
+            "vpcId": world.vpc().id,
+            "trafficType": "ALL",
+            "logDestination": world.create("aws:cloudwatch/logGroup:LogGroup", name="flow").outputs["arn"],
+            "iamRoleArn": world.role("vpc-flow-logs.amazonaws.com", "flow").outputs["arn"],
+            "tags": _TAGS,
+        },
+        "fl-",
+        None,
+        ("arn",),
+    ),
     "aws:ec2/launchTemplate:LaunchTemplate": Case(
         lambda world: {
             "name": "system",

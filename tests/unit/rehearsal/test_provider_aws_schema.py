@@ -22,6 +22,7 @@ _STRICTER = {
     "aws:ec2/vpc:Vpc": {"cidrBlock"},
     "aws:ec2/subnet:Subnet": {"cidrBlock"},
     "aws:ec2/natGateway:NatGateway": {"subnetId"},
+    "aws:ec2/flowLog:FlowLog": {"vpcId", "trafficType", "logDestination", "iamRoleArn"},
     "aws:ec2/securityGroup:SecurityGroup": {"vpcId"},
     "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": {"vpcId"},
     "aws:ec2/routeTableAssociation:RouteTableAssociation": {"subnetId"},
