@@ -125,6 +125,7 @@ class SystemNodes(pulumi.ComponentResource):
     def _recommended(self, args: SystemNodesArgs) -> pulumi.Output[str]:
         folder = f"/aws/service/eks/optimized-ami/{args.version}/amazon-linux-2023/{_IMAGES[args.settings.ami_type]}"
         # `value` would be a secret, and with it all inputs of the node group.
-        return ssm.get_parameter_output(
+        release: pulumi.Output[str] = ssm.get_parameter_output(
             name=f"{folder}/recommended/release_version", opts=pulumi.InvokeOutputOptions(parent=self)
         ).insecure_value
+        return release

@@ -12,6 +12,7 @@ from pulumi.runtime import config as runtime_config
 
 from components import settings
 from components.problems import Problem, SettingsError
+from components.settings.eks_checks import cautions
 from tests.unit.example_stack import eks, example
 
 CLASS = {"amiSelectorTerms": [{"alias": "al2023@latest"}]}
@@ -518,3 +519,28 @@ def test_a_budget_that_karpenter_reads_is_taken() -> None:
 def with_budget(schedule: str) -> dict[str, Any]:
     budgets = [{"nodes": "1"}, {"nodes": "0", "schedule": schedule, "duration": "8h"}]
     return pool() | {"disruption": {"consolidateAfter": "1m", "budgets": budgets}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "cautioned"),
+    [
+        ({}, False),
+        ({"template": {"spec": {"nodeClassRef": {"name": "bottlerocket"}}}}, True),
+        (pool(capacity={"operator": "In", "values": ["spot"]}), False),
+        (
+            {
+                "template": {
+                    "spec": {
+                        "nodeClassRef": {"name": "bottlerocket"},
+                        "requirements": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}],
+                    }
+                }
+            },
+            False,
+        ),
+    ],
+)
+def test_bottlerocket_on_arm64_is_cautioned_against(changes: dict[str, Any], cautioned: bool) -> None:
+    found = list(cautions(eks(nodePools__default=changes) if changes else eks()))
+    assert len(found) == cautioned
+    assert all("karpstack:nodePools.default allows arm64 nodes with Bottlerocket" in text for text in found)

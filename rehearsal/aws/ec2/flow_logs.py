@@ -23,9 +23,6 @@ class FlowLog(Ec2Resource):
 
     def make(self, inputs: Properties) -> str:
         """create_flow_logs."""
-        tags = [
-            {**entry, "ResourceType": "vpc-flow-log"} for entry in self.tagging(inputs).get("TagSpecifications", [])
-        ]
         answer = self.client.create_flow_logs(
             ResourceType="VPC",
             ResourceIds=[inputs["vpcId"]],
@@ -34,11 +31,18 @@ class FlowLog(Ec2Resource):
             LogDestination=inputs["logDestination"],
             DeliverLogsPermissionArn=inputs["iamRoleArn"],
             MaxAggregationInterval=inputs["maxAggregationInterval"],
-            **({"TagSpecifications": tags} if tags else {}),
+            **self.tagging(inputs),
         )
         for refused in answer.get("Unsuccessful", []):
             raise AwsRefusalError(refused["Error"]["Code"], refused["Error"]["Message"])
         return str(answer["FlowLogIds"][0])
+
+    def tagging(self, inputs: Properties) -> dict[str, Any]:
+        """EC2 calls the type vpc-flow-log."""
+        tags = super().tagging(inputs)
+        for specification in tags.get("TagSpecifications", []):
+            specification["ResourceType"] = "vpc-flow-log"
+        return tags
 
     def describe(self, id: str) -> dict[str, Any] | None:
         """describe_flow_logs."""
