@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_aws import eks
 
+from ..settings.eks import AddonName
+
 
 @dataclass(frozen=True, kw_only=True)
 class AddonsArgs:
@@ -27,7 +29,7 @@ class AddonsArgs:
 
     cluster_name: pulumi.Input[str]
     kubernetes_version: str
-    versions: Mapping[str, str]
+    versions: Mapping[AddonName, str]
     pod_identity_agent: bool
     tags: Mapping[str, str]
 
@@ -37,7 +39,9 @@ class Addons(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: AddonsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:eks:Addons", name, {}, opts)
-        wanted = ["coredns"] + (["eks-pod-identity-agent"] if args.pod_identity_agent else [])
+        wanted: list[AddonName] = ["coredns"]
+        if args.pod_identity_agent:
+            wanted.append("eks-pod-identity-agent")
         for addon in wanted:
             eks.Addon(
                 f"{name}-{addon}",

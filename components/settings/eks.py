@@ -52,6 +52,8 @@ def _principal(arn: str) -> str:
     return arn
 
 
+#: EKS's add-ons that an environment has.
+AddonName = Literal["coredns", "eks-pod-identity-agent"]
 #: Numbers of days that CloudWatch knows.
 LogRetentionDays = Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096]
 #: How the controller's service account gets its role.
@@ -164,7 +166,7 @@ class ClusterSettings(Section):
         ["api", "audit", "authenticator", "controllerManager", "scheduler"], description="control plane logs to keep"
     )
     log_retention_days: LogRetentionDays = Field(30, description="days that control plane logs are kept")
-    addon_versions: dict[Literal["coredns", "eks-pod-identity-agent"], str] = Field(
+    addon_versions: dict[AddonName, str] = Field(
         {}, description="versions of EKS's add-ons by name; of others, EKS's default for the cluster's version is taken"
     )
     deletion_protection: bool = Field(False, description="whether neither Pulumi nor EKS deletes the cluster")

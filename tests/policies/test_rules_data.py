@@ -131,7 +131,9 @@ CASES = [
     Case(
         name="one statement is unknown and may be the denial, another allows everybody",
         rule=QUEUE_POLICY_CLOSED,
-        given=queue_policy().change("policy", to={"Statement": [UNKNOWN, EVENTS | {"Principal": "*"}]}),
+        given=queue_policy().change(
+            "policy", to={"Statement": [UNKNOWN, {**EVENTS, "Principal": "*", "Condition": {}}]}
+        ),
         violations=("allows everybody",),
         unknown="policy.Statement.0",
     ),
