@@ -93,7 +93,9 @@ class Account:
         self._last_lines = LastLines(ACCOUNT_ID, region, timing.last_log_lines, self._turn)
         self._view = AccountView(ACCOUNT_ID, region, self.eks, self.roles)
         self._identity = PodIdentity(self.eks, self.roles, region, self._reviewer)
-        self._server = Server(self._get_products, self._identity.credentials, self.roles.is_known)
+        self._server = Server(
+            self._get_products, self._identity.credentials, self.roles.is_known, self.eks.has_zonal_shift
+        )
         self._patches = Patches()
         self._clouds: dict[str, AwsCloud] = {}
         self._session: Any = None

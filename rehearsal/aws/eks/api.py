@@ -157,6 +157,11 @@ class Eks:
         """ARN of a cluster."""
         return self._arn(f"cluster/{cluster}")
 
+    def has_zonal_shift(self, arn: str) -> bool:
+        """Whether a cluster is enabled for zonal shift."""
+        found = (cluster for cluster in list(self.backend.clusters.values()) if cluster.arn == arn)
+        return any(cluster.zonal_shift_config["enabled"] for cluster in found)
+
     def version(self, cluster: str) -> str:
         """Kubernetes version of a cluster, `1.36`."""
         return str(self.cluster(cluster, "DescribeCluster").version)
