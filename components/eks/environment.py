@@ -16,7 +16,16 @@ import pulumi_kubernetes
 
 from .. import versions
 from ..documents import charts, manifests
-from ..kubernetes import Cilium, CiliumArgs, Karpenter, KarpenterArgs, NodePools, NodePoolsArgs, in_cluster
+from ..kubernetes import (
+    Cilium,
+    CiliumArgs,
+    CiliumRollOut,
+    Karpenter,
+    KarpenterArgs,
+    NodePools,
+    NodePoolsArgs,
+    in_cluster,
+)
 from ..naming import DISCOVERY_TAG, KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, EksNames
 from ..outputs import Outputs
 from ..settings import refuse_contradictions
@@ -59,6 +68,11 @@ class Environment(pulumi.ComponentResource):
         )
         cilium = self._cilium(cluster)
         system_nodes = self._system_nodes(network, cluster, cilium)
+        CiliumRollOut(
+            f"{name}-cilium-roll-out",
+            cilium.fingerprint,
+            opts=in_cluster(self, self._kubernetes, [cilium, system_nodes]),
+        )
         addons = self._addons(cluster, system_nodes)
         node_role = self._node_role()
         access = self._access(cluster, node_role)

@@ -70,8 +70,8 @@ NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
 ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 
 
-def test_fewer_than_90_resources() -> None:
-    assert 60 < len(stack().resources) < 90
+def test_fewer_than_100_resources() -> None:
+    assert 60 < len(stack().resources) < 100
 
 
 def test_every_resource_has_a_component_as_parent_and_every_component_is_ours() -> None:
@@ -372,6 +372,19 @@ def test_cilium_is_not_awaited_and_knows_the_api_server() -> None:
     assert "skipAwait" not in release(stack(), "karpenter-controller").inputs
 
 
+def test_a_change_of_cilium_is_awaited_once_there_are_nodes() -> None:
+    def patches(deployment: Deployment) -> dict[str, Any]:
+        return {
+            each.inputs["metadata"]["name"]: each.inputs["metadata"]["annotations"]["karpstack.io/release"]
+            for kind in ("DaemonSet", "Deployment")
+            for each in deployment.of(f"kubernetes:apps/v1:{kind}Patch")
+        }
+
+    assert set(patches(stack())) == {"cilium", "cilium-operator"}
+    assert patches(stack()) == patches(deployed())
+    assert not set(patches(stack()).values()) & set(patches(deployed(network__podCidrMaskSize=25)).values())
+
+
 def test_the_node_pools_are_the_stacks() -> None:
     assert [each.inputs["metadata"] for each in stack().of(NODE_POOL)] == [{"name": "default"}]
     assert sorted(each.inputs["metadata"]["name"] for each in stack().of(NODE_CLASS)) == ["bottlerocket", "default"]
@@ -381,6 +394,8 @@ ORDER = [
     # what, needs what, and so is deleted before it
     (NODE_GROUP, "eks-cilium-release"),
     (NODE_GROUP, "eks-network-0-private-default"),
+    ("eks-cilium-roll-out-agent", NODE_GROUP),
+    ("eks-cilium-roll-out-agent", "eks-cilium-release"),
     ("eks-addons-coredns", NODE_GROUP),
     ("eks-addons-eks-pod-identity-agent", NODE_GROUP),
     ("eks-karpenter-controller", "eks-addons-coredns"),
