@@ -1,9 +1,9 @@
 """A whole EKS environment: network, cluster, Cilium, system nodes, Karpenter, NodePools, in the order that works.
 
-Created: cluster -> Cilium (not awaited) -> system nodes (awaited: Ready only with Cilium) -> add-ons ->
-controller's identity, CRDs -> controller -> node classes -> NodePools. Destroyed the other way round: NodePools
-take their instances with them while the controller, its role, the queue and the nodes' access still exist. Each
-arrow below that is not an output is a `depends_on`; none may become a `deleted_with`.
+Created: cluster -> Cilium (not awaited) -> system nodes (awaited: Ready only with Cilium) -> Cilium's roll-out, add-ons
+-> controller's identity, CRDs -> controller -> node classes -> NodePools. Destroyed the other way round: NodePools take
+their instances with them while the controller, its role, the queue and the nodes' access still exist. Each arrow below
+that is not an output is a `depends_on`; none may become a `deleted_with`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import pytest
 from pydantic import BaseModel
@@ -129,7 +129,8 @@ def keys(model: type[BaseModel]) -> Iterator[str]:
     """The settings below a section, as in a stack's file."""
     for field in model.model_fields.values():
         key = str(field.validation_alias)
-        branches = (field.annotation, *get_args(field.annotation))
+        # A list of sections is one setting.
+        branches = () if get_origin(field.annotation) is list else (field.annotation, *get_args(field.annotation))
         section = next((one for one in branches if isinstance(one, type) and issubclass(one, BaseModel)), None)
         yield from (f"{key}.{deeper}" for deeper in keys(section)) if section else (key,)
 
