@@ -39,11 +39,13 @@ class Session:
         account: The simulated account.
         clusters: The clusters that run in it.
         default_tags: The provider's `defaultTags`, once the engine has configured it.
+        deployer: Options by which `aws eks get-token` asks for the identity that the provider has.
     """
 
     account: Account
     clusters: Clusters
     default_tags: dict[str, str] = field(default_factory=dict)
+    deployer: Mapping[str, str] = field(default_factory=dict)
 
 
 class AwsRefusalError(RefusedError):

@@ -1,8 +1,9 @@
 """The one HTTP server of the simulated account, on a loopback port of its own.
 
-It serves those of moto's services that the account has; the price list (a request addressed to its target); and the
-Pod Identity agent of each cluster at `/pod-identity/<cluster>/v1/credentials`. Whatever else moto would serve (its own
-dashboard and recorder, the instance metadata, S3 for everything that it cannot place) is not there.
+It serves those of moto's services that the account has; the price list (a request addressed to its target); whether a
+cluster is enabled for zonal shift; and the Pod Identity agent of each cluster at
+`/pod-identity/<cluster>/v1/credentials`. Whatever else moto would serve (its own dashboard and recorder, the instance
+metadata, S3 for everything that it cannot place) is not there.
 
 Changes in moto: no `Access-Control-Allow-Origin`.
 """
@@ -28,6 +29,8 @@ from rehearsal.host.loopback import Loopback
 #: moto's services that are served. Each of them asks `roles` about each request's caller.
 SERVICES: Final = frozenset({"ec2", "eks", "events", "iam", "kms", "logs", "sqs", "ssm", "sts"})
 
+_ZONAL_SHIFT, _MANAGED_RESOURCES = "arc-zonal-shift", "/managedresources/"
+_NOT_MANAGED = "The resource {arn} is not enabled for zonal shift"
 _PREFIX, _SUFFIX = "/pod-identity/", "/v1/credentials"
 _PRICING_TARGET = "AWSPriceListService."
 _GET_PRODUCTS = "GetProducts"
@@ -57,6 +60,7 @@ class Server:
         get_products: Callable[[dict[str, Any]], dict[str, Any]],
         credentials: Callable[[str, str], dict[str, str]],
         is_known: Callable[[str], bool],
+        has_zonal_shift: Callable[[str], bool],
     ) -> None:
         """Make it.
 
@@ -64,10 +68,12 @@ class Server:
             get_products: Answers the price list's request.
             credentials: What a cluster's Pod Identity agent gives for a token.
             is_known: Whether the account has an access key.
+            has_zonal_shift: Whether AWS may take traffic away from a zone of the resource of an ARN.
         """
         self._get_products = get_products
         self._credentials = credentials
         self._is_known = is_known
+        self._has_zonal_shift = has_zonal_shift
         self._loopback: Loopback | None = None
         self._applications: dict[str, Any] = {}
         self._lock = threading.Lock()
@@ -122,6 +128,8 @@ class Server:
         if authorization and not signed:
             return _refuse(start_response, "400 Bad Request", "IncompleteSignatureException", _NOT_SIGNED)
         service = signed["service"].lower() if signed else _UNSIGNED
+        if signed and service == _ZONAL_SHIFT and path.startswith(_MANAGED_RESOURCES):
+            return self._zonal_shift(path.removeprefix(_MANAGED_RESOURCES), signed["key"], start_response)
         if service not in SERVICES:
             return _refuse(
                 start_response,
@@ -156,6 +164,15 @@ class Server:
             _log.warning("pod identity of %s: %s", cluster, error)
             return _send(start_response, f"{error.status} Refused", "text/plain", str(error).encode())
         return _send(start_response, "200 OK", "application/json", body)
+
+    def _zonal_shift(self, arn: str, key: str, start_response: StartResponse) -> Iterable[bytes]:
+        """GetManagedResource: from no zone is traffic ever taken away here."""
+        if not self._is_known(key):
+            return _refuse(start_response, "403 Forbidden", "UnrecognizedClientException", INVALID_TOKEN)
+        if not self._has_zonal_shift(arn):
+            return _refuse(start_response, "404 Not Found", "ResourceNotFoundException", _NOT_MANAGED.format(arn=arn))
+        found = {"arn": arn, "name": arn.rpartition("/")[2], "appliedWeights": {}, "autoshifts": [], "zonalShifts": []}
+        return _send(start_response, "200 OK", "application/json", json.dumps(found).encode())
 
     def _pricing(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         action = environ["HTTP_X_AMZ_TARGET"].removeprefix(_PRICING_TARGET)

@@ -83,7 +83,8 @@ def _aws(
 
     if problem := unknown_region(stack_file.region):
         raise StackFileError(f"{stack_file.path}: {problem}")
-    account = Account(stack_file.region, engine_set.prices("aws"), timing)
+    used_spot = bool(os.environ.get("REHEARSAL_USED_SPOT"))
+    account = Account(stack_file.region, engine_set.prices("aws"), timing, used_spot=used_spot)
 
     def start() -> Mapping[str, str]:
         account.start()

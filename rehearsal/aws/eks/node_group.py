@@ -1,7 +1,7 @@
 """EKS's managed node group: instances in the account, nodes in the cluster, and the wait between the two.
 
 Simplified: nodes take nothing from the launch template but its existence, and a new version of it replaces no node.
-Absent: upgrades, and changes of the labels and taints of running nodes.
+Absent: upgrades of Kubernetes, and changes of the labels and taints of running nodes.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class NodeGroup(EksResource):
             "diskSize",
             "instanceTypes",
             "labels",
+            "releaseVersion",
             "scalingConfig",
             "taints",
             "updateConfig",
@@ -72,7 +73,9 @@ class NodeGroup(EksResource):
         }
     )
     required = frozenset({"clusterName", "nodeRoleArn", "subnetIds", "scalingConfig"})
-    computed = frozenset({"amiType", "capacityType", "diskSize", "instanceTypes", "updateConfig", "version"})
+    computed = frozenset(
+        {"amiType", "capacityType", "diskSize", "instanceTypes", "releaseVersion", "updateConfig", "version"}
+    )
     name_property, name_limit = "nodeGroupName", 63
     unset: ClassVar[Mapping[str, Any]] = {
         "labels": {},
@@ -134,8 +137,8 @@ class NodeGroup(EksResource):
         }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
-        """Size and update settings; nodes come and go with the size."""
-        beyond = self.differs(old, new) - {"scalingConfig", "updateConfig", "launchTemplate"}
+        """Size, update settings and the image's release; nodes come and go with the first and the last."""
+        beyond = self.differs(old, new) - {"scalingConfig", "updateConfig", "launchTemplate", "releaseVersion"}
         if beyond:
             names = ", ".join(sorted(beyond))
             raise AwsRefusalError(
@@ -147,6 +150,10 @@ class NodeGroup(EksResource):
         before = {machine.node_name for machine in self._machines(id)}
         settings = {key: new[key] for key in ("scalingConfig", "updateConfig") if new.get(key)}
         self.client.update_nodegroup_config(clusterName=cluster, nodegroupName=name, **settings)
+        if new.get("releaseVersion"):
+            self.client.update_nodegroup_version(
+                clusterName=cluster, nodegroupName=name, version=new["version"], releaseVersion=new["releaseVersion"]
+            )
         gone = before - {machine.node_name for machine in self._machines(id)}
         if gone:
             self.control_plane(cluster).remove_nodes(sorted(gone))

@@ -75,6 +75,8 @@ class Cluster(EksResource):
             "accessConfig",
             "encryptionConfig",
             "enabledClusterLogTypes",
+            "zonalShiftConfig",
+            "deletionProtection",
             "tags",
         }
     )
@@ -88,7 +90,9 @@ class Cluster(EksResource):
         }
     )
     required = frozenset({"roleArn", "vpcConfig"})
-    computed = frozenset({"version", "kubernetesNetworkConfig", "accessConfig"})
+    computed = frozenset(
+        {"version", "kubernetesNetworkConfig", "accessConfig", "zonalShiftConfig", "deletionProtection"}
+    )
     name_property, name_limit = "name", 100
     defaults: ClassVar[Mapping[str, Any]] = {"bootstrapSelfManagedAddons": True}
     unset: ClassVar[Mapping[str, Any]] = {"deletionProtection": False, "upgradePolicy": {"supportType": "EXTENDED"}}
@@ -132,7 +136,7 @@ class Cluster(EksResource):
             "bootstrapSelfManagedAddons": inputs["bootstrapSelfManagedAddons"],
             "logging": _logging(inputs.get("enabledClusterLogTypes") or []),
         }
-        for name in ("kubernetesNetworkConfig", "accessConfig"):
+        for name in ("kubernetesNetworkConfig", "accessConfig", "zonalShiftConfig", "deletionProtection"):
             if inputs.get(name):
                 request[name] = inputs[name]
         if inputs.get("encryptionConfig"):
@@ -154,6 +158,7 @@ class Cluster(EksResource):
                 issuer=self.account.eks.issuer(id),
                 cloud=cloud,
                 deployer_known=self.account.timing.deployer_known,
+                deployer=self.session.deployer,
             )
         except ValueError as error:
             # Not what AWS would refuse, but what one machine cannot do: another version, a second cluster.
@@ -191,13 +196,15 @@ class Cluster(EksResource):
                 **seen.get("kubernetesNetworkConfig", {}),
             },
             "encryptionConfig": encryption[0],
+            "zonalShiftConfig": seen.get("zonalShiftConfig"),
+            "deletionProtection": seen.get("deletionProtection", False),
             "accessConfig": {**(state.get("accessConfig") or {}), **seen.get("accessConfig", {})},
         }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
-        """Endpoint access, subnets and logs; the rest has no stand-in."""
+        """Endpoint access, subnets, logs, zonal shift and protection; the rest has no stand-in."""
         differs = self.differs(old, new)
-        beyond = differs - {"vpcConfig", "enabledClusterLogTypes"}
+        beyond = differs - {"vpcConfig", "enabledClusterLogTypes", "zonalShiftConfig", "deletionProtection"}
         if beyond:
             names = ", ".join(sorted(beyond))
             raise AwsRefusalError(
@@ -206,6 +213,8 @@ class Cluster(EksResource):
             )
         if "vpcConfig" in differs:
             self.client.update_cluster_config(name=id, resourcesVpcConfig=new["vpcConfig"])
+        for name in sorted(differs & {"zonalShiftConfig", "deletionProtection"}):
+            self.client.update_cluster_config(name=id, **{name: new[name]})
         if "enabledClusterLogTypes" in differs:
             self.client.update_cluster_config(name=id, logging=_logging(new.get("enabledClusterLogTypes") or []))
 

@@ -25,6 +25,7 @@ SPOT_ROLE = "AWSServiceRoleForEC2Spot"
 # Of AWS's access keys.
 _KEY_LETTERS = string.ascii_uppercase + "234567"
 _QUERY_SERVICES = frozenset({"iam", "sts", "sqs"})
+_SPOT = "spot.amazonaws.com"
 _SERVICE_LINKED_NAMES = {"spot": "EC2Spot", "eks": "AmazonEKS", "eks-nodegroup": "AmazonEKSNodegroup"}
 _NAME_TAKEN = "Service role name {name} has been taken in this account, please try a different suffix."
 INVALID_TOKEN = "The security token included in the request is invalid."
@@ -92,6 +93,16 @@ class Roles:
         for policy in role.managed_policies.values():
             documents.append(next(version.document for version in policy.versions if version.is_default))
         return policies.allows_action(documents, action)
+
+    def may(self, access_key_id: str, action: str) -> bool:
+        """Whether whoever has an access key may do an action."""
+        caller = self.caller(access_key_id)
+        role = caller and self.by_arn(caller.role_arn)
+        return access_key_id == self.access_key_id or (role is not None and self.allows(role, action))
+
+    def make_spot_role(self) -> None:
+        """Make EC2's service-linked role for spot instances, as EC2 does."""
+        self._iam.create_service_linked_role(_SPOT, "Default EC2 Spot Service Linked Role", "")
 
     def seed(self) -> None:
         """Put AWS's managed policies and the administrator into moto.

@@ -23,7 +23,9 @@ _STRICTER = {
     "aws:ec2/vpc:Vpc": {"cidrBlock"},
     "aws:ec2/subnet:Subnet": {"cidrBlock"},
     "aws:ec2/natGateway:NatGateway": {"subnetId"},
+    "aws:ec2/flowLog:FlowLog": {"vpcId", "trafficType", "logDestination", "iamRoleArn"},
     "aws:ec2/securityGroup:SecurityGroup": {"vpcId"},
+    "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": {"vpcId"},
     "aws:ec2/routeTableAssociation:RouteTableAssociation": {"subnetId"},
     "aws:ec2/route:Route": {"destinationCidrBlock"},
     "aws:cloudwatch/eventTarget:EventTarget": {"targetId"},
@@ -100,12 +102,31 @@ def _promised(token: str) -> Iterator[str]:
             yield names[name]
 
 
-@pytest.mark.parametrize("token", ["getCallerIdentity", "getPartition", "getRegion", "getAvailabilityZones"])
-def test_results_of_functions_are_the_sdks(world: World, token: str) -> None:
-    import pulumi_aws
+FUNCTIONS: dict[str, dict[str, Any]] = {
+    "aws:index/getCallerIdentity:getCallerIdentity": {},
+    "aws:index/getPartition:getPartition": {},
+    "aws:index/getRegion:getRegion": {},
+    "aws:index/getAvailabilityZones:getAvailabilityZones": {},
+    "aws:cloudwatch/getLogGroups:getLogGroups": {"logGroupNamePrefix": "/aws/eks/"},
+    "aws:eks/getAddonVersion:getAddonVersion": {"addonName": "coredns", "kubernetesVersion": "1.36"},
+    "aws:eks/getClusters:getClusters": {},
+    "aws:ssm/getParameter:getParameter": {
+        "name": "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/arm64/standard/recommended/release_version"
+    },
+}
 
-    known = invokes(world.account)[f"aws:index/{token}:{token}"]({})
-    result = getattr(pulumi_aws, f"{token[0].upper()}{token[1:]}Result")
+
+def test_every_function_is_tried(world: World) -> None:
+    assert set(FUNCTIONS) == set(invokes(world.account))
+
+
+@pytest.mark.parametrize("token", FUNCTIONS)
+def test_results_of_functions_are_the_sdks(world: World, token: str) -> None:
+    known = invokes(world.account)[token](FUNCTIONS[token])
+    name = token.rpartition(":")[2]
+    module = token.split(":")[1].split("/")[0].replace("index", "")
+    sdk = importlib.import_module(f"pulumi_aws.{module}".rstrip("."))
+    result = getattr(sdk, f"{name[0].upper()}{name[1:]}Result")
     names = {_camel(name) for name in inspect.signature(result.__init__).parameters}
     assert known.keys() <= names
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 import yaml
@@ -22,6 +23,7 @@ from rehearsal.cluster.provider import api as api_module
 from rehearsal.cluster.provider.api import Api, ApiError, CancelledError, Kind, NoKindError
 from rehearsal.cluster.provider.connection import Connection, UnreachableError
 from rehearsal.cluster.provider.objects import KubernetesObject, kubernetes_object
+from rehearsal.cluster.provider.patches import KubernetesPatch, kubernetes_patch
 from rehearsal.cluster.provider.release import Release
 from rehearsal.cluster.releases import ReleaseError
 from rehearsal.timing import Timing
@@ -43,6 +45,9 @@ class FakeCluster:
     timing = Timing()
     knows_deployer = True
     releases: Any = None
+
+    def __init__(self, deployer: Mapping[str, str] | None = None) -> None:
+        self.deployer = deployer or {}
 
 
 class FakeClusters:
@@ -106,6 +111,26 @@ def connection(text: str | None = None, **settings: Any) -> Connection:
 def test_a_good_kubeconfig_reaches_its_cluster() -> None:
     assert connection().cluster().name == "karpstack"
     assert connection(json.dumps(yaml.safe_load(kubeconfig()))).cluster().name == "karpstack"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--profile", "platform", "--role-arn", "arn:a"], ""),
+        ([], "with --profile platform, and the exec plugin asks for a token with no --profile"),
+        (["--profile", "platform"], "with no --role-arn"),
+        (["--profile", "platform", "--role-arn=arn:b"], "with --role-arn arn:b"),
+    ],
+)
+def test_a_cluster_knows_who_made_it_and_nobody_else(options: list[str], said: str) -> None:
+    made = FakeClusters(FakeCluster({"--profile": "platform", "--role-arn": "arn:a"}))
+    text = kubeconfig(args=["eks", "get-token", "--cluster-name", "karpstack", *options])
+    found = Connection({"kubeconfig": text}, made, threading.Event())  # type: ignore[arg-type]  # a fake
+    if said:
+        with pytest.raises(UnreachableError, match=f"asked for the client to provide credentials .*{said}"):
+            found.cluster()
+    else:
+        assert found.cluster().name == "karpstack"
 
 
 def test_no_kubeconfig_is_refused_before_anything_else() -> None:
@@ -769,3 +794,51 @@ def test_a_failed_release_is_recorded_unless_it_is_atomic() -> None:
 def test_a_release_needs_a_cluster() -> None:
     with pytest.raises(RefusedError, match="can't create Helm Release with unreachable cluster: connection refused"):
         release(reachable=False).create(CILIUM, timeout=1)
+
+
+# -- patches
+
+
+def patch(connection: FakeConnection) -> KubernetesPatch:
+    found = kubernetes_patch("kubernetes:apps/v1:DaemonSetPatch", connection)  # type: ignore[arg-type]  # a fake
+    assert found is not None
+    return found
+
+
+PLACE = "/apis/apps/v1/namespaces/default/daemonsets/x"
+
+
+def daemon_set(**annotations: str) -> Properties:
+    return {**manifest(**annotations), "kind": "DaemonSet"}
+
+
+def test_a_patch_sets_fields_of_what_exists_and_lets_go_of_them() -> None:
+    api = FakeApi({PLACE: {}})
+    patched = patch(FakeConnection(api))
+    inputs = daemon_set(patchForce="true", skipAwait="true")
+    assert patched.preview(inputs, id="", state={}) == inputs
+    created = patched.create(inputs, timeout=1)
+    assert api.calls == [
+        ("apply", PLACE, daemon_set(patchForce="true", skipAwait="true") | {"metadata": ANY}, True, False)
+    ]
+    patched.delete(created.id, created.outputs, timeout=1)
+    assert api.calls[-1][1:3] == (
+        PLACE,
+        {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "x", "namespace": "default"}},
+    )
+    assert not [call for call in api.calls if call[0] == "delete"]
+
+
+def test_a_patched_workload_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "wait_available", lambda *_, **__: "1 of 2 pods are up to date")
+    patched = patch(FakeConnection(FakeApi({PLACE: {}})))
+    with pytest.raises(IncompleteError, match="failed to fully initialize or become live: 1 of 2 pods are up to date"):
+        patched.create(daemon_set(), timeout=1)
+    with pytest.raises(IncompleteError, match="1 of 2 pods"):
+        patched.update("default/x", {}, daemon_set(), timeout=1)
+
+
+def test_a_patch_of_what_is_gone_is_gone() -> None:
+    api = FakeApi()
+    patch(FakeConnection(api)).delete("default/x", daemon_set(), timeout=1)
+    assert not api.calls
