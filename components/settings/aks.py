@@ -20,7 +20,8 @@ from ..naming import RESERVED_AZURE_TAG_PREFIXES, AksNames
 from ..problems import Reason, refuse
 from .sections import (
     AccessCidr,
-    Cidr,
+    ClusterCidr,
+    NetworkCidr,
     NodeClassSpecs,
     ResourceSettings,
     Section,
@@ -113,11 +114,11 @@ class NetworkSettings(Section):
         ("podCidrMaskSize", "cannot be chosen: AKS gives each node a /24 of podCidr", "remove it"),
     )
 
-    vnet_cidr: Cidr = Field(description="range of the virtual network, also of an existing one")
-    subnet_cidr: Cidr | None = Field(None, description="range of the nodes' subnet, inside vnetCidr")
+    vnet_cidr: NetworkCidr = Field(description="range of the virtual network, also of an existing one")
+    subnet_cidr: NetworkCidr | None = Field(None, description="range of the nodes' subnet, inside vnetCidr")
     subnet_id: str | None = Field(None, description="resource ID of an existing subnet, instead of subnetCidr")
-    pod_cidr: Cidr = Field(description="range of the overlay network, for pods")
-    service_cidr: Cidr = Field(description="range of Service addresses")
+    pod_cidr: ClusterCidr = Field(description="range of the overlay network, for pods")
+    service_cidr: ClusterCidr = Field(description="range of Service addresses")
 
     @field_validator("subnet_cidr")
     @classmethod
@@ -235,15 +236,8 @@ class ClusterSettings(Section):
 
     @field_validator("version", mode="before")
     @classmethod
-    def _images_exist(cls, version: object) -> object:
-        return kubernetes_version(
-            version,
-            low=versions.AKS_KUBERNETES_MIN,
-            high=versions.AKS_KUBERNETES_MAX,
-            service="AKS",
-            why="is not a version for which this Karpenter can resolve the images of every family: machines would be "
-            "made that never join, or none at all",
-        )
+    def _minor_version(cls, version: object) -> object:
+        return kubernetes_version(version, "AKS")
 
 
 class SystemNodesSettings(Section):

@@ -24,7 +24,7 @@ CHOOSING = {"cloud", "mode"}
 ON_DEMAND = {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}
 POOL = {"template": {"spec": {"requirements": [ON_DEMAND]}}}
 MINE = {"template": {"spec": {"nodeClassRef": {"name": "mine"}}}}
-IMAGES = {"amiSelectorTerms": [{"alias": "al2023@v20251108"}]}
+IMAGES = {"amiSelectorTerms": [{"alias": "al2023@v20260714"}]}
 HUB = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft.Network/virtualNetworks/hub/subnets"
 
 #: What the examples say otherwise here, so that each setting can be changed by itself.
