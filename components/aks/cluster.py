@@ -132,7 +132,8 @@ class Cluster(pulumi.ComponentResource):
             ],
             tags=args.tags,
             opts=pulumi.ResourceOptions(
-                parent=self, hooks=None if args.node_provisioning.allow_stranded_nodes else guard()
+                parent=self,
+                hooks=None if args.node_provisioning.allow_stranded_nodes else guard(f"{name}-node-provisioning"),
             ),
         )
         self.name = cluster.name

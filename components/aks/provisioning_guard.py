@@ -28,10 +28,8 @@ def refuse_stranding(args: pulumi.ResourceHookArgs) -> None:
         )
 
 
-def guard() -> pulumi.ResourceHookBinding:
-    """The binding for the cluster's options."""
+def guard(name: str) -> pulumi.ResourceHookBinding:
+    """The binding for the cluster's options; the hook's `name` is unique in the program."""
     return pulumi.ResourceHookBinding(
-        before_update=[
-            pulumi.ResourceHook("aks-node-provisioning", refuse_stranding, pulumi.ResourceHookOptions(on_dry_run=True))
-        ]
+        before_update=[pulumi.ResourceHook(name, refuse_stranding, pulumi.ResourceHookOptions(on_dry_run=True))]
     )

@@ -25,6 +25,7 @@ _T = TypeVar("_T")
 _PAUSE: Final = 2.0
 #: Seconds that one request may take.
 _PATIENCE: Final = 10.0
+_CONTROLLER: Final = "-n kube-system -l app.kubernetes.io/name=karpenter"
 
 
 async def wait_until_served(kubeconfig: str, *, within: float = 300) -> None:
@@ -94,12 +95,15 @@ def unmet_conditions(api: ApiClient, manifest: Mapping[str, Any]) -> str:
     )
     conditions = live.get("status", {}).get("conditions", [])
     if not conditions:
-        return "its controller has not looked at it; see that Karpenter runs: kubectl get pods -A | grep karpenter"
-    return "; ".join(
+        return f"its controller has not looked at it; see that it runs: kubectl get pods {_CONTROLLER}"
+    unmet = [condition for condition in conditions if condition["status"] != "True"]
+    told = "; ".join(
         " ".join(filter(None, (f"{each['type']} is {each['status']}:", each.get("reason"), each.get("message"))))
-        for each in conditions
-        if each["status"] != "True"
+        for each in unmet
     )
+    if any(condition["status"] == "Unknown" for condition in unmet):
+        told += f". What is Unknown stands in the controller's log: kubectl logs {_CONTROLLER}"
+    return told
 
 
 def _refusal(api: ApiClient) -> str:

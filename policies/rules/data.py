@@ -83,14 +83,14 @@ def _eks_logs(cluster: Properties, judgement: Judgement) -> None:
 def _aks_logs(resources: list[PolicyResource], judgement: Judgement) -> None:
     settings = list(graph.of(resources, AZURE_DIAGNOSTICS))
     for cluster in graph.of(resources, AKS_CLUSTER):
-        found = False
+        kept = False
         with judgement.part():
             for setting in settings:
                 about = cluster in setting.property_dependencies.get("resourceUri", ())
                 logs = setting.props.get("logs") or []
                 if about or _is_about(graph.output(setting, "resourceUri"), graph.output(cluster, "name")):
-                    found = found or any(logs[index].get("enabled") is True for index in range(len(logs)))
-        if not found and judgement.complete:
+                    kept = kept or any(logs[index].get("enabled") is True for index in range(len(logs)))
+        if not kept and judgement.complete:
             judgement.violation(f"no diagnostic setting keeps a log of {cluster.name}.", cluster.urn)
 
 

@@ -26,8 +26,8 @@ def shaped(token: str, properties: Mapping[str, Any], urn: str | None = None) ->
         properties: Reading one of them may raise UnknownValueError.
         urn: The resource's, where the reader has several.
     """
-    found: Mapping[str, Any] = read(properties, _SHAPES.get(token), "", urn)
-    return found
+    typed: Mapping[str, Any] = read(properties, _SHAPES.get(token), "", urn)
+    return typed
 
 
 def _whole(low: int, high: int) -> Kind:

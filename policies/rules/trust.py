@@ -59,8 +59,8 @@ def _token(where: str, condition: Properties, judgement: Judgement) -> None:
             of_cluster = False
             for key in exact:
                 if key.endswith(f":{claim}"):
-                    found = listed(exact[key])
-                    values.extend(found[index] for index in range(len(found)))
+                    entries = listed(exact[key])
+                    values.extend(entries[index] for index in range(len(entries)))
                     of_cluster = of_cluster or key.startswith("oidc.eks.")
             pattern, form = _CLAIMS[claim] if of_cluster else (_EXACT, "one value without wildcards")
             if not values:

@@ -20,6 +20,7 @@ from botocore.model import OperationNotFoundError
 
 from rehearsal.aws import errors, shapes
 from rehearsal.aws.iam.pod_credentials import CredentialError
+from rehearsal.aws.iam.roles import INVALID_TOKEN
 from rehearsal.aws.patching import Patches
 from rehearsal.host.guard import LOOPBACK, GuardedHandler, OwnUserServer
 from rehearsal.host.loopback import Loopback
@@ -35,7 +36,6 @@ _SIGNED = re.compile(r"AWS4-HMAC-SHA256 Credential=(?P<key>[^/, ]+)/\d+/[^/, ]+/
 # The one service that may be asked without a signature, for one action: a pod's token for credentials.
 _UNSIGNED = "sts"
 _JSON = "application/x-amz-json-1.1"
-_INVALID_TOKEN = "The security token included in the request is invalid."
 _NOT_SIGNED = "Authorization header requires 'Credential' parameter: only signatures of version 4 are known."
 _FAILED = "The rehearsal's AWS failed at this request to {service}: {error}; its logs/daemon.log says more"
 _LONGEST_REASON = 200
@@ -117,7 +117,7 @@ class Server:
         signed = _SIGNED.match(authorization)
         if environ.get("HTTP_X_AMZ_TARGET", "").startswith(_PRICING_TARGET):
             if not signed or not self._is_known(signed["key"]):
-                return _refuse(start_response, "400 Bad Request", "UnrecognizedClientException", _INVALID_TOKEN)
+                return _refuse(start_response, "400 Bad Request", "UnrecognizedClientException", INVALID_TOKEN)
             return self._pricing(environ, start_response)
         if authorization and not signed:
             return _refuse(start_response, "400 Bad Request", "IncompleteSignatureException", _NOT_SIGNED)

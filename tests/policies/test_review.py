@@ -85,7 +85,7 @@ def test_a_finding_is_the_rules_without_what_surrounds_it() -> None:
             code=255,
         )
     )
-    assert [(one.rule, one.severity, one.mandatory, one.resource, one.found) for one in found.findings] == [
+    assert [(one.rule, one.severity, one.mandatory, one.resource, one.violation) for one in found.findings] == [
         ("iam-trust-bound", "critical", True, "role", "it trusts *."),
         ("node-pool-limits", "high", False, "pool", "spec.limits sets nothing."),
         ("stack-cost-ceiling", "medium", True, "", "600 USD/h"),
@@ -125,7 +125,7 @@ def test_exceptions_in_force_are_told_with_what_they_excused() -> None:
     ]
     found = review(preview(events=reports), settings=excepting(shorter, longer))
     assert not found.findings
-    assert [(one.rule, one.pattern, one.reason, one.until, one.resource, one.found) for one in found.excused] == [
+    assert [(one.rule, one.pattern, one.reason, one.until, one.resource, one.violation) for one in found.excused] == [
         ("node-image-pinned", "urn:*::x", readable(granted.reason), "2099-12-31", resource, said)
         for granted in (shorter, longer)
         for resource, said in (("pool", "alias is\nal2023@latest."), ("", ""))
@@ -138,7 +138,7 @@ def test_an_exception_that_is_not_in_the_configuration_is_told_as_it_came() -> N
     unread: list[Mapping[str, Any]] = [{}, {"exceptions": "advisory"}, {"exceptions": {"granted": [{"rule": 1}]}}]
     for settings in unread:
         found = review(preview(events=[report]), settings=settings)
-        assert [one.found for one in found.findings] == [granted.told("latest")]
+        assert [one.violation for one in found.findings] == [granted.told("latest")]
         assert not found.excused
 
 

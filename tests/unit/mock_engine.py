@@ -176,6 +176,9 @@ class _Callbacks:
     def register_resource_hook(self, hook: pulumi.ResourceHook) -> None:
         self._deployment.hooks.append(hook.name)
 
+    def register_error_hook(self, hook: pulumi.ErrorHook) -> None:
+        self._deployment.hooks.append(hook.name)
+
 
 def deploy(program: Callable[[], object]) -> Deployment:
     """Run `program` as a stack would be and return what it registered."""

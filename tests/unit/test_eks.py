@@ -282,7 +282,7 @@ def test_cilium_is_not_awaited_and_knows_the_api_server() -> None:
 
 
 def test_the_node_pools_are_the_stacks() -> None:
-    assert [each.inputs["metadata"] for each in stack().of(NODE_POOL)] == [{"name": "default"}]
+    assert [each.inputs["metadata"]["name"] for each in stack().of(NODE_POOL)] == ["default"]
     assert sorted(each.inputs["metadata"]["name"] for each in stack().of(NODE_CLASS)) == ["bottlerocket", "default"]
 
 
@@ -335,7 +335,9 @@ def test_the_crds_do_not_wait_for_nodes() -> None:
 
 def test_nothing_is_deleted_with_the_cluster_and_node_pools_have_time() -> None:
     assert not any(each.request.deletedWith for each in stack().resources.values())
-    assert resource(stack(), NODE_POOL).request.customTimeouts.delete == "45m"
+    assert (
+        resource(stack(), NODE_POOL).request.customTimeouts.delete == "80m"
+    )  # an hour of draining, and what comes after
     assert all(each.request.customTimeouts.delete == "30m" for each in stack().of(NODE_CLASS))
 
 

@@ -27,7 +27,7 @@ _KEY_LETTERS = string.ascii_uppercase + "234567"
 _QUERY_SERVICES = frozenset({"iam", "sts", "sqs"})
 _SERVICE_LINKED_NAMES = {"spot": "EC2Spot", "eks": "AmazonEKS", "eks-nodegroup": "AmazonEKSNodegroup"}
 _NAME_TAKEN = "Service role name {name} has been taken in this account, please try a different suffix."
-_INVALID_TOKEN = "The security token included in the request is invalid."
+INVALID_TOKEN = "The security token included in the request is invalid."
 _INVALID_TOKEN_EC2 = "AWS was not able to validate the provided access credentials"
 _DENIED = (
     "User: {caller} is not authorized to perform: {action} because no identity-based policy allows the {action} action"
@@ -170,7 +170,7 @@ class Roles:
             if service == "ec2":
                 return answer("AuthFailure", _INVALID_TOKEN_EC2)
             return answer(
-                "InvalidClientTokenId" if service in _QUERY_SERVICES else "UnrecognizedClientException", _INVALID_TOKEN
+                "InvalidClientTokenId" if service in _QUERY_SERVICES else "UnrecognizedClientException", INVALID_TOKEN
             )
         named = f"{service}:{action}"
         if action == "GetCallerIdentity" or self.allows(role, named):

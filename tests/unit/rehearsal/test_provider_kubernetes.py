@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,14 @@ from rehearsal.cluster import objects, readiness
 from rehearsal.cluster import provider as kubernetes
 from rehearsal.cluster.charts import ChartNotFoundError
 from rehearsal.cluster.objects import Objects
+from rehearsal.cluster.provider import api as api_module
 from rehearsal.cluster.provider.api import Api, ApiError, CancelledError, Kind, NoKindError
 from rehearsal.cluster.provider.connection import Connection, UnreachableError
 from rehearsal.cluster.provider.objects import KubernetesObject, kubernetes_object
 from rehearsal.cluster.provider.release import Release
 from rehearsal.cluster.releases import ReleaseError
+from rehearsal.timing import Timing
+from tests.unit.rehearsal.cluster_world import World
 
 ENDPOINT = "https://127.0.0.1:6443"
 
@@ -37,6 +40,8 @@ class FakeCluster:
     endpoint = ENDPOINT
     certificate_authority = certificate(b"ours").encode()
     token = "administrator's"
+    timing = Timing()
+    knows_deployer = True
     releases: Any = None
 
 
@@ -419,13 +424,45 @@ def test_a_deployment_that_does_not_come_up_is_recorded(monkeypatch: pytest.Monk
     deployments.create({**manifest("y", skipAwait="true"), "kind": "Deployment"}, timeout=1)
 
 
-def test_a_condition_that_stays_false_is_recorded_with_its_message() -> None:
+def test_an_object_whose_condition_stays_false_is_recorded_and_no_reason_is_given_as_upstream_gives_none() -> None:
     seen = {**manifest(), "status": {"conditions": [{"type": "Ready", "status": "False", "message": "no subnets"}]}}
     api = FakeApi()
     waiting = resource(connection=FakeConnection(api))
     api.wait = lambda *arguments: (_ for _ in ()).throw(TimeoutError(seen))  # type: ignore[method-assign]
-    with pytest.raises(IncompleteError, match="condition Ready is not true after 5 s: False, no subnets"):
+    with pytest.raises(IncompleteError, match=r"become live: timed out waiting for the condition$") as caught:
         waiting.create(manifest(waitFor="condition=Ready", timeoutSeconds="5"), timeout=1)
+    assert caught.value.created.outputs["status"] == seen["status"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status", "observed", "met"),
+    [
+        ("condition=Ready", "True", 2, True),
+        ("condition=ready=true", "True", 2, True),
+        ("condition=Ready", "True", None, True),
+        ("condition=Ready", "True", 1, False),  # of the generation before
+        ("condition=Ready", "Unknown", 2, False),
+        ("condition=Ready=False", "False", 2, True),
+        ('["condition=Ready", "condition=Valid"]', "True", 2, False),
+    ],
+)
+def test_conditions_are_waited_for_as_upstream_does(wanted: str, status: str, observed: int | None, met: bool) -> None:
+    condition = {"type": "Ready", "status": status} | ({} if observed is None else {"observedGeneration": observed})
+    asked: list[bool] = []
+    api = FakeApi()
+    api.wait = lambda path, done, timeout, what: asked.append(  # type: ignore[method-assign]
+        done({"metadata": {"generation": 2}, "status": {"conditions": [condition]}})
+    )
+    resource(connection=FakeConnection(api)).create(manifest(waitFor=wanted), timeout=1)
+    assert asked == [met]
+
+
+def test_a_condition_is_waited_for_no_longer_than_a_rehearsal_takes() -> None:
+    asked: list[float] = []
+    api = FakeApi()
+    api.wait = lambda path, done, timeout, what: asked.append(timeout)  # type: ignore[method-assign]
+    resource(connection=FakeConnection(api)).create(manifest(waitFor="condition=Ready"), timeout=900)
+    assert asked == [Timing().condition]
 
 
 def test_a_preview_asks_the_api_server() -> None:
@@ -507,13 +544,11 @@ def test_an_import_has_no_fields_of_the_api_servers() -> None:
 
 
 class Client(Objects):
-    """A client whose answers are given: a served document, an object, events of a watch."""
+    """A client whose answers are given."""
 
-    def __init__(self, *, served: Any = None, seen: Any = None, events: Sequence[Any] = (), status: int = 200) -> None:
+    def __init__(self, *, served: Any = None, status: int = 200) -> None:
         super().__init__(ENDPOINT, Path("/nowhere"), "token")
-        self.served, self.seen, self.status = served, seen, status
-        self.lines = b"".join(json.dumps(event).encode() + b"\n" for event in events)
-        self.watched: list[Mapping[str, str]] = []
+        self.served, self.status = served, status
 
     def request(
         self,
@@ -526,12 +561,8 @@ class Client(Objects):
     ) -> Properties:
         if self.status >= 400:
             raise objects.ApiError(self.status, "", "is invalid")
-        answer: Properties = self.served or self.seen
+        answer: Properties = self.served
         return answer
-
-    def stream(self, path: str, query: Mapping[str, str]) -> Any:
-        self.watched.append(query)
-        return type("Response", (), {"stream": lambda it: [self.lines[:7], self.lines[7:]], "close": lambda it: None})()
 
 
 def test_a_kind_is_found_among_what_is_served() -> None:
@@ -567,23 +598,48 @@ def test_errors_are_in_the_servers_words() -> None:
 
 
 SEEN = {"metadata": {"name": "x", "resourceVersion": "5"}}
+POD = "/api/v1/pods/x"
 
 
-def test_a_watch_sees_the_object_go() -> None:
-    client = Client(seen=SEEN, events=[{"type": "MODIFIED", "object": SEEN}, {"type": "DELETED", "object": SEEN}])
-    assert Api(client, threading.Event()).wait("/api/v1/pods/x", lambda it: it is None, 5, "x") is None
-    assert client.watched[0]["resourceVersion"] == "5"
-    assert client.watched[0]["fieldSelector"] == "metadata.name=x"
+def gone(seen: objects.Object | None) -> bool:
+    return seen is None
 
 
-def test_a_wait_ends_in_time_and_when_cancelled() -> None:
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.present[POD] = SEEN
+    return world
+
+
+def test_a_wait_hears_of_it_from_the_watch(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_module, "_LOOK", 60.0)
+    telling = threading.Thread(target=world.happen, args=("/api/v1/pods?metadata.name=x", "DELETED", SEEN))
+    telling.start()
+    assert Api(world.objects(), threading.Event()).wait(POD, gone, 60, "x") is None
+    telling.join()
+
+
+def test_a_wait_sees_what_went_before_the_watch_began(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_module, "_LOOK", 0.0)
+
+    def goes_unseen(seen: objects.Object | None) -> bool:
+        world.present.pop(POD, None)
+        return seen is None
+
+    assert Api(world.objects(), threading.Event()).wait(POD, goes_unseen, 60, "x") is None
+
+
+def test_a_wait_ends_in_time_and_when_cancelled(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_module, "_LOOK", 0.0)
     cancelled = threading.Event()
-    api = Api(Client(seen=SEEN, events=[{"type": "MODIFIED", "object": SEEN}]), cancelled)
-    with pytest.raises(TimeoutError):
-        api.wait("/api/v1/pods/x", lambda it: it is None, 0, "x")
+    api = Api(world.objects(), cancelled)
+    with pytest.raises(TimeoutError) as over:
+        api.wait(POD, gone, 0, "x")
+    assert over.value.args == (SEEN,)
     cancelled.set()
     with pytest.raises(CancelledError, match="deletion of x: the deployment was cancelled"):
-        api.wait("/api/v1/pods/x", lambda it: it is None, 2, "deletion of x")
+        api.wait(POD, gone, 60, "deletion of x")
 
 
 # -- releases
