@@ -156,6 +156,8 @@ def from_pydantic(details: ErrorDetails, schema: type[BaseModel]) -> Problem:
             consequence, fix = context["consequence"], context["fix"]
         case _:
             consequence = f"cannot be used: {details['msg'][:1].lower()}{details['msg'][1:]}"
+            if details["type"] == "string_pattern_mismatch":
+                consequence = "cannot be used: it is not written as such a value is"
             examples = "see the stack files beside Pulumi.yaml for examples"
             fix = f"give {description}" if description else examples
             if details["type"] == "literal_error":

@@ -24,9 +24,6 @@ _FORMS: Final = {
 _LATEST: Final = "latest"
 #: The last Kubernetes version with images of Amazon Linux 2.
 _LAST_OF_AL2: Final = "1.32"
-#: The architectures that a family has images of; those that are not here have both.
-_ARCHITECTURES: Final = {"windows2019": ("amd64",), "windows2022": ("amd64",), "windows2025": ("amd64",)}
-BOTH: Final = ("amd64", "arm64")
 
 
 class Verdict(NamedTuple):
@@ -48,11 +45,6 @@ def family(alias: str) -> str:
     return alias.partition("@")[0].lower()
 
 
-def architectures(alias: str) -> tuple[str, ...]:
-    """The architectures, as Kubernetes calls them, that there are images of."""
-    return _ARCHITECTURES.get(family(alias), BOTH)
-
-
 def verdict(alias: str, kubernetes: str) -> Verdict | None:
     """Why an alias has no image for a Kubernetes version such as `1.36`; None where it has one."""
     name, _, version = alias.partition("@")
@@ -63,8 +55,8 @@ def verdict(alias: str, kubernetes: str) -> Verdict | None:
             f"{_LAST_OF_AL2}",
             "write al2023@latest",
         )
-    if name not in _FORMS or version == _LATEST:
-        return None
+    if name not in _FORMS or version in ("", _LATEST):
+        return None  # or the CRD's own rule refuses it
     form, words = _FORMS[name]
     if not form.fullmatch(version):
         return Verdict(

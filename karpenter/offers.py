@@ -17,13 +17,14 @@ from .instance_types import (
     ARCHITECTURE,
     CAPACITY_TYPE,
     FOLDER,
+    INSTANCE_TYPE,
     OPERATING_SYSTEM,
     REGION,
     ZONE,
     Facts,
     InstanceType,
 )
-from .type_names import Names, Verdict
+from .type_names import NAMED, Names, Verdict
 
 _AWS: Final = "karpenter.k8s.aws/"
 _AZURE: Final = "karpenter.azure.com/"
@@ -77,6 +78,8 @@ NUMBERS: Final = frozenset(
         "kubernetes.azure.com/sku-memory",
     }
 )
+#: All labels of the clouds and of Karpenter that requirements may be on and whose values are judged.
+LABELS: Final = NUMBERS.union(_CLOSED["aws"], _CLOSED["azure"], (INSTANCE_TYPE, REGION, ZONE), NAMED)
 _NUMBER: Final = re.compile("[0-9]{1,18}", re.ASCII)
 #: `us-west-2` and `westus2`: what a region's name is made of, and its number.
 _NUMBERED: Final = re.compile("(.+?)([1-9]?)", re.ASCII)

@@ -24,6 +24,8 @@ _AWS_CATEGORY: Final = "karpenter.k8s.aws/instance-category"
 _AWS_GENERATION: Final = "karpenter.k8s.aws/instance-generation"
 _AZURE_FAMILY: Final = "karpenter.azure.com/sku-family"
 _AZURE_VERSION: Final = "karpenter.azure.com/sku-version"
+#: The labels whose values follow from a type's name and are no numbers.
+NAMED: Final = frozenset({AWS_FAMILY, AWS_SIZE, AZURE_NAME, _AWS_CATEGORY, _AZURE_FAMILY})
 
 #: How far beyond the newest generation a name may be and still be something new.
 _AHEAD: Final = 2

@@ -257,7 +257,7 @@ class SystemNodesSettings(Section):
         ),
     )
 
-    vm_size: str = Field("Standard_D4s_v5", pattern=r"^Standard_\w+$", description="VM size, like Standard_D4s_v5")
+    vm_size: str = Field("Standard_D4s_v5", description="VM size, like Standard_D4s_v5")
     count: int = Field(2, ge=1, le=1000, description="number of system nodes")
     zones: list[Literal[1, 2, 3]] = Field([1, 2, 3], description="zones to spread over; [] where a region has none")
     os_sku: Literal["Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux"] = Field(

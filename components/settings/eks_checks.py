@@ -197,7 +197,7 @@ def _node_pool(
     name: str, spec: Mapping[str, Any], node_classes: Mapping[str, Any] | None, karpenter: KarpenterSettings | None
 ) -> Iterator[Problem]:
     yield from node_class_reference(name, spec, manifests.EC2_NODE_CLASS, node_classes)
-    if not _allows(spec, OPERATING_SYSTEM, "linux"):
+    if _allows(spec, OPERATING_SYSTEM, "windows") and not _allows(spec, OPERATING_SYSTEM, "linux"):
         yield Problem(
             key_of("nodePools", name, "template", "spec", "requirements"),
             shown(manifests.node_template(spec).get("requirements", [])),
@@ -220,4 +220,4 @@ def _allows(spec: Mapping[str, Any], label: str, value: str) -> bool:
     try:
         return allows(requirements(spec), label, value)
     except RequirementError:
-        return label != CAPACITY_TYPE  # the schema's checks say what is wrong with it
+        return False  # the schema's checks say what is wrong with it

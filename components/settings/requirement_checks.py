@@ -7,11 +7,21 @@ a NodePool nothing more is judged.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
-from karpenter.instance_types import CAPACITY_TYPE, INSTANCE_TYPE, REGION, ZONE
-from karpenter.offers import NUMBERS, Offer, Offers
-from karpenter.requirements import Requirement, RequirementError, allows, fits, given, requirement, values_of
+from karpenter.instance_types import CAPACITY_TYPE, INSTANCE_TYPE, REGION, ZONE, Facts
+from karpenter.offers import LABELS, NUMBERS, Offer, Offers
+from karpenter.requirements import (
+    Requirement,
+    RequirementError,
+    allows,
+    contradiction,
+    fits,
+    given,
+    requirement,
+    values_of,
+)
 
 from ..documents import manifests
 from ..problems import Problem, did_you_mean, key_of, one_of, shown
@@ -26,6 +36,9 @@ _TITLES: Final = {
     ZONE: "zone of {region}",
     REGION: "region of this stack",
 }
+#: Labels that name an instance type, or a few.
+_NAMES: Final = (INSTANCE_TYPE, "karpenter.azure.com/sku-name", "karpenter.k8s.aws/instance-family")
+_AZURE_FAMILY: Final = "karpenter.azure.com/sku-family"
 _AT: Final = ("template", "spec", "requirements")
 _Place = tuple[str | int, ...]
 
@@ -54,7 +67,8 @@ def requirement_checks(
         for problem in _values(offers, region, key_of("nodePools", name, *place), one)
     ]
     yield from found
-    if not found and region in offers.zones:
+    empty = any(one.operator in ("In", "NotIn") and not one.values for _, one in placed)  # the schema says so
+    if not found and not empty and region in offers.zones:
         yield from _choice(offers, region, name, [one for _, one in placed], best_effort=best_effort)
 
 
@@ -147,7 +161,27 @@ def _reason(wanted: Sequence[Requirement], sold: Sequence[Offer], region: str) -
 
 
 def _admitted(wanted: Sequence[Requirement], sold: Sequence[Offer], region: str) -> list[Offer]:
-    return [offer for offer in sold if fits(wanted, offer.type, region, offer.labels)]
+    if contradiction(wanted):
+        return []
+    return [offer for offer in sold if fits(wanted, offer.type, region, offer.labels) and _judged(wanted, offer)]
+
+
+def _judged(wanted: Sequence[Requirement], offer: Offer) -> bool:
+    """Whether all that is required of a type is known of it; where its name is asked for, that is enough."""
+    keys = {one.key for one in wanted if one.key in LABELS}
+    return keys <= offer.labels or any(one.operator == "In" and _names(one) for one in wanted)
+
+
+def _names(one: Requirement) -> bool:
+    """Whether a requirement names instance types, or a family of which the facts describe none."""
+    if one.key == _AZURE_FAMILY:
+        return not _described_families().issuperset(one.values)
+    return one.key in _NAMES
+
+
+@cache
+def _described_families() -> frozenset[str | None]:
+    return frozenset(found.labels.get(_AZURE_FAMILY) for found in Facts.load("azure").types.values())
 
 
 def instance_type(offers: Offers, key: str, name: str, region: str) -> Iterator[Problem]:

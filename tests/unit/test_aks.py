@@ -58,7 +58,7 @@ def variant() -> Deployment:
         SELF_HOSTED,
         cluster__admins=[GROUP],
         cluster__localAccounts=True,
-        cluster__publicAccessCidrs=[],
+        cluster__publicAccessCidrs=["1.1.1.0/24"],
         karpenter__bootstrapTokenGeneration=2,
         karpenter__chartVersion="1.14.0",
         network__subnetCidr=None,
@@ -123,7 +123,12 @@ def test_people_come_in_through_entra_only(stack: str) -> None:
     assert inputs["disableLocalAccounts"] is True
     assert inputs["enableRBAC"] is True
     assert inputs["aadProfile"] == {"managed": True, "enableAzureRBAC": True, "adminGroupObjectIDs": []}
-    assert inputs["apiServerAccessProfile"] == {"enablePrivateCluster": False, "authorizedIPRanges": ["192.0.2.0/24"]}
+    assert inputs["apiServerAccessProfile"] == {"enablePrivateCluster": True}
+
+
+def test_a_public_endpoint_is_there_for_the_list_alone() -> None:
+    inputs = resource(variant(), CLUSTER).inputs
+    assert inputs["apiServerAccessProfile"] == {"enablePrivateCluster": False, "authorizedIPRanges": ["1.1.1.0/24"]}
 
 
 @both
@@ -338,8 +343,7 @@ def test_the_deployers_role_is_a_choice() -> None:
 
 
 def test_a_private_cluster_where_nobody_is_let_in_from_outside() -> None:
-    assert resource(variant(), CLUSTER).inputs["apiServerAccessProfile"] == {"enablePrivateCluster": True}
-    assert ".privatelink." in controller(variant())["settings"]["clusterEndpoint"]
+    assert ".privatelink." in controller(shipped(SELF_HOSTED))["settings"]["clusterEndpoint"]
     assert resource(variant(), CLUSTER).inputs["aadProfile"]["adminGroupObjectIDs"] == [GROUP]
     assert resource(variant(), CLUSTER).inputs["agentPoolProfiles"][0]["availabilityZones"] == []
 

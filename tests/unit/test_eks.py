@@ -37,7 +37,7 @@ def variant() -> Deployment:
     """Every choice made the other way."""
     return deployed(
         cluster__admins=[ADMIN],
-        cluster__publicAccessCidrs=[],
+        cluster__publicAccessCidrs=["1.1.1.0/24"],
         karpenter__identity="irsa",
         karpenter__interruptionQueue=False,
         network__natGateways="per-zone",
@@ -128,15 +128,16 @@ def test_the_control_plane_is_closed_encrypted_and_bare() -> None:
     assert inputs["accessConfig"]["authenticationMode"] == "API"
     assert inputs["encryptionConfig"]["resources"] == ["secrets"]
     assert inputs["vpcConfig"]["endpointPrivateAccess"] is True
-    assert inputs["vpcConfig"]["publicAccessCidrs"] == ["192.0.2.0/24"]
+    assert inputs["vpcConfig"]["endpointPublicAccess"] is False
+    assert "publicAccessCidrs" not in inputs["vpcConfig"]
     assert len(inputs["enabledClusterLogTypes"]) == 5
     assert inputs["kubernetesNetworkConfig"] == {"serviceIpv4Cidr": "172.20.0.0/16"}
 
 
-def test_without_an_allow_list_there_is_no_public_endpoint() -> None:
+def test_a_public_endpoint_is_there_for_the_list_alone() -> None:
     vpc_config = resource(variant(), CLUSTER).inputs["vpcConfig"]
-    assert vpc_config["endpointPublicAccess"] is False
-    assert "publicAccessCidrs" not in vpc_config
+    assert vpc_config["endpointPublicAccess"] is True
+    assert vpc_config["publicAccessCidrs"] == ["1.1.1.0/24"]
 
 
 def test_the_clusters_own_security_group_can_be_discovered() -> None:

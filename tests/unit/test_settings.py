@@ -150,7 +150,7 @@ REFUSALS: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
         "karpstack:network.zones[1]",
         '"eu-west-1a"',
         "is no zone of the region us-east-1",
-        "like us-east-1a",
+        "did you mean us-east-1a?",
     ),
     "zones in words": (
         {"network__zones": "three"},
@@ -185,14 +185,14 @@ REFUSALS: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
         "karpstack:cluster.version",
         '"1.37"',
         "is not a version that Karpenter 1.14.1",
-        "choose 1.26 to 1.36",
+        "choose 1.3",
     ),
     "version too old": (
         {"cluster__version": "1.25"},
         "karpstack:cluster.version",
         '"1.25"',
         "its controller would stop",
-        "choose 1.26 to 1.36",
+        "choose 1.3",
     ),
     "version without quotes": (
         {"cluster__version": 1.3},
@@ -209,7 +209,7 @@ REFUSALS: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
         '"1.36"',
     ),
     "open to the world": (
-        {"cluster__publicAccessCidrs": ["192.0.2.0/24", "0.0.0.0/0"]},
+        {"cluster__publicAccessCidrs": ["1.1.1.0/24", "0.0.0.0/0"]},
         "karpstack:cluster.publicAccessCidrs[1]",
         '"0.0.0.0/0"',
         "to the whole internet",
@@ -435,8 +435,8 @@ def test_several_errors_come_at_once() -> None:
         "karpstack:name",
         "karpstack:network.podCidr",
         "karpstack:network.zones",
-        "karpstack:cluster.version",
         "karpstack:unknown",
+        "karpstack:cluster.version",
         "karpstack:karpenter.replicas",
         "karpstack:nodePools.default.template.spec.nodeClassRef.name",
     ]

@@ -318,7 +318,7 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         "same subscription",
     ),
     "version too old": (
-        NAP,
+        SELF_HOSTED,
         {"cluster__version": "1.31"},
         "karpstack:cluster.version",
         '"1.31"',

@@ -35,6 +35,8 @@ GIVEN: dict[str, dict[str, Any]] = {
 }
 #: The same for one setting.
 GIVEN_WITH: dict[str, dict[str, Any]] = {
+    # A type whose architecture the facts do not know: of any other, one of the two images is refused.
+    "systemNodes.amiType": {"systemNodes.instanceType": "g4ad.xlarge"},
     "network.subnetId": {"network.subnetCidr": None, "network.subnetId": f"{HUB}/one"},
 }
 #: Another value of each setting.
@@ -50,7 +52,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "network.zones": 2,
         "network.natGateways": "per-zone",
         "cluster.version": "1.35",
-        "cluster.publicAccessCidrs": ["198.51.100.0/24"],
+        "cluster.publicAccessCidrs": ["1.1.1.0/24"],
         "cluster.admins": ["arn:aws:iam::123456789012:role/admin"],
         "cluster.logTypes": ["audit"],
         "cluster.logRetentionDays": 7,
@@ -88,7 +90,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "network.serviceCidr": "10.1.0.0/16",
         "cluster.version": "1.35",
         "cluster.tier": "Free",
-        "cluster.publicAccessCidrs": ["198.51.100.0/24"],
+        "cluster.publicAccessCidrs": ["1.1.1.0/24"],
         "cluster.localAccounts": True,
         "cluster.kubelogin": "msi",
         "cluster.deployerRole": "ServicePrincipal",
