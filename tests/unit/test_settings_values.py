@@ -83,3 +83,29 @@ def test_taken(stack: str, changes: dict[str, Any], key: str, words: str) -> Non
 def test_the_tables_are_long_enough_to_mean_something() -> None:
     assert len(REFUSED) >= 120
     assert len(TAKEN) >= 30
+
+
+def test_a_warning_goes_to_the_engine_and_tells_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = changed("eks", {"systemNodes.instanceType": "m10i.large"})
+    said: list[str] = []
+    monkeypatch.setattr(settings.log, "warn", said.append)
+    monkeypatch.setattr(settings.runtime_config, "get_config_env", lambda: given)
+    monkeypatch.setattr(settings.runtime_config, "get_config_secret_keys_env", lambda: ["karpstack:systemNodes"])
+    settings.read()
+    (warning,) = said
+    assert "karpstack:systemNodes.instanceType = (secret)" in warning
+    assert "m10i" not in warning
+    assert "make facts" in warning
+
+
+def test_settings_of_a_program_are_judged_as_well_and_may_be_newer_than_the_facts() -> None:
+    loaded = settings.load(changed("eks", {}), today=TODAY)
+    assert isinstance(loaded, settings.EksSettings)
+    nodes = loaded.system_nodes
+    settings.refuse_contradictions(
+        loaded.model_copy(update={"system_nodes": nodes.model_copy(update={"instance_type": "m10i.large"})})
+    )
+    with pytest.raises(SettingsError, match="is no instance type"):
+        settings.refuse_contradictions(
+            loaded.model_copy(update={"system_nodes": nodes.model_copy(update={"instance_type": "m5.lage"})})
+        )
