@@ -40,6 +40,7 @@ _TITLES: Final = {
 _NAMES: Final = (INSTANCE_TYPE, "karpenter.azure.com/sku-name", "karpenter.k8s.aws/instance-family")
 _AZURE_FAMILY: Final = "karpenter.azure.com/sku-family"
 _AT: Final = ("template", "spec", "requirements")
+_EXAMPLE: Final = {"aws": "m5.large", "azure": "Standard_D4s_v5"}
 _Place = tuple[str | int, ...]
 
 
@@ -167,9 +168,9 @@ def _admitted(wanted: Sequence[Requirement], sold: Sequence[Offer], region: str)
 
 
 def _judged(wanted: Sequence[Requirement], offer: Offer) -> bool:
-    """Whether all that is required of a type is known of it; where its name is asked for, that is enough."""
+    """Whether a type that fits as far as is known may be counted; one that is only a name, if it is asked for by it."""
     keys = {one.key for one in wanted if one.key in LABELS}
-    return keys <= offer.labels or any(one.operator == "In" and _names(one) for one in wanted)
+    return offer.described or keys <= offer.labels or any(one.operator == "In" and _names(one) for one in wanted)
 
 
 def _names(one: Requirement) -> bool:
@@ -194,7 +195,7 @@ def instance_type(offers: Offers, key: str, name: str, region: str) -> Iterator[
             key,
             shown(name),
             f"is no {title}: the cloud refuses it, after the network was created",
-            did_you_mean(name, known) + one_of(known),
+            did_you_mean(name, known) + f"choose one that exists, for example {_EXAMPLE[offers.cloud]}",
         )
     elif verdict == "newer":
         yield Problem(key, shown(name), f"is no {title} that the facts know", NEWER_FACTS, warning=True)

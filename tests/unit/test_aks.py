@@ -247,7 +247,7 @@ def test_the_controller_gets_everything_that_it_validates() -> None:
     assert given["NODE_IDENTITIES"] == "kubelet-id"
     assert given["KUBELET_IDENTITY_CLIENT_ID"] == "kubelet-client"
     assert given["AZURE_NODE_RESOURCE_GROUP"] == "karpstack-aks-nodes"
-    settings = controller(shipped(SELF_HOSTED))["settings"]
+    settings = controller(variant())["settings"]
     # Its own node identity (the cluster's ID) is cut from this form.
     assert re.fullmatch(r"https://[a-z0-9-]+-[a-z0-9]{8}\.hcp\.westus2\.azmk8s\.io:443", settings["clusterEndpoint"])
     assert settings["clusterName"] == "karpstack-aks"
@@ -344,6 +344,9 @@ def test_the_deployers_role_is_a_choice() -> None:
 
 def test_a_private_cluster_where_nobody_is_let_in_from_outside() -> None:
     assert ".privatelink." in controller(shipped(SELF_HOSTED))["settings"]["clusterEndpoint"]
+
+
+def test_administrators_and_a_pool_without_zones() -> None:
     assert resource(variant(), CLUSTER).inputs["aadProfile"]["adminGroupObjectIDs"] == [GROUP]
     assert resource(variant(), CLUSTER).inputs["agentPoolProfiles"][0]["availabilityZones"] == []
 

@@ -562,7 +562,7 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         {"systemNodes__vmSize": "m5.large"},
         "karpstack:systemNodes.vmSize",
         '"m5.large"',
-        "cannot be used",
+        "is no VM size",
         "Standard_D4s_v5",
     ),
     "name too long": (
