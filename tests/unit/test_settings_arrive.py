@@ -73,7 +73,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "karpenter.featureGates.staticCapacity": True,
         "karpenter.featureGates.capacityBuffer": True,
         "karpenter.settings": {"batchIdleDuration": "2s"},
-        "karpenter.resources.requests": {"cpu": "2"},
+        "karpenter.resources.requests": {"cpu": "500m"},
         "karpenter.resources.limits": {"cpu": "2"},
         "nodeClasses": {"default": IMAGES | {"detailedMonitoring": True}},
         "nodePools": {"default": POOL | {"weight": 2}},
@@ -116,7 +116,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "karpenter.featureGates.nodeOverlay": True,
         "karpenter.featureGates.staticCapacity": True,
         "karpenter.settings": {"batchIdleDuration": "2s"},
-        "karpenter.resources.requests": {"cpu": "2"},
+        "karpenter.resources.requests": {"cpu": "500m"},
         "karpenter.resources.limits": {"cpu": "2"},
     },
 }

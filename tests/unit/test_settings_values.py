@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 import yaml
+from pulumi import log
+from pulumi.runtime import config as runtime_config
 
 from components import settings
 from components.problems import Problem, SettingsError
@@ -88,9 +90,9 @@ def test_the_tables_are_long_enough_to_mean_something() -> None:
 def test_a_warning_goes_to_the_engine_and_tells_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     given = changed("eks", {"systemNodes.instanceType": "m10i.large"})
     said: list[str] = []
-    monkeypatch.setattr(settings.log, "warn", said.append)
-    monkeypatch.setattr(settings.runtime_config, "get_config_env", lambda: given)
-    monkeypatch.setattr(settings.runtime_config, "get_config_secret_keys_env", lambda: ["karpstack:systemNodes"])
+    monkeypatch.setattr(log, "warn", said.append)
+    monkeypatch.setattr(runtime_config, "get_config_env", lambda: given)
+    monkeypatch.setattr(runtime_config, "get_config_secret_keys_env", lambda: ["karpstack:systemNodes"])
     settings.read()
     (warning,) = said
     assert "karpstack:systemNodes.instanceType = (secret)" in warning
