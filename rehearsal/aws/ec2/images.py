@@ -61,6 +61,12 @@ class Image:
         """`ami-` and 17 hexadecimal digits, made from the name."""
         return "ami-" + hashlib.sha256(self.name.encode()).hexdigest()[:17]
 
+    @property
+    def release(self) -> str:
+        """What EKS calls the release: `1.36.3-20260807` of Amazon Linux, `1.62.0-431fe75a` of Bottlerocket."""
+        last = self.name.rpartition("-v")[2]
+        return last if self.owner == _BOTTLEROCKET_OWNER else f"{self.kubelet_version.removeprefix('v')}-{last}"
+
 
 def images() -> Iterator[Image]:
     """All images of the simulated account's region."""

@@ -19,11 +19,13 @@ class SecurityGroup(Ec2Resource):
     token = "aws:ec2/securityGroup:SecurityGroup"
     title, noun, id_key = "EC2 Security Group", "SecurityGroup", "GroupId"
     reported = frozenset({"description", "vpcId"})
-    accepts = frozenset({"name", "description", "vpcId", "tags"})
+    accepts = frozenset({"name", "description", "vpcId", "revokeRulesOnDelete", "tags"})
     replace_on = frozenset({"name", "description", "vpcId"})
     required = frozenset({"vpcId"})
     name_property = "name"
-    defaults: ClassVar[Mapping[str, Any]] = {"description": "Managed by Pulumi"}
+    defaults: ClassVar[Mapping[str, Any]] = {"description": "Managed by Pulumi", "revokeRulesOnDelete": False}
+    # Its rules are resources of their own; shown here, they would be changes of the group.
+    unset: ClassVar[Mapping[str, Any]] = {"egress": [], "ingress": [], "namePrefix": ""}
 
     def request(self, inputs: Properties) -> dict[str, Any]:
         """EC2 says GroupName."""
@@ -31,9 +33,22 @@ class SecurityGroup(Ec2Resource):
 
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
         """Revoke the rule that lets everything out."""
-        rules = (self.describe(id) or {}).get("IpPermissionsEgress", [])
-        if rules:
-            self.client.revoke_security_group_egress(GroupId=id, IpPermissions=rules)
+        self._revoke(id, egress="IpPermissionsEgress")
+
+    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+        """Only what happens at its deletion can change."""
+
+    def remove(self, id: str, state: Properties, timeout: float) -> None:
+        """Revoke its rules first, if it says so."""
+        if state.get("revokeRulesOnDelete"):
+            self._revoke(id, ingress="IpPermissions", egress="IpPermissionsEgress")
+        super().remove(id, state, timeout)
+
+    def _revoke(self, id: str, **directions: str) -> None:
+        described = self.describe(id) or {}
+        for direction, key in directions.items():
+            if rules := described.get(key):
+                getattr(self.client, f"revoke_security_group_{direction}")(GroupId=id, IpPermissions=rules)
 
     def outputs(self, id: str, described: dict[str, Any]) -> Properties:
         """The name."""

@@ -273,6 +273,7 @@ class MotoEks:
             self._eks.ec2.terminate_instances(ids[wanted:])
             del ids[wanted:]
         image = self._node_image(group)
+        group.release_version = image.release
         tags = {
             "eks:cluster-name": group.cluster_name,
             "eks:nodegroup-name": group.nodegroup_name,
@@ -280,7 +281,7 @@ class MotoEks:
         }
         while len(ids) < wanted:
             reservation = self._eks.ec2.run_instances(
-                image,
+                image.id,
                 1,
                 None,
                 [],
@@ -305,7 +306,7 @@ class MotoEks:
             )
             ids.append(instance.id)
 
-    def _node_image(self, group: Any) -> str:
+    def _node_image(self, group: Any) -> Image:
         architecture = _ARCHITECTURES[group.ami_type]
         family = "bottlerocket-aws-k8s-" if group.ami_type.startswith("BOTTLEROCKET") else "amazon-eks-node-al2023-"
         found = [
@@ -323,7 +324,7 @@ class MotoEks:
                 f"Requested Nodegroup release version for Kubernetes {group.version} is invalid: the rehearsal "
                 f"has no image for it",
             )
-        return max(found, key=lambda image: image.created).id
+        return max(found, key=lambda image: image.created)
 
     def _subnets(self, ids: list[str], zones: int = 2) -> list[Any]:
         known = {name: subnet for subnets in self._eks.ec2.subnets.values() for name, subnet in subnets.items()}

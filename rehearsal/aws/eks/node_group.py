@@ -7,6 +7,7 @@ Absent: upgrades, and changes of the labels and taints of running nodes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
 from botocore.exceptions import ClientError
 
@@ -73,6 +74,12 @@ class NodeGroup(EksResource):
     required = frozenset({"clusterName", "nodeRoleArn", "subnetIds", "scalingConfig"})
     computed = frozenset({"amiType", "capacityType", "diskSize", "instanceTypes", "updateConfig", "version"})
     name_property, name_limit = "nodeGroupName", 63
+    unset: ClassVar[Mapping[str, Any]] = {
+        "labels": {},
+        "nodeGroupNamePrefix": "",
+        "taints": [],
+        "updateConfig": {"maxUnavailable": 1, "maxUnavailablePercentage": 0},
+    }
     default_timeout = 3600.0
 
     def make(self, inputs: Properties) -> str:
@@ -113,11 +120,17 @@ class NodeGroup(EksResource):
             "arn": seen["nodegroupArn"],
             "nodeRoleArn": seen["nodeRole"],
             "subnetIds": seen["subnets"],
+            "releaseVersion": seen["releaseVersion"],
             "status": seen["status"],
             "tags": seen.get("tags", {}),
             # The version is the program's: see the module.
             "launchTemplate": {**template, **(state.get("launchTemplate") or {})} if template else None,
-            "resources": [{"autoscalingGroups": seen.get("resources", {}).get("autoScalingGroups", [])}],
+            "resources": [
+                {
+                    "autoscalingGroups": seen.get("resources", {}).get("autoScalingGroups", []),
+                    "remoteAccessSecurityGroupId": "",
+                }
+            ],
         }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:

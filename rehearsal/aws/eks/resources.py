@@ -19,7 +19,7 @@ from botocore.exceptions import ClientError
 from karpenter import releases
 from karpenter.ranges import NOT_PUBLIC, within
 from rehearsal.attachment.resource import Failure, Properties, RefusedError
-from rehearsal.aws.resource import AwsRefusalError, AwsResource, is_gone
+from rehearsal.aws.resource import AwsRefusalError, AwsResource, is_gone, moment
 from rehearsal.cluster import control_plane
 
 #: Seconds that the rehearsal gives an add-on; EKS takes up to 20 minutes, but here a pod starts within seconds.
@@ -93,9 +93,18 @@ class Cluster(EksResource):
     computed = frozenset({"version", "kubernetesNetworkConfig", "accessConfig"})
     name_property, name_limit = "name", 100
     defaults: ClassVar[Mapping[str, Any]] = {"bootstrapSelfManagedAddons": True}
+    unset: ClassVar[Mapping[str, Any]] = {"deletionProtection": False, "upgradePolicy": {"supportType": "EXTENDED"}}
+    endpoint_defaults: ClassVar[Mapping[str, bool]] = {"endpointPrivateAccess": False, "endpointPublicAccess": True}
     default_timeout = 1800.0
     #: Two clusters cannot have one name, and the rehearsal's program names its cluster.
     delete_before_replace = True
+
+    def check(self, inputs: Mapping[str, Any], *, name: str) -> tuple[Properties, list[Failure]]:
+        """As for every type; who may reach the endpoint has defaults of its own."""
+        access = inputs.get("vpcConfig")
+        if isinstance(access, Mapping):
+            inputs = {**inputs, "vpcConfig": {**self.endpoint_defaults, **access}}
+        return super().check(inputs, name=name)
 
     def examine(self, inputs: Properties) -> Iterator[Failure]:
         """What needs no account to be refused."""
@@ -174,13 +183,17 @@ class Cluster(EksResource):
             "endpoint": seen["endpoint"],
             "status": seen["status"],
             "platformVersion": seen["platformVersion"],
-            "createdAt": seen["createdAt"].isoformat(),
+            "createdAt": moment(seen["createdAt"]),
             "tags": seen.get("tags", {}),
             "certificateAuthority": {"data": seen["certificateAuthority"]["data"]},
             "identities": [{"oidcs": [{"issuer": seen["identity"]["oidc"]["issuer"]}]}],
             "vpcConfig": seen["resourcesVpcConfig"],
             "enabledClusterLogTypes": logs or None,
-            "kubernetesNetworkConfig": seen.get("kubernetesNetworkConfig"),
+            "kubernetesNetworkConfig": {
+                "ipFamily": "ipv4",
+                "serviceIpv6Cidr": "",
+                **seen.get("kubernetesNetworkConfig", {}),
+            },
             "encryptionConfig": encryption[0],
             "accessConfig": {**(state.get("accessConfig") or {}), **seen.get("accessConfig", {})},
         }
@@ -255,6 +268,7 @@ class Addon(EksResource):
     )
     replace_on = required = frozenset({"clusterName", "addonName"})
     computed = frozenset({"addonVersion"})
+    unset: ClassVar[Mapping[str, Any]] = {"configurationValues": "", "serviceAccountRoleArn": ""}
     default_timeout = 1200.0
 
     def examine(self, inputs: Properties) -> Iterator[Failure]:
@@ -415,6 +429,7 @@ class PodIdentityAssociation(EksResource):
     accepts = frozenset({"clusterName", "namespace", "serviceAccount", "roleArn", "tags"})
     replace_on = frozenset({"clusterName", "namespace", "serviceAccount"})
     required = accepts - {"tags"}
+    unset: ClassVar[Mapping[str, Any]] = {"disableSessionTags": False}
     delete_before_replace = True
 
     def make(self, inputs: Properties) -> str:
@@ -468,7 +483,7 @@ def _service_cidr_failures(cidr: str) -> Iterator[Failure]:
 
 def _times(seen: Mapping[str, Any]) -> Properties:
     names = ("createdAt", "modifiedAt", "associatedAt")
-    return {name: seen[name].isoformat() for name in names if name in seen}
+    return {name: moment(seen[name]) for name in names if name in seen}
 
 
 def _logging(kinds: list[str]) -> dict[str, Any]:

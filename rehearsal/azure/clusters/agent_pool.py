@@ -22,7 +22,17 @@ DEFAULTS = {
     "osDiskSizeGB": 128,
     "enableAutoScaling": False,
     "scaleSetPriority": "Regular",
+    "enableFIPS": False,
+    "enableNodePublicIP": False,
+    "kubeletDiskType": "OS",
+    "osDiskType": "Managed",
+    "scaleDownMode": "Delete",
 }
+
+
+def most_pods(network: Mapping[str, Any]) -> int:
+    """How many pods AKS lets on a node that says nothing: those of an overlay take no addresses of the subnet."""
+    return 250 if network.get("networkPluginMode") == "overlay" else 30
 
 
 class AgentPool(Kind):
@@ -48,7 +58,8 @@ class AgentPool(Kind):
         profile = cluster.properties["networkProfile"]
         properties = {
             **DEFAULTS,
-            "maxPods": 110 if profile.get("networkPluginMode") == "overlay" else 30,
+            "maxPods": most_pods(profile),
+            "upgradeSettings": {},
             **resource.properties,
         }
         rules.check_pool(self, request.id.name, properties, profile)

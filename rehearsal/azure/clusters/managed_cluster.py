@@ -11,6 +11,7 @@ import hashlib
 import re
 import uuid
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from typing import Any
 
 from rehearsal.azure.arm.errors import ArmError
@@ -18,7 +19,7 @@ from rehearsal.azure.arm.identifiers import GROUP_TYPE, group_id
 from rehearsal.azure.arm.kind import Body, Kind, Request, at
 from rehearsal.azure.arm.store import Resource
 from rehearsal.azure.clusters import CLUSTER_TYPE, POOL_TYPE, VERSIONS, rules
-from rehearsal.azure.clusters.agent_pool import DEFAULTS, keep_scale_set, scale_set_id
+from rehearsal.azure.clusters.agent_pool import DEFAULTS, keep_scale_set, most_pods, scale_set_id
 from rehearsal.azure.identity import roles
 from rehearsal.azure.identity.access import ASSIGNMENT_TYPE, Access
 from rehearsal.azure.identity.entra import Principal
@@ -42,6 +43,21 @@ _NETWORK = {
     "serviceCidr": "10.0.0.0/16",
     "dnsServiceIP": "10.0.0.10",
     "ipFamilies": ["IPv4"],
+}
+#: What AKS answers of a cluster that says nothing about it; recorded, see docs/recorded.md.
+_CLUSTER: dict[str, Any] = {
+    "autoUpgradeProfile": {},
+    "enableRBAC": True,
+    "oidcIssuerProfile": {"enabled": False},
+    "securityProfile": {},
+    "servicePrincipalProfile": {"clientId": "msi"},
+    "storageProfile": {
+        "diskCSIDriver": {"enabled": True},
+        "fileCSIDriver": {"enabled": True},
+        "snapshotController": {"enabled": True},
+    },
+    "supportPlan": "KubernetesOfficial",
+    "workloadAutoScalerProfile": {},
 }
 
 
@@ -74,6 +90,7 @@ class ManagedCluster(Kind):
         existing = request.existing.properties if request.existing else None
         resource = self.resource(request)
         properties = resource.properties
+        resource.body.setdefault("sku", {"name": "Base", "tier": "Free"})
         self._defaults(request, properties, existing)
         rules.check_cluster(self, request.id, resource.body, existing)
         check_keys(at(properties, "linuxProfile.ssh.publicKeys") or [])
@@ -146,14 +163,21 @@ class ManagedCluster(Kind):
             profile.setdefault("podCidr", "10.244.0.0/16")
             profile.setdefault("podCidrs", [profile["podCidr"]])
         profile.setdefault("serviceCidrs", [profile["serviceCidr"]])
+        if profile["outboundType"] == "loadBalancer":
+            profile.setdefault("loadBalancerProfile", {"managedOutboundIPs": {"count": 1}})
         properties["networkProfile"] = profile
-        # AKS gives 110 pods to a node of an overlay and of kubenet, 30 to one with addresses from the subnet.
-        pods = 110 if profile.get("networkPluginMode") == "overlay" else 30
+        for name, value in _CLUSTER.items():
+            properties.setdefault(name, deepcopy(value))
         properties["kubernetesVersion"] = str(
             properties.get("kubernetesVersion") or (existing or {}).get("kubernetesVersion") or rules.DEFAULT_VERSION
         )
         properties["agentPoolProfiles"] = [
-            {**DEFAULTS, "maxPods": pods, **{key: value for key, value in pool.items() if value is not None}}
+            {
+                **DEFAULTS,
+                "maxPods": most_pods(profile),
+                "upgradeSettings": {"maxSurge": "10%"},
+                **{key: value for key, value in pool.items() if value is not None},
+            }
             for pool in properties.get("agentPoolProfiles") or []
         ]
         properties["nodeResourceGroup"] = str(

@@ -94,6 +94,7 @@ class ManagedCluster(AzureResource):
             "privateFQDN",
             "provisioningState",
             "resourceUID",
+            "workloadAutoScalerProfile",
         }
     )
     # What ARM marks as given at creation only; of the network's settings AKS itself refuses a change.
@@ -182,13 +183,31 @@ class AgentPool(AzureResource):
             "vnetSubnetID",
         }
     )
-    outputs = frozenset({"currentOrchestratorVersion", "powerState", "provisioningState"})
+    outputs = frozenset(
+        {
+            "currentOrchestratorVersion",
+            "enableFIPS",
+            "enableNodePublicIP",
+            "kubeletDiskType",
+            "powerState",
+            "provisioningState",
+            "scaleDownMode",
+        }
+    )
     # A pool's own type and tags are properties.
     envelope = ENVELOPE - {"type", "tags"}
     fixed = frozenset(
         {"availabilityZones", "osDiskSizeGB", "osDiskType", "osType", "scaleSetPriority", "vmSize", "vnetSubnetID"}
     )
     name_digits: ClassVar[int] = 0
+
+    def answered(self, answer: Mapping[str, Any]) -> Properties:
+        """As for every type; `type`, which is the pool's as an input, is the resource's as an output."""
+        return {**super().answered(answer), "type": answer["type"]}
+
+    def inputs_of(self, outputs: Properties, old: Mapping[str, Any]) -> Properties:
+        """As for every type, but for `type`: see `answered`."""
+        return super().inputs_of({name: value for name, value in outputs.items() if name != "type"}, old)
 
     def complete(self, id: str, answer: Mapping[str, Any], timeout: float) -> None:
         """Let its nodes join, or go."""

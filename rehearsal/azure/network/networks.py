@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterator
+from copy import deepcopy
 from ipaddress import IPv4Address, IPv4Network, ip_network
+from typing import Any
 
 from rehearsal.azure.arm.errors import ArmError, invalid_reference
 from rehearsal.azure.arm.identifiers import ResourceId, same
@@ -67,6 +69,14 @@ _STILL_USED = (
 )
 
 
+#: What Azure answers of a subnet that says nothing about it; recorded, see docs/recorded.md.
+_SUBNET: dict[str, Any] = {
+    "delegations": [],
+    "privateEndpointNetworkPolicies": "Disabled",
+    "privateLinkServiceNetworkPolicies": "Enabled",
+}
+
+
 class VirtualNetwork(Kind):
     """A virtual network. Subnets in its body are made, changed and removed with it; a body without any leaves them."""
 
@@ -92,6 +102,8 @@ class VirtualNetwork(Kind):
                     _STILL_USED.format(cidr=cidr, network=request.id.name, subnet=subnet.id.name),
                 )
         resource.private["subnets"] = resource.properties.pop("subnets", None)
+        resource.properties.setdefault("enableDdosProtection", False)
+        resource.properties.setdefault("virtualNetworkPeerings", [])
         kept = request.existing.properties if request.existing else {}
         resource.properties["resourceGuid"] = kept.get("resourceGuid") or str(uuid.uuid4())
         return resource
@@ -174,6 +186,8 @@ class Subnet(Kind):
         resource = self.resource(request)
         resource.body.pop("tags", None)
         resource.properties["addressPrefix"] = str(cidr)
+        for name, value in _SUBNET.items():
+            resource.properties.setdefault(name, deepcopy(value))
         return resource
 
     def users(self, resource: Resource) -> Iterator[Resource]:

@@ -16,7 +16,7 @@ class VirtualNetwork(AzureResource):
     path, default_version = _NETWORK, "2024-05-01"
     # The SDK itself sends the two that begin with `enable`.
     body = frozenset({"location", "tags", "addressSpace", "subnets", "enableDdosProtection", "enableVmProtection"})
-    outputs = frozenset({"etag", "provisioningState", "resourceGuid"})
+    outputs = frozenset({"etag", "provisioningState", "resourceGuid", "virtualNetworkPeerings"})
     nested = frozenset({"subnets"})
 
 
@@ -36,7 +36,7 @@ class Subnet(AzureResource):
             "privateLinkServiceNetworkPolicies",
         }
     )
-    outputs = frozenset({"etag", "provisioningState"})
+    outputs = frozenset({"delegations", "etag", "provisioningState"})
     name_digits = 0
 
 

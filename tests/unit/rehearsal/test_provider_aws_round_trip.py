@@ -348,7 +348,7 @@ def test_life_of_a_resource(world: World, token: str) -> None:
     assert again.keys() == created.outputs.keys(), "the same inputs are taken for a change"
 
     if case.change:
-        new = {**inputs, **case.change(world)}
+        new = {name: value for name, value in {**inputs, **case.change(world)}.items() if value is not None}
         assert not {name for name in new if new[name] != inputs.get(name)} & resource.replace_on
         outputs = resource.update(created.id, created.outputs, new, timeout=5.0)
         assert outputs == resource.read(created.id, outputs)
@@ -384,6 +384,42 @@ def test_default_tags_are_on_everything_but_not_drift(world: World) -> None:
     assert created.outputs["tags"] == {"stage": "own"}
     assert created.outputs["tagsAll"] == {"team": "platform", "stage": "own"}
     assert tagged.create("aws:ec2/vpc:Vpc", cidrBlock="10.0.0.0/16").outputs.get("tags") is None
+
+
+def test_changed_default_tags_are_a_change_of_the_inputs(world: World) -> None:
+    before, after = (World(world.account, world.clusters, {"team": team}) for team in ("platform", "edge"))
+    checked = [each.check("aws:ec2/vpc:Vpc", cidrBlock="10.0.0.0/16") for each in (before, after)]
+    assert [inputs["tagsAll"] for inputs in checked] == [{"team": "platform"}, {"team": "edge"}]
+
+
+def test_a_value_that_would_be_answered_anyway_is_taken(world: World) -> None:
+    subnet = world.type("aws:ec2/subnet:Subnet")
+    assert not subnet.unknown({"enableDns64": False, "outpostArn": ""})
+    assert subnet.unknown({"enableDns64": True, "outpostArn": "arn"}) == ["enableDns64", "outpostArn"]
+
+
+def test_an_import_takes_no_inputs_from_what_is_not_there(world: World) -> None:
+    created = world.role("ec2.amazonaws.com", "nodes")
+    inputs = world.type("aws:iam/role:Role").inputs_of(created.outputs, {})
+    assert created.outputs["description"] == ""
+    assert "description" not in inputs
+
+
+def test_a_group_revokes_its_rules_before_it_goes(world: World) -> None:
+    token, vpc = "aws:ec2/securityGroup:SecurityGroup", world.vpc().id
+    group = world.create(token, vpcId=vpc, name="one", revokeRulesOnDelete=True)
+    other = world.group(vpc, "other")
+    for own, peer in ((group, other), (other, group)):
+        world.create(
+            "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+            securityGroupId=own.id,
+            ipProtocol="-1",
+            referencedSecurityGroupId=peer.id,
+        )
+    with pytest.raises(Exception, match="DependencyViolation"):
+        world.delete(token, group)
+    rules = world.client("ec2").describe_security_group_rules()["SecurityGroupRules"]
+    assert group.id not in {rule["GroupId"] for rule in rules}
 
 
 def test_aws_own_tags_are_left_alone(world: World) -> None:
