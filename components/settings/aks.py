@@ -223,7 +223,9 @@ class ClusterSettings(Section):
     )
 
     version: str = Field(description='Kubernetes minor version, in quotes, for example "1.36"')
-    tier: Literal["Free", "Standard", "Premium"] = Field("Standard", description="Free, Standard or Premium")
+    tier: Literal["Free", "Standard", "Premium"] = Field(
+        "Standard", description="Free, Standard or Premium, which brings Long-Term Support"
+    )
     public_access_cidrs: list[AccessCidr] = Field(
         [], max_length=200, description="ranges that may reach the API server from outside; empty: a private cluster"
     )

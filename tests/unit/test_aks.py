@@ -346,6 +346,11 @@ def test_a_private_cluster_where_nobody_is_let_in_from_outside() -> None:
     assert ".privatelink." in controller(shipped(SELF_HOSTED))["settings"]["clusterEndpoint"]
 
 
+def test_premium_brings_long_term_support() -> None:
+    assert resource(shipped(NAP), CLUSTER).inputs["supportPlan"] == "KubernetesOfficial"
+    assert resource(deployed(NAP, cluster__tier="Premium"), CLUSTER).inputs["supportPlan"] == "AKSLongTermSupport"
+
+
 def test_administrators_and_a_pool_without_zones() -> None:
     assert resource(variant(), CLUSTER).inputs["aadProfile"]["adminGroupObjectIDs"] == [GROUP]
     assert resource(variant(), CLUSTER).inputs["agentPoolProfiles"][0]["availabilityZones"] == []
