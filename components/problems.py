@@ -26,6 +26,7 @@ _SHORTEST_SECRET: Final = 4
 _LONGEST_VALUE: Final = 120
 _LONGEST_SENTENCE: Final = 1_000
 _MOST_PROBLEMS: Final = 100
+_MOST_CHOICES: Final = 30
 #: What to write where something of another shape was found, by pydantic's name of the error.
 _SHAPES: Final[Mapping[str, str]] = {
     "dict_type": "an object: keys with values",
@@ -36,19 +37,21 @@ _SHAPES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Problem:
-    """One reason why the configuration cannot work.
+    """One reason why the configuration cannot work, or why it may not.
 
     Attributes:
         key: As `pulumi config set --path` takes it, for example `karpstack:network.podCidr`.
         value: What was found, as JSON; `(not set)` or `(secret)` otherwise.
         consequence: What would happen, or what is wrong.
         fix: What to do.
+        warning: Whether it may be meant: it is said, and nothing is refused.
     """
 
     key: str
     value: str
     consequence: str
     fix: str
+    warning: bool = False
 
     def __str__(self) -> str:
         key, value, consequence, fix = map(readable, (self.key, self.value, self.consequence, self.fix))
@@ -92,6 +95,21 @@ def refuse(consequence: str, fix: str) -> NoReturn:
     raise PydanticCustomError(_REFUSED, "{consequence}", {"consequence": consequence, "fix": fix})
 
 
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """The beginning of a fix: the nearest of the known words as a question; empty where none is near."""
+    # In lower case: podCIDR is nearer to podCidr than their letters are.
+    lower = {word.lower(): word for word in known}
+    # A longer one is near to nothing, and comparing takes its length squared.
+    close = get_close_matches(given[:100].lower(), lower, n=1)
+    return f"did you mean {lower[close[0]]}? " if close else ""
+
+
+def one_of(known: Iterable[str]) -> str:
+    """The end of a fix: what may be chosen, if that is short enough to be read."""
+    words = list(known)
+    return f"choose {', '.join(words)}" if len(words) <= _MOST_CHOICES else "choose one that exists"
+
+
 def key_of(*location: int | str) -> str:
     """`("network", "zones", 0)` -> `karpstack:network.zones[0]`."""
     first, *rest = location
@@ -132,18 +150,18 @@ def from_pydantic(details: ErrorDetails, schema: type[BaseModel]) -> Problem:
             consequence, fix = reason
         case "extra_forbidden":
             known = sorted(str(field.validation_alias) for field in owner.model_fields.values())
-            # In lower case: podCIDR is nearer to podCidr than their letters are.
-            lower = {key.lower(): key for key in known}
-            # A longer one is near to nothing, and comparing takes its length squared.
-            close = [lower[key] for key in get_close_matches(str(location[-1])[:100].lower(), lower, n=1)]
             consequence = "is not a setting, so it would change nothing and nobody would notice"
-            fix = (f"did you mean {close[0]}? " if close else "remove it; ") + f"known here: {', '.join(known)}"
+            fix = (did_you_mean(str(location[-1]), known) or "remove it; ") + f"known here: {', '.join(known)}"
         case _ if details["type"] == _REFUSED:
             consequence, fix = context["consequence"], context["fix"]
         case _:
             consequence = f"cannot be used: {details['msg'][:1].lower()}{details['msg'][1:]}"
+            if details["type"] == "string_pattern_mismatch":
+                consequence = "cannot be used: it is not written as such a value is"
             examples = "see the stack files beside Pulumi.yaml for examples"
             fix = f"give {description}" if description else examples
+            if details["type"] == "literal_error":
+                fix = did_you_mean(str(details["input"]), re.findall("'([^']*)'", context["expected"])) + fix
             if beyond > 1 and details["type"] in _SHAPES:
                 fix = f"write {_SHAPES[details['type']]}; {examples}"
     return Problem(key_of(*_without_union_branches(location)), value, consequence, fix)

@@ -18,6 +18,8 @@ from typing import Any, Final, NamedTuple
 import cel
 from jsonschema import Draft4Validator, ValidationError, validators
 
+from .patterns import WORDS
+
 #: The schemas that come with this package: `<cloud>.json` holds kind -> schema of the spec.
 FOLDER: Final = Path(__file__).resolve().parent / "schemas"
 
@@ -26,6 +28,10 @@ FUNCTIONS: Final = {
     "find": lambda text, pattern: match[0] if (match := re.search(pattern, text)) else "",
     "split": lambda text, separator: text.split(separator),
 }
+
+#: Our own name for what JSON Schema calls additionalProperties: a field that the schema does not name.
+_UNKNOWN: Final = "unknown field"
+_CHOICES: Final = {"enum": "is none of", _UNKNOWN: "is no field here; there are"}
 
 Schema = Mapping[str, Any]
 
@@ -37,11 +43,13 @@ class Problem(NamedTuple):
         path: Steps from the spec to what is wrong.
         value: What is there; None where nothing is.
         message: What is wrong with it, in the words of the schema's rule where there is one.
+        choices: What could stand there instead, where that is a list.
     """
 
     path: tuple[str | int, ...]
     value: Any
     message: str
+    choices: tuple[str, ...] = ()
 
 
 def kinds(cloud: str) -> tuple[str, ...]:
@@ -86,6 +94,9 @@ def _completed(value: Any, schema: Schema) -> Any:
 
 def _problem(error: ValidationError) -> Problem:
     path, value, message = tuple(error.absolute_path), error.instance, error.message
+    if error.validator in ("enum", _UNKNOWN):
+        choices = tuple(map(str, error.validator_value))
+        return Problem(path, value, f"{_CHOICES[error.validator]} {', '.join(choices)}", choices)
     if error.validator == "required":
         return Problem((*path, error.message.split("'")[1]), None, "is required")
     if error.validator == "anyOf" and error.schema.get("x-kubernetes-int-or-string"):
@@ -97,14 +108,21 @@ def _fields(validator: Any, fields: Schema, value: Any, schema: Schema) -> Itera
     yield from Draft4Validator.VALIDATORS["properties"](validator, fields, value, schema)
     if validator.is_type(value, "object") and "additionalProperties" not in schema:
         for unknown in sorted(value.keys() - fields.keys()):
-            known = ", ".join(sorted(fields))
-            yield ValidationError(f"is no field here; there are {known}", path=[unknown], instance=value[unknown])
+            yield ValidationError(
+                _UNKNOWN,
+                validator=_UNKNOWN,
+                validator_value=sorted(fields),
+                path=[unknown],
+                instance=value[unknown],
+                schema=schema,
+            )
 
 
 def _pattern(validator: Any, pattern: str, value: Any, schema: Schema) -> Iterator[ValidationError]:
     # CEL's regular expressions are the API server's; Python's take a line feed before the end, for one.
     if validator.is_type(value, "string") and _broken("text.matches(pattern)", text=value, pattern=pattern):
-        yield ValidationError(f"does not match {pattern}")
+        words = WORDS.get(pattern)
+        yield ValidationError(f"is not {words}" if words else f"does not match {pattern}")
 
 
 def _list_type(validator: Any, kind: str, value: Any, schema: Schema) -> Iterator[ValidationError]:

@@ -148,13 +148,19 @@ def requirements(spec: Mapping[str, Any]) -> list[Requirement]:
                     entry.get("key") or "",
                     entry.get("operator") or "",
                     entry.get("values") or (),
-                    min_values=int(entry.get("minValues") or 0),
+                    min_values=_count(entry.get("minValues")),
                 )
             )
         except RequirementError as error:
             path = f"spec.template.spec.requirements[{index}]"
             raise RequirementError(error.requirement, error.wanted, path) from error
     return wanted
+
+
+def _count(least: Any) -> int:
+    if isinstance(least, int | None):
+        return least or 0
+    raise RequirementError(f"minValues {least}", "a whole number as minValues")
 
 
 def given(key: str, value: Any) -> Requirement:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from karpenter.instance_types import FOLDER
+from rehearsal import offers
 from rehearsal.aws.ec2 import facts as aws
 from rehearsal.azure.machines import facts as azure
 from rehearsal.engines import HERE, EngineSet
@@ -57,7 +58,15 @@ def documents(engines: EngineSet) -> dict[str, str]:
             },
             azure.instance_types(on_demand["azure"]),
         ),
+        "offers-aws.json": offers.text(_with_source(offers.aws(on_demand["aws"]))),
+        "offers-azure.json": offers.text(_with_source(offers.azure(on_demand["azure"]))),
     }
+
+
+def _with_source(document: dict[str, Any]) -> dict[str, Any]:
+    """A document whose source names the price table too."""
+    made = {"aws": "github.com/aws/karpenter-provider-aws", "azure": "github.com/Azure/karpenter-provider-azure"}
+    return document | {"source": {"prices": _source(made[document["cloud"]]), **document["source"]}}
 
 
 def _source(module: str) -> dict[str, str]:

@@ -30,7 +30,6 @@ from ..naming import DISCOVERY_TAG, KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAM
 from ..outputs import Outputs
 from ..settings import refuse_contradictions
 from ..settings.eks import EksSettings
-from ..settings.eks_checks import cautions
 from .access import Access, AccessArgs
 from .addons import Addons, AddonsArgs
 from .cluster import Cluster, ClusterArgs
@@ -50,8 +49,6 @@ class Environment(pulumi.ComponentResource):
     def __init__(self, name: str, args: EksSettings, opts: pulumi.ResourceOptions | None = None) -> None:
         refuse_contradictions(args)
         super().__init__("karpstack:eks:Environment", name, {}, opts)
-        for caution in cautions(args):
-            pulumi.log.warn(caution, self)
         self._stem = name
         self._args = args
         self._names = EksNames(args.name)

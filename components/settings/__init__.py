@@ -13,8 +13,10 @@ tests/unit/test_settings_arrive.py, which fails for a setting that arrives nowhe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date
 from typing import Any, Final, NamedTuple
 
+from pulumi import log
 from pulumi.runtime import config as runtime_config
 from pydantic import ValidationError
 
@@ -36,12 +38,13 @@ class _Cloud(NamedTuple):
     Attributes:
         name: As `karpstack:cloud` and Karpenter's schemas call it.
         schema: Each section by itself.
-        cross_checks: Rules between sections, which get the valid ones by the names of the schema's fields.
+        cross_checks: Rules between sections and about what exists, which get the valid sections by the names of the
+            schema's fields, and the day.
     """
 
     name: str
     schema: type[EksSettings] | type[AksSettings]
-    cross_checks: Callable[[Mapping[str, Any]], Iterator[Problem]]
+    cross_checks: Callable[[Mapping[str, Any], date], Iterator[Problem]]
 
 
 _CLOUDS: Final[Mapping[object, _Cloud]] = {
@@ -61,16 +64,24 @@ def read() -> Settings:
     # The engine's Python host hands the configuration over in the environment, the inline host through CONFIG.
     raw = {**runtime_config.get_config_env(), **runtime_config.CONFIG.get()}
     secret = {*runtime_config.get_config_secret_keys_env(), *filter(runtime_config.is_config_secret, raw)}
-    return load(raw, secret_keys=secret)
+    return load(raw, secret_keys=secret, warn=lambda problem: log.warn(str(problem)))
 
 
-def load(raw: Mapping[str, str], *, secret_keys: Iterable[str] = ()) -> Settings:
+def load(
+    raw: Mapping[str, str],
+    *,
+    secret_keys: Iterable[str] = (),
+    today: date | None = None,
+    warn: Callable[[Problem], object] = lambda problem: None,
+) -> Settings:
     """Check raw configuration.
 
     Args:
         raw: Full keys (`karpstack:network`, `aws:region`) to values as the engine gives them: strings, with
             objects and lists as JSON. Namespaces of which nothing is needed are ignored.
         secret_keys: Full keys whose values no message may show.
+        today: The day that decides which versions the cloud offers; the present one if it is not given.
+        warn: Gets what may be wrong and is not refused; called only where nothing is.
 
     Raises:
         SettingsError: It cannot work; holds every problem that was found.
@@ -98,10 +109,13 @@ def load(raw: Mapping[str, str], *, secret_keys: Iterable[str] = ()) -> Settings
     )
     settings = None
     if not problems:
-        settings, problems = _checked(cloud, values)
-    if settings is None or problems:
-        secrets = {key: values.get(key, "") for key in secret_keys}
-        raise SettingsError(problem.without(secrets) for problem in problems)
+        settings, problems = _checked(cloud, values, today or date.today())
+    secrets = {key: values.get(key, "") for key in secret_keys}
+    refused, doubtful = _parted(problem.without(secrets) for problem in problems)
+    if settings is None or refused:
+        raise SettingsError(refused)
+    for problem in doubtful:
+        warn(problem)
     return settings
 
 
@@ -111,11 +125,18 @@ def refuse_contradictions(settings: Settings) -> None:
     Raises:
         SettingsError: Sections contradict each other, or the API server would refuse a NodePool or node class.
     """
-    if problems := _beyond_sections(_CLOUDS[settings.cloud], dict(settings), []):
-        raise SettingsError(problems)
+    refused, _ = _parted(_beyond_sections(_CLOUDS[settings.cloud], dict(settings), [], date.today()))
+    if refused:
+        raise SettingsError(refused)
 
 
-def _checked(cloud: _Cloud, values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
+def _parted(problems: Iterable[Problem]) -> tuple[list[Problem], list[Problem]]:
+    """Those that are refused, and the warnings; each once."""
+    each = list(dict.fromkeys(problems))
+    return [one for one in each if not one.warning], [one for one in each if one.warning]
+
+
+def _checked(cloud: _Cloud, values: Mapping[str, Any], today: date) -> tuple[Settings | None, list[Problem]]:
     """The settings, None where a section is not valid by itself; and everything that is wrong."""
     valid: dict[str, Any] = {}
     problems: list[Problem] = []
@@ -131,10 +152,10 @@ def _checked(cloud: _Cloud, values: Mapping[str, Any]) -> tuple[Settings | None,
         found = [from_pydantic(details, cloud.schema) for details in error.errors()]
         # A value that fits no branch of a union is reported once a branch; once is enough.
         problems += {problem.key: problem for problem in reversed(found)}.values()
-    return settings, _beyond_sections(cloud, valid, problems[::-1])
+    return settings, _beyond_sections(cloud, valid, problems[::-1], today)
 
 
-def _beyond_sections(cloud: _Cloud, valid: Mapping[str, Any], problems: list[Problem]) -> list[Problem]:
-    """The problems, and those of sections with each other and of Karpenter's specs."""
-    problems = [*problems, *cloud.cross_checks(valid)]
+def _beyond_sections(cloud: _Cloud, valid: Mapping[str, Any], problems: list[Problem], today: date) -> list[Problem]:
+    """The problems, and those of sections with each other, with what exists, and of Karpenter's specs."""
+    problems = [*problems, *cloud.cross_checks(valid, today)]
     return [*problems, *schema_checks(cloud.name, valid, problems)]

@@ -20,7 +20,8 @@ from ..naming import RESERVED_AZURE_TAG_PREFIXES, AksNames
 from ..problems import Reason, refuse
 from .sections import (
     AccessCidr,
-    Cidr,
+    ClusterCidr,
+    NetworkCidr,
     NodeClassSpecs,
     ResourceSettings,
     Section,
@@ -113,11 +114,11 @@ class NetworkSettings(Section):
         ("podCidrMaskSize", "cannot be chosen: AKS gives each node a /24 of podCidr", "remove it"),
     )
 
-    vnet_cidr: Cidr = Field(description="range of the virtual network, also of an existing one")
-    subnet_cidr: Cidr | None = Field(None, description="range of the nodes' subnet, inside vnetCidr")
+    vnet_cidr: NetworkCidr = Field(description="range of the virtual network, also of an existing one")
+    subnet_cidr: NetworkCidr | None = Field(None, description="range of the nodes' subnet, inside vnetCidr")
     subnet_id: str | None = Field(None, description="resource ID of an existing subnet, instead of subnetCidr")
-    pod_cidr: Cidr = Field(description="range of the overlay network, for pods")
-    service_cidr: Cidr = Field(description="range of Service addresses")
+    pod_cidr: ClusterCidr = Field(description="range of the overlay network, for pods")
+    service_cidr: ClusterCidr = Field(description="range of Service addresses")
 
     @field_validator("subnet_cidr")
     @classmethod
@@ -222,7 +223,9 @@ class ClusterSettings(Section):
     )
 
     version: str = Field(description='Kubernetes minor version, in quotes, for example "1.36"')
-    tier: Literal["Free", "Standard", "Premium"] = Field("Standard", description="Free, Standard or Premium")
+    tier: Literal["Free", "Standard", "Premium"] = Field(
+        "Standard", description="Free, Standard or Premium, which brings Long-Term Support"
+    )
     public_access_cidrs: list[AccessCidr] = Field(
         [], max_length=200, description="ranges that may reach the API server from outside; empty: a private cluster"
     )
@@ -235,15 +238,8 @@ class ClusterSettings(Section):
 
     @field_validator("version", mode="before")
     @classmethod
-    def _images_exist(cls, version: object) -> object:
-        return kubernetes_version(
-            version,
-            low=versions.AKS_KUBERNETES_MIN,
-            high=versions.AKS_KUBERNETES_MAX,
-            service="AKS",
-            why="is not a version for which this Karpenter can resolve the images of every family: machines would be "
-            "made that never join, or none at all",
-        )
+    def _minor_version(cls, version: object) -> object:
+        return kubernetes_version(version, "AKS")
 
 
 class SystemNodesSettings(Section):
@@ -263,7 +259,7 @@ class SystemNodesSettings(Section):
         ),
     )
 
-    vm_size: str = Field("Standard_D4s_v5", pattern=r"^Standard_\w+$", description="VM size, like Standard_D4s_v5")
+    vm_size: str = Field("Standard_D4s_v5", description="VM size, like Standard_D4s_v5")
     count: int = Field(2, ge=1, le=1000, description="number of system nodes")
     zones: list[Literal[1, 2, 3]] = Field([1, 2, 3], description="zones to spread over; [] where a region has none")
     os_sku: Literal["Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux"] = Field(

@@ -8,36 +8,60 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import date
 from typing import TYPE_CHECKING, Any, Final
+
+from karpenter.offers import Offers
 
 from ..documents import manifests
 from ..documents.provisioning import BROUGHT_BY_AKS
 from ..problems import Problem, key_of, shown
 from .aks import AZURE_ADDRESSES, NODE_SHARE_PREFIX
-from .node_pool_checks import node_class_reference
+from .chart_checks import chart_values, resource_values
+from .node_pool_checks import endless_drain, node_class_reference
+from .region_checks import azure_zones, region_checks
+from .requirement_checks import instance_type, requirement_checks
+from .sections import public_network
+from .version_checks import aks_version
 
 if TYPE_CHECKING:
-    from .aks import KarpenterSettings, NetworkSettings, NodeProvisioningSettings, SystemNodesSettings
+    from .aks import ClusterSettings, KarpenterSettings, NetworkSettings, NodeProvisioningSettings, SystemNodesSettings
 
 _FAMILIES: Final = ("Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux")
 _BOUNDS: Final = {"maxPods": (10, 250), "osDiskSizeGB": (30, 2048)}
 _LINUX: Final = "kubernetes.io/os"
 
 
-def cross_checks(valid: Mapping[str, Any]) -> Iterator[Problem]:
-    """Problems between sections, looked for wherever the sections are valid.
+def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
+    """Problems between sections and with what exists, looked for wherever the sections are valid.
 
     Args:
         valid: Valid sections by the names of `AksSettings`' fields.
+        today: The day that decides which versions are offered.
     """
     mode: str | None = valid.get("mode")
+    location: str | None = valid.get("region")
+    cluster: ClusterSettings | None = valid.get("cluster")
     network: NetworkSettings | None = valid.get("network")
     system_nodes: SystemNodesSettings | None = valid.get("system_nodes")
     karpenter: KarpenterSettings | None = valid.get("karpenter")
     provisioning: NodeProvisioningSettings | None = valid.get("node_provisioning")
     node_classes: dict[str, dict[str, Any]] | None = valid.get("node_classes")
     node_pools: dict[str, dict[str, Any]] | None = valid.get("node_pools")
+    if cluster is not None and mode is not None:
+        yield from aks_version(cluster.version, today, mode=mode, tier=cluster.tier)
+    if location is not None:
+        yield from region_checks("azure", "azure-native:location", location)
+        if Offers.load("azure").region(location) == "wrong":
+            location = None
+    if location is not None and system_nodes is not None:
+        yield from instance_type(Offers.load("azure"), key_of("systemNodes", "vmSize"), system_nodes.vm_size, location)
+        yield from azure_zones(location, list(system_nodes.zones))
+    if karpenter is not None:
+        yield from chart_values(karpenter.settings)
+        yield from resource_values(karpenter.resources.requests, karpenter.resources.limits)
     if network is not None:
+        yield from public_network("network", "vnetCidr", network.vnet_cidr)
         yield from _which_subnet(network)
         yield from _foreign_subnet(network, valid.get("subscription_id"))
         if system_nodes is not None:
@@ -58,6 +82,10 @@ def cross_checks(valid: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _brought_by_aks("nodePools", name, brought)
         yield from _node_pool(name, spec)
         yield from node_class_reference(name, spec, manifests.AKS_NODE_CLASS, known)
+        yield from endless_drain(name, spec)
+        if location is not None:
+            best_effort = karpenter is not None and karpenter.settings.get("minValuesPolicy") == "BestEffort"
+            yield from requirement_checks("azure", location, name, spec, best_effort=best_effort)
 
 
 def _which_subnet(network: NetworkSettings) -> Iterator[Problem]:

@@ -18,6 +18,8 @@ from ..problems import Reason, refuse
 from .sections import (
     AccessCidr,
     Cidr,
+    ClusterCidr,
+    NetworkCidr,
     NodeClassSpecs,
     ResourceSettings,
     Section,
@@ -81,8 +83,8 @@ class AssumedRole(Section):
 class NetworkSettings(Section):
     """karpstack:network."""
 
-    vpc_cidr: Cidr = Field(description="range of the VPC; nodes live here, pods do not")
-    pod_cidr: Cidr = Field(description="range of the overlay network, for pods")
+    vpc_cidr: NetworkCidr = Field(description="range of the VPC; nodes live here, pods do not")
+    pod_cidr: ClusterCidr = Field(description="range of the overlay network, for pods")
     pod_cidr_mask_size: int = Field(24, description="prefix length of each node's share of podCidr")
     service_cidr: Cidr = Field(description="range of Service addresses")
     zones: int | list[str] = Field(3, description="number of zones, 2 to 6, or a list of their names")
@@ -173,15 +175,8 @@ class ClusterSettings(Section):
 
     @field_validator("version", mode="before")
     @classmethod
-    def _karpenter_takes_it(cls, version: object) -> object:
-        return kubernetes_version(
-            version,
-            low=versions.KARPENTER_AWS_KUBERNETES_MIN,
-            high=versions.KARPENTER_AWS_KUBERNETES_MAX,
-            service="EKS",
-            why=f"is not a version that Karpenter {versions.KARPENTER_AWS} takes: its controller would "
-            "stop at start-up and no pod would ever get a node",
-        )
+    def _minor_version(cls, version: object) -> object:
+        return kubernetes_version(version, "EKS")
 
     @field_validator("admins")
     @classmethod

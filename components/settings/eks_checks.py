@@ -6,74 +6,152 @@ section that is not valid by itself is not there.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE
+from karpenter import images
+from karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, OPERATING_SYSTEM, ZONE, Facts
+from karpenter.offers import Offers
 from karpenter.requirements import RequirementError, allows, requirements
 
 from ..documents import manifests
 from ..problems import Problem, key_of, shown
-from .node_pool_checks import node_class_reference
+from .chart_checks import chart_values, resource_values
+from .node_pool_checks import endless_drain, node_class_reference
+from .region_checks import aws_zones, region_checks
+from .requirement_checks import instance_type, requirement_checks
+from .sections import public_network
+from .version_checks import eks_version
 
 if TYPE_CHECKING:
-    from .eks import EksSettings, KarpenterSettings, NetworkSettings, SystemNodesSettings
+    from .eks import ClusterSettings, KarpenterSettings, NetworkSettings, SystemNodesSettings
 
 
-def cross_checks(valid: Mapping[str, Any]) -> Iterator[Problem]:
-    """Problems between sections, looked for wherever the sections are valid.
+def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
+    """Problems between sections and with what exists, looked for wherever the sections are valid.
 
     Args:
         valid: Valid sections by the names of `EksSettings`' fields.
+        today: The day that decides which versions are offered.
     """
     region: str | None = valid.get("region")
+    cluster: ClusterSettings | None = valid.get("cluster")
     network: NetworkSettings | None = valid.get("network")
     system_nodes: SystemNodesSettings | None = valid.get("system_nodes")
     karpenter: KarpenterSettings | None = valid.get("karpenter")
     node_classes: dict[str, dict[str, Any]] | None = valid.get("node_classes")
     node_pools: dict[str, dict[str, Any]] | None = valid.get("node_pools")
-    if network is not None and region is not None:
-        yield from _foreign_zones(network, region)
+    if cluster is not None:
+        yield from eks_version(cluster.version, today)
+    if region is not None:
+        yield from region_checks("aws", "aws:region", region)
+        if Offers.load("aws").region(region) == "wrong":
+            region = None
+    if network is not None:
+        yield from public_network("network", "vpcCidr", network.vpc_cidr)
+        if region is not None:
+            yield from aws_zones(region, network.zones)
+    if region is not None and system_nodes is not None:
+        yield from _system_nodes(system_nodes, region)
+    if karpenter is not None:
+        yield from chart_values(karpenter.settings)
+        yield from resource_values(karpenter.resources.requests, karpenter.resources.limits)
     if network is not None and system_nodes is not None:
         yield from _too_few_pod_ranges(network, system_nodes)
     if karpenter is not None and system_nodes is not None:
         yield from _too_many_replicas(karpenter, system_nodes)
     for name, spec in (node_classes or {}).items():
         yield from _node_class(name, spec, network)
+        if cluster is not None:
+            yield from _images(name, spec, cluster.version)
     for name, spec in (node_pools or {}).items():
         yield from _node_pool(name, spec, node_classes, karpenter)
+        yield from endless_drain(name, spec)
+        yield from _bottlerocket_on_arm(name, spec, node_classes)
+        if network is not None:
+            yield from _zones_without_subnet(name, spec, network, node_classes)
+        if region is not None:
+            best_effort = karpenter is not None and karpenter.settings.get("minValuesPolicy") == "BestEffort"
+            yield from requirement_checks("aws", region, name, spec, best_effort=best_effort)
 
 
-def cautions(settings: EksSettings) -> Iterator[str]:
-    """What may go wrong with valid settings and need not: sentences for whoever deploys."""
-    for name, spec in settings.node_pools.items():
-        reference = manifests.node_template(spec).get("nodeClassRef") or {}
-        node_class = settings.node_classes.get(reference.get("name", manifests.DEFAULT_NODE_CLASS), {})
-        if _is_bottlerocket(node_class) and _may(spec, ARCHITECTURE, "arm64"):
-            yield (
-                f"{key_of('nodePools', name)} allows arm64 nodes with Bottlerocket, where Cilium's agent was seen not "
-                "to start (cilium/cilium#22973): such a node keeps its startup taint, and no pod ever runs there. Try "
-                f"one first, or require {ARCHITECTURE} In [amd64]"
-            )
+def _system_nodes(nodes: SystemNodesSettings, region: str) -> Iterator[Problem]:
+    offers = Offers.load("aws")
+    yield from instance_type(offers, key_of("systemNodes", "instanceType"), nodes.instance_type, region)
+    known = Facts.load("aws").types.get(nodes.instance_type)
+    architecture = "arm64" if "ARM_64" in nodes.ami_type else "amd64"
+    if known is not None and known.labels.get(ARCHITECTURE) != architecture:
+        yield Problem(
+            key_of("systemNodes", "instanceType"),
+            shown(nodes.instance_type),
+            f"is {known.labels.get(ARCHITECTURE)}, and systemNodes.amiType {nodes.ami_type} is {architecture}: EKS "
+            "refuses the node group, after the network and the control plane were created",
+            "choose an instance type of that architecture, or the other amiType",
+        )
 
 
-def _is_bottlerocket(node_class: Mapping[str, Any]) -> bool:
-    aliases = (str(term.get("alias", "")) for term in node_class.get("amiSelectorTerms") or [])
-    return node_class.get("amiFamily") == "Bottlerocket" or any(map(re.compile("bottlerocket@").match, aliases))
-
-
-def _foreign_zones(network: NetworkSettings, region: str) -> Iterator[Problem]:
-    if isinstance(network.zones, int):
-        return
-    for index, zone in enumerate(network.zones):
-        if not re.fullmatch(re.escape(region) + "[a-z]", zone):
+def _images(name: str, spec: Mapping[str, Any], version: str) -> Iterator[Problem]:
+    for index, term in enumerate(_entries(spec.get("amiSelectorTerms"))):
+        alias = term.get("alias")
+        if not isinstance(alias, str):
+            continue
+        key = key_of("nodeClasses", name, "amiSelectorTerms", index, "alias")
+        if images.family(alias).startswith("windows"):
             yield Problem(
-                key_of("network", "zones", index),
-                shown(zone),
-                f"is no zone of the region {region}: its subnet cannot be made",
-                f"name zones like {region}a, or give their number",
+                key,
+                shown(alias),
+                "stands for Windows, and Cilium, which is the only network here, runs on Linux alone: no node would "
+                "ever get ready",
+                "choose an image of Linux, for example al2023@latest",
             )
+        elif found := images.verdict(alias, version):
+            consequence = f"{found.said}, so the node class never gets ready and no node is made"
+            yield Problem(key, shown(alias), consequence, found.wanted, warning=not found.certain)
+
+
+def _entries(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The objects of a list, where it is one; of what shape they are is for the schema to say."""
+    yield from (entry if isinstance(entry, Mapping) else {} for entry in (value if isinstance(value, list) else []))
+
+
+def _bottlerocket_on_arm(
+    name: str, spec: Mapping[str, Any], node_classes: Mapping[str, Any] | None
+) -> Iterator[Problem]:
+    chosen = (manifests.node_template(spec).get("nodeClassRef") or {}).get("name", manifests.DEFAULT_NODE_CLASS)
+    node_class = (node_classes or {}).get(chosen) or {}
+    aliases = [str(term.get("alias", "")) for term in _entries(node_class.get("amiSelectorTerms"))]
+    bottlerocket = node_class.get("amiFamily") == "Bottlerocket" or any(
+        images.family(alias) == "bottlerocket" for alias in aliases
+    )
+    if bottlerocket and _allows(spec, ARCHITECTURE, "arm64"):
+        yield Problem(
+            key_of("nodePools", name, "template", "spec", "requirements"),
+            shown(manifests.node_template(spec).get("requirements", [])),
+            "admit arm64 nodes with Bottlerocket, where Cilium's agent was seen not to start (cilium/cilium#22973): "
+            "such a node keeps its startup taint, and no pod ever runs there",
+            f"try one first, or require {ARCHITECTURE} In [amd64]",
+            warning=True,
+        )
+
+
+def _zones_without_subnet(
+    name: str, spec: Mapping[str, Any], network: NetworkSettings, node_classes: Mapping[str, Any] | None
+) -> Iterator[Problem]:
+    chosen = (manifests.node_template(spec).get("nodeClassRef") or {}).get("name", manifests.DEFAULT_NODE_CLASS)
+    if isinstance(network.zones, int) or ((node_classes or {}).get(chosen) or {}).get("subnetSelectorTerms"):
+        return
+    try:
+        wanted = requirements(spec)
+    except RequirementError:
+        return  # the schema's checks say what is wrong with it
+    if not any(allows(wanted, ZONE, zone) for zone in network.zones):
+        yield Problem(
+            key_of("nodePools", name, "template", "spec", "requirements"),
+            shown([str(one) for one in wanted if one.key == ZONE]),
+            f"admit none of the zones that have a subnet here, {', '.join(network.zones)}: no node is made",
+            "admit one of them, or add a zone to karpstack:network.zones",
+        )
 
 
 def _too_few_pod_ranges(network: NetworkSettings, system_nodes: SystemNodesSettings) -> Iterator[Problem]:
@@ -113,7 +191,7 @@ def _node_class(name: str, spec: Mapping[str, Any], network: NetworkSettings | N
             key_of("nodeClasses", name, "amiSelectorTerms"),
             "(not set)",
             "without it the API server refuses the node class, after all the rest was created",
-            "set it, for example to [{alias: al2023@v20251108}]; @latest replaces nodes when AWS publishes images",
+            "set it, for example to [{alias: al2023@v20260714}]; @latest replaces nodes when AWS publishes images",
         )
     pods = manifests.max_pods(spec)
     if isinstance(pods, bool) or not isinstance(pods, int):
@@ -140,7 +218,15 @@ def _node_pool(
     name: str, spec: Mapping[str, Any], node_classes: Mapping[str, Any] | None, karpenter: KarpenterSettings | None
 ) -> Iterator[Problem]:
     yield from node_class_reference(name, spec, manifests.EC2_NODE_CLASS, node_classes)
-    if karpenter is not None and not karpenter.interruption_queue and _may(spec, CAPACITY_TYPE, "spot"):
+    if _allows(spec, OPERATING_SYSTEM, "windows") and not _allows(spec, OPERATING_SYSTEM, "linux"):
+        yield Problem(
+            key_of("nodePools", name, "template", "spec", "requirements"),
+            shown(manifests.node_template(spec).get("requirements", [])),
+            "admit no Linux, and Cilium, which is the only network here, runs on nothing else: no node would ever get "
+            "ready",
+            f"require {OPERATING_SYSTEM} In [linux]",
+        )
+    if karpenter is not None and not karpenter.interruption_queue and _allows(spec, CAPACITY_TYPE, "spot"):
         yield Problem(
             key_of("nodePools", name, "template", "spec", "requirements"),
             shown(manifests.node_template(spec).get("requirements", [])),
@@ -150,8 +236,8 @@ def _node_pool(
         )
 
 
-def _may(spec: Mapping[str, Any], label: str, value: str) -> bool:
-    """Whether a NodePool may launch nodes with a label's value; without a requirement on the label it may."""
+def _allows(spec: Mapping[str, Any], label: str, value: str) -> bool:
+    """Whether a NodePool's nodes may have a value of a label; where it requires nothing of the label they may."""
     try:
         return allows(requirements(spec), label, value)
     except RequirementError:

@@ -1,4 +1,4 @@
-"""What is checked of a NodePool on either cloud: that the node class it refers to exists here."""
+"""What is checked of a NodePool on either cloud: that its node class exists here, and that its nodes can go."""
 
 from __future__ import annotations
 
@@ -38,4 +38,17 @@ def node_class_reference(
             f"names no node class of this stack{'' if 'name' in reference else ' (not set means default)'}: the "
             "NodePool never gets ready and launches nothing",
             f"choose one of karpstack:nodeClasses: {', '.join(sorted(node_classes)) or '(there is none)'}",
+        )
+
+
+def endless_drain(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
+    """A warning about nodes that a single pod may keep for ever."""
+    node = manifests.node_template(spec)
+    if node.get("terminationGracePeriod") is None:
+        yield Problem(
+            key_of("nodePools", name, "template", "spec", "terminationGracePeriod"),
+            "(not set)",
+            "lets a pod that will not go hold its node for ever, and `pulumi destroy` with it",
+            "set it, for example to 1h",
+            warning=True,
         )

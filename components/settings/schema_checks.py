@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from karpenter import crds
 from karpenter.budgets import BudgetError, budgets
+from karpenter.offers import LABELS
 
 from ..documents import manifests
-from ..problems import Problem, key_of, shown
+from ..problems import Problem, did_you_mean, key_of, shown
 
 _REFERENCES: Final = {
     "NodePool": "https://karpenter.sh/docs/concepts/nodepools/",
@@ -27,7 +28,7 @@ def schema_checks(cloud: str, valid: Mapping[str, Any], known: Iterable[Problem]
         valid: Valid sections by the names of the settings' fields; one that is not valid by itself is not there.
         known: Problems that were found before; they say more, and what they are about is not told again.
     """
-    keys = [problem.key for problem in known]
+    keys = [problem.key for problem in known if not problem.warning]
     for section, name, manifest in _manifests(cloud, valid):
         kind = manifest["kind"]
         refused = list(crds.problems(cloud, kind, manifest["spec"]))
@@ -37,12 +38,22 @@ def schema_checks(cloud: str, valid: Mapping[str, Any], known: Iterable[Problem]
             key = key_of(section, name, *found.path)
             at_or_below = re.compile(re.escape(key) + r"([.\[]|$)")
             if not any(map(at_or_below.match, keys)):
+                keys.append(key)  # what one value breaks is said once, by the first of its rules
                 yield Problem(
                     key,
                     _shown(found.value),
                     f"{found.message}: the API server refuses the {kind}, after all the rest was created",
-                    f"write it as {_REFERENCES[kind]} says",
+                    _meant(found) + f"write it as {_REFERENCES[kind]} says",
                 )
+
+
+def _meant(found: crds.Problem) -> str:
+    """What may have been meant: another field, another value, or another of Karpenter's labels."""
+    if found.path and "is no field" in found.message:
+        return did_you_mean(str(found.path[-1]), found.choices)
+    if "is restricted" in found.message:
+        return did_you_mean(str(found.value), LABELS)
+    return did_you_mean(str(found.value), found.choices)
 
 
 def _budgets(section: str, name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ instead of "is not a setting".
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network, ip_network
 from typing import Annotated, Any, ClassVar, Final
 
@@ -25,8 +25,10 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from karpenter.ranges import NOT_PUBLIC, OWN, UNUSABLE, within
+
 from ..naming import AksNames, EksNames, worst
-from ..problems import Reason, refuse
+from ..problems import Problem, Reason, did_you_mean, key_of, refuse, shown
 from .specs import NodeClassSpec, NodePoolSpec
 
 _ROOT_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata", "spec"})
@@ -52,7 +54,48 @@ def _open_cidr(network: IPv4Network) -> IPv4Network:
             "opens the API server to the whole internet",
             "list the ranges of your offices, VPN and CI; an empty list closes the public endpoint",
         )
+    if reserved := within(network, NOT_PUBLIC):
+        refuse(
+            f"lies in {reserved}, which is private or reserved: nobody reaches the API server from there, and the "
+            "cloud refuses it after the network was created",
+            "write the address that you are seen with on the internet, as `curl https://checkip.amazonaws.com` tells "
+            "it, with /32; an empty list closes the public endpoint",
+        )
     return network
+
+
+def own_range(network: IPv4Network) -> IPv4Network:
+    """A range whose addresses mean nobody else."""
+    usable_range(network)
+    if not within(network, NOT_PUBLIC):
+        refuse(
+            "is a public range: its owners on the internet could not be reached from the cluster, since traffic for "
+            "them would stay inside",
+            f"choose a range inside {', '.join(map(str, OWN))}",
+        )
+    return network
+
+
+def usable_range(network: IPv4Network) -> IPv4Network:
+    """A range whose addresses hosts can have."""
+    if reserved := within(network, UNUSABLE):
+        refuse(
+            f"lies in {reserved}, of which no host has an address: the cloud refuses it",
+            f"choose a range inside {', '.join(map(str, OWN))}",
+        )
+    return network
+
+
+def public_network(section: str, key: str, network: IPv4Network) -> Iterator[Problem]:
+    """A warning about a network that hides addresses of the internet; clouds take it."""
+    if not within(network, NOT_PUBLIC):
+        yield Problem(
+            key_of(section, key),
+            shown(network),
+            "is a public range: unless it is yours, its owners on the internet cannot be reached from the cluster",
+            f"choose a range inside {', '.join(map(str, OWN))}",
+            warning=True,
+        )
 
 
 def _object_name(name: str) -> str:
@@ -79,6 +122,10 @@ def _shaped_like(shape: Any) -> GetPydanticSchema:
 
 
 Cidr = Annotated[IPv4Network, BeforeValidator(_cidr)]
+#: A range for a network of machines; it may be a public one of one's own.
+NetworkCidr = Annotated[Cidr, AfterValidator(usable_range)]
+#: A range for addresses that exist inside the cluster alone.
+ClusterCidr = Annotated[Cidr, AfterValidator(own_range)]
 #: A range that may reach the API server.
 AccessCidr = Annotated[Cidr, AfterValidator(_open_cidr)]
 TagValue = Annotated[str, StringConstraints(max_length=256)]
@@ -152,16 +199,12 @@ def separate(cidr: IPv4Network, info: ValidationInfo, *others: str) -> IPv4Netwo
     return cidr
 
 
-def kubernetes_version(version: object, *, low: str, high: str, service: str, why: str) -> object:
-    """A Kubernetes minor version between `low` and `high`; `why` is the consequence of any other."""
+def kubernetes_version(version: object, service: str) -> object:
+    """A Kubernetes minor version, as `1.36`; whether `service` offers it is another question."""
     if isinstance(version, int | float):
         refuse("is a number, and YAML reads 1.30 as 1.3", f'put it in quotes: "{version}"')
-    if not isinstance(version, str):
-        return version
-    if not re.fullmatch(r"1\.[0-9]{1,3}", version):
+    if isinstance(version, str) and not re.fullmatch(r"1\.[0-9]{1,3}", version, re.ASCII):
         refuse(f"is not a Kubernetes minor version, and {service} chooses the patch itself", 'write it like "1.36"')
-    if not _minor(low) <= _minor(version) <= _minor(high):
-        refuse(why, f"choose {low} to {high}")
     return version
 
 
@@ -173,10 +216,6 @@ def chart_settings(
         refuse(
             f"holds {', '.join(unknown)}: the chart {chart_version} does not know it, and Helm would "
             "ignore it without a word, or it follows from the environment",
-            "use only " + ", ".join(sorted(known)),
+            did_you_mean(unknown[0], known) + "use only " + ", ".join(sorted(known)),
         )
     return settings
-
-
-def _minor(version: str) -> int:
-    return int(version.split(".")[1])

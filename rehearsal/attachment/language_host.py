@@ -66,7 +66,9 @@ class LanguageHost(LanguageServer):
         # The SDK's server takes the engine's address from the arguments.
         del request.args[:]
         request.args.append(self._engine_address)
-        return super().Run(request, context)  # type: ignore[no-untyped-call]
+        response = super().Run(request, context)  # type: ignore[no-untyped-call]
+        # The SDK's server has logged it; the engine would print what is not marked so a second time.
+        return language_pb2.RunResponse(bail=True) if response.error else response
 
     def RunPlugin(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:  # noqa: N802
         """Run a policy pack as a process and hand its output on until it ends or the engine hangs up."""

@@ -188,7 +188,7 @@ def found_by(term: dict[str, Any]) -> Resource:
 
 
 CASES += [
-    Case(name="a version", rule=IMAGE, given=node_class().change(*TERMS, 0, "alias", to="al2023@v20251108")),
+    Case(name="a version", rule=IMAGE, given=node_class().change(*TERMS, 0, "alias", to="al2023@v20260714")),
     Case(name="one image", rule=IMAGE, given=node_class().change(*TERMS, 0, to={"id": "ami-1"})),
     Case(name="the newest", rule=IMAGE, given=node_class(), violations=("[0].alias is al2023@latest",)),
     Case(

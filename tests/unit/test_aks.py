@@ -58,7 +58,7 @@ def variant() -> Deployment:
         SELF_HOSTED,
         cluster__admins=[GROUP],
         cluster__localAccounts=True,
-        cluster__publicAccessCidrs=[],
+        cluster__publicAccessCidrs=["1.1.1.0/24"],
         karpenter__bootstrapTokenGeneration=2,
         karpenter__chartVersion="1.14.0",
         network__subnetCidr=None,
@@ -123,7 +123,12 @@ def test_people_come_in_through_entra_only(stack: str) -> None:
     assert inputs["disableLocalAccounts"] is True
     assert inputs["enableRBAC"] is True
     assert inputs["aadProfile"] == {"managed": True, "enableAzureRBAC": True, "adminGroupObjectIDs": []}
-    assert inputs["apiServerAccessProfile"] == {"enablePrivateCluster": False, "authorizedIPRanges": ["192.0.2.0/24"]}
+    assert inputs["apiServerAccessProfile"] == {"enablePrivateCluster": True}
+
+
+def test_a_public_endpoint_is_there_for_the_list_alone() -> None:
+    inputs = resource(variant(), CLUSTER).inputs
+    assert inputs["apiServerAccessProfile"] == {"enablePrivateCluster": False, "authorizedIPRanges": ["1.1.1.0/24"]}
 
 
 @both
@@ -242,7 +247,7 @@ def test_the_controller_gets_everything_that_it_validates() -> None:
     assert given["NODE_IDENTITIES"] == "kubelet-id"
     assert given["KUBELET_IDENTITY_CLIENT_ID"] == "kubelet-client"
     assert given["AZURE_NODE_RESOURCE_GROUP"] == "karpstack-aks-nodes"
-    settings = controller(shipped(SELF_HOSTED))["settings"]
+    settings = controller(variant())["settings"]
     # Its own node identity (the cluster's ID) is cut from this form.
     assert re.fullmatch(r"https://[a-z0-9-]+-[a-z0-9]{8}\.hcp\.westus2\.azmk8s\.io:443", settings["clusterEndpoint"])
     assert settings["clusterName"] == "karpstack-aks"
@@ -338,8 +343,15 @@ def test_the_deployers_role_is_a_choice() -> None:
 
 
 def test_a_private_cluster_where_nobody_is_let_in_from_outside() -> None:
-    assert resource(variant(), CLUSTER).inputs["apiServerAccessProfile"] == {"enablePrivateCluster": True}
-    assert ".privatelink." in controller(variant())["settings"]["clusterEndpoint"]
+    assert ".privatelink." in controller(shipped(SELF_HOSTED))["settings"]["clusterEndpoint"]
+
+
+def test_premium_brings_long_term_support() -> None:
+    assert resource(shipped(NAP), CLUSTER).inputs["supportPlan"] == "KubernetesOfficial"
+    assert resource(deployed(NAP, cluster__tier="Premium"), CLUSTER).inputs["supportPlan"] == "AKSLongTermSupport"
+
+
+def test_administrators_and_a_pool_without_zones() -> None:
     assert resource(variant(), CLUSTER).inputs["aadProfile"]["adminGroupObjectIDs"] == [GROUP]
     assert resource(variant(), CLUSTER).inputs["agentPoolProfiles"][0]["availabilityZones"] == []
 

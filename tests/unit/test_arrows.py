@@ -102,9 +102,15 @@ PULUMI_IN_REHEARSAL = {
 STANDARD_LIBRARY_ONLY = (
     "components/documents",
     # What the pack needs of it; a pack that is published brings no libraries.
+    "karpenter/images",
     "karpenter/instance_types",
+    "karpenter/offers",
+    "karpenter/patterns",
     "karpenter/quantities",
+    "karpenter/ranges",
+    "karpenter/releases",
     "karpenter/requirements",
+    "karpenter/type_names",
     "rehearsal/state/ancestors",
     "rehearsal/engines",
 )

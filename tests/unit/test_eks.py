@@ -44,7 +44,7 @@ def variant() -> Deployment:
         cluster__deletionProtection=True,
         karpenter__settings={"enableZonalShift": True},
         systemNodes__releaseVersion="1.36.2-20260714",
-        cluster__publicAccessCidrs=[],
+        cluster__publicAccessCidrs=["1.1.1.0/24"],
         karpenter__identity="irsa",
         karpenter__interruptionQueue=False,
         network__flowLogRetentionDays=7,
@@ -135,7 +135,8 @@ def test_the_control_plane_is_closed_encrypted_and_bare() -> None:
     assert inputs["accessConfig"]["authenticationMode"] == "API"
     assert inputs["encryptionConfig"]["resources"] == ["secrets"]
     assert inputs["vpcConfig"]["endpointPrivateAccess"] is True
-    assert inputs["vpcConfig"]["publicAccessCidrs"] == ["192.0.2.0/24"]
+    assert inputs["vpcConfig"]["endpointPublicAccess"] is False
+    assert "publicAccessCidrs" not in inputs["vpcConfig"]
     assert len(inputs["enabledClusterLogTypes"]) == 5
     assert inputs["kubernetesNetworkConfig"] == {"serviceIpv4Cidr": "172.20.0.0/16"}
 
@@ -201,10 +202,10 @@ def test_the_vpcs_own_security_group_lets_nothing_through() -> None:
     assert not {"ingress", "egress"} & group.keys()
 
 
-def test_without_an_allow_list_there_is_no_public_endpoint() -> None:
+def test_a_public_endpoint_is_there_for_the_list_alone() -> None:
     vpc_config = resource(variant(), CLUSTER).inputs["vpcConfig"]
-    assert vpc_config["endpointPublicAccess"] is False
-    assert "publicAccessCidrs" not in vpc_config
+    assert vpc_config["endpointPublicAccess"] is True
+    assert vpc_config["publicAccessCidrs"] == ["1.1.1.0/24"]
 
 
 def test_the_clusters_own_security_group_can_be_discovered() -> None:

@@ -318,7 +318,7 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         "same subscription",
     ),
     "version too old": (
-        NAP,
+        SELF_HOSTED,
         {"cluster__version": "1.31"},
         "karpstack:cluster.version",
         '"1.31"',
@@ -562,7 +562,7 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         {"systemNodes__vmSize": "m5.large"},
         "karpstack:systemNodes.vmSize",
         '"m5.large"',
-        "cannot be used",
+        "is no VM size",
         "Standard_D4s_v5",
     ),
     "name too long": (

@@ -24,7 +24,7 @@ CHOOSING = {"cloud", "mode"}
 ON_DEMAND = {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}
 POOL = {"template": {"spec": {"requirements": [ON_DEMAND]}}}
 MINE = {"template": {"spec": {"nodeClassRef": {"name": "mine"}}}}
-IMAGES = {"amiSelectorTerms": [{"alias": "al2023@v20251108"}]}
+IMAGES = {"amiSelectorTerms": [{"alias": "al2023@v20260714"}]}
 HUB = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft.Network/virtualNetworks/hub/subnets"
 
 #: What the examples say otherwise here, so that each setting can be changed by itself.
@@ -35,6 +35,8 @@ GIVEN: dict[str, dict[str, Any]] = {
 }
 #: The same for one setting.
 GIVEN_WITH: dict[str, dict[str, Any]] = {
+    # A type whose architecture the facts do not know: of any other, one of the two images is refused.
+    "systemNodes.amiType": {"systemNodes.instanceType": "g4ad.xlarge"},
     "network.subnetId": {"network.subnetCidr": None, "network.subnetId": f"{HUB}/one"},
 }
 #: Another value of each setting.
@@ -53,7 +55,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "network.natGateways": "per-zone",
         "network.flowLogRetentionDays": 7,
         "cluster.version": "1.35",
-        "cluster.publicAccessCidrs": ["198.51.100.0/24"],
+        "cluster.publicAccessCidrs": ["1.1.1.0/24"],
         "cluster.admins": ["arn:aws:iam::123456789012:role/admin"],
         "cluster.logTypes": ["audit"],
         "cluster.logRetentionDays": 7,
@@ -76,7 +78,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "karpenter.featureGates.staticCapacity": True,
         "karpenter.featureGates.capacityBuffer": True,
         "karpenter.settings": {"batchIdleDuration": "2s"},
-        "karpenter.resources.requests": {"cpu": "2"},
+        "karpenter.resources.requests": {"cpu": "500m"},
         "karpenter.resources.limits": {"cpu": "2"},
         "nodeClasses": {"default": IMAGES | {"detailedMonitoring": True}},
         "nodePools": {"default": POOL | {"weight": 2}},
@@ -93,7 +95,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "network.serviceCidr": "10.1.0.0/16",
         "cluster.version": "1.35",
         "cluster.tier": "Free",
-        "cluster.publicAccessCidrs": ["198.51.100.0/24"],
+        "cluster.publicAccessCidrs": ["1.1.1.0/24"],
         "cluster.localAccounts": True,
         "cluster.kubelogin": "msi",
         "cluster.deployerRole": "ServicePrincipal",
@@ -119,7 +121,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "karpenter.featureGates.nodeOverlay": True,
         "karpenter.featureGates.staticCapacity": True,
         "karpenter.settings": {"batchIdleDuration": "2s"},
-        "karpenter.resources.requests": {"cpu": "2"},
+        "karpenter.resources.requests": {"cpu": "500m"},
         "karpenter.resources.limits": {"cpu": "2"},
     },
 }

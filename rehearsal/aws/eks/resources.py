@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Mapping
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,16 +16,17 @@ from typing import Any, ClassVar
 import yaml
 from botocore.exceptions import ClientError
 
+from karpenter import releases
+from karpenter.ranges import NOT_PUBLIC, within
 from rehearsal.attachment.resource import Failure, Properties, RefusedError
 from rehearsal.aws.resource import AwsRefusalError, AwsResource, is_gone, moment
 from rehearsal.cluster import control_plane
 
-#: What EKS offers, the newest last; the control plane itself may know fewer.
-VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
 #: Seconds that the rehearsal gives an add-on; EKS takes up to 20 minutes, but here a pod starts within seconds.
 ADDON_SECONDS = 90.0
 
 UNSUPPORTED_VERSION = "unsupported Kubernetes version {version}"
+NOT_PUBLIC_CIDRS = "The following CIDRs are not allowed in publicAccessCidrs: [{cidrs}]"
 BAD_SERVICE_CIDR = "The CIDR block {cidr} is not valid for serviceIpv4Cidr: it overlaps with {other} of the VPC {vpc}"
 FAILED_ADDON = (
     "unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: InsufficientNumberOfReplicas: "
@@ -123,9 +125,11 @@ class Cluster(EksResource):
 
     def make(self, inputs: Properties) -> str:
         """create_cluster."""
-        version = inputs.get("version", VERSIONS[-1])
-        if version not in VERSIONS:
+        offered = releases.offered("aws", date.today())
+        version = inputs.get("version", offered[-1])
+        if version not in offered:
             raise AwsRefusalError("InvalidParameterException", UNSUPPORTED_VERSION.format(version=version))
+        _check_public_access(inputs["vpcConfig"])
         self._check_service_cidr(inputs)
         request = {
             "name": inputs["name"],
@@ -212,6 +216,7 @@ class Cluster(EksResource):
                 f"the rehearsal cannot change {names} of a running cluster; take the stack down and create it anew",
             )
         if "vpcConfig" in differs:
+            _check_public_access(new["vpcConfig"])
             self.client.update_cluster_config(name=id, resourcesVpcConfig=new["vpcConfig"])
         for name in sorted(differs & {"zonalShiftConfig", "deletionProtection"}):
             self.client.update_cluster_config(name=id, **{name: new[name]})
@@ -237,6 +242,16 @@ class Cluster(EksResource):
                     "InvalidParameterException",
                     BAD_SERVICE_CIDR.format(cidr=services, other=vpc["CidrBlock"], vpc=vpc["VpcId"]),
                 )
+
+
+def _check_public_access(network: Mapping[str, Any]) -> None:
+    """What is seen to be refused; EKS publishes no list (karpenter.ranges)."""
+    networks = [ipaddress.ip_network(cidr) for cidr in network.get("publicAccessCidrs") or []]
+    refused = [
+        str(one) for one in networks if isinstance(one, ipaddress.IPv4Network) and within(one, NOT_PUBLIC) is not None
+    ]
+    if refused:
+        raise AwsRefusalError("InvalidParameterException", NOT_PUBLIC_CIDRS.format(cidrs=", ".join(refused)))
 
 
 class Addon(EksResource):

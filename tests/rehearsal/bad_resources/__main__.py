@@ -61,7 +61,7 @@ def node_class(**spec: object) -> None:
         "karpenter.k8s.aws/v1",
         "EC2NodeClass",
         {
-            "amiSelectorTerms": [{"alias": "al2023@v20251108"}],
+            "amiSelectorTerms": [{"alias": "al2023@v20260714"}],
             "role": "nodes",
             "subnetSelectorTerms": [{"tags": DISCOVERY}],
             "securityGroupSelectorTerms": [{"tags": DISCOVERY}],

@@ -10,6 +10,7 @@ import cel
 import pytest
 
 from karpenter import crds
+from karpenter.patterns import WORDS
 from tests.karpenter_specs import CASES, Case
 
 # What the validator understands; of `format`, the numbers' are bounds that no field comes near.
@@ -113,3 +114,8 @@ def test_the_library_can_evaluate_every_rule() -> None:
     for rule in rules:
         called = {name for name in cel.compile(rule).functions() if name.isidentifier() and not name.startswith("_")}
         assert called <= STANDARD | crds.FUNCTIONS.keys(), rule
+
+
+def test_every_regular_expression_is_said_in_words() -> None:
+    patterns = {schema["pattern"] for schema in schemas() if "pattern" in schema}
+    assert patterns == {*WORDS}

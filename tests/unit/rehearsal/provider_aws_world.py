@@ -147,7 +147,7 @@ class World(ResourceWorld):
             "version": "1.36",
             "roleArn": arn,
             "bootstrapSelfManagedAddons": False,
-            "vpcConfig": {"subnetIds": subnets, "publicAccessCidrs": ["192.0.2.0/24"]},
+            "vpcConfig": {"subnetIds": subnets, "publicAccessCidrs": ["1.1.1.0/24"]},
             "accessConfig": {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": True},
             **inputs,
         }

@@ -105,6 +105,15 @@ def test_cluster_needs_a_known_version(world: World) -> None:
     )
 
 
+def test_public_access_is_for_public_addresses(world: World, cluster: Created) -> None:
+    subnets = cluster.outputs["vpcConfig"]["subnetIds"]
+    ranges = ["1.1.1.0/24", "10.1.0.128/27", "203.0.113.0/24"]
+    inputs = world.cluster_inputs(subnets, name="other", vpcConfig={"subnetIds": subnets, "publicAccessCidrs": ranges})
+    words = r"not allowed in publicAccessCidrs: \[10.1.0.128/27, 203.0.113.0/24\]"
+    _refuses(lambda: world.create(CLUSTER, **inputs), words)
+    _refuses(lambda: world.update(CLUSTER, cluster, **inputs | {"name": "rehearsed"}), words)
+
+
 def test_service_cidr_is_apart_from_the_vpc(world: World) -> None:
     _, subnets = world.network()
     inputs = world.cluster_inputs(subnets, kubernetesNetworkConfig={"serviceIpv4Cidr": "10.0.0.0/20"})
@@ -128,9 +137,9 @@ def test_name_is_taken_once(world: World, cluster: Created) -> None:
 def test_endpoint_access_changes_in_place(world: World, cluster: Created) -> None:
     subnets = cluster.outputs["vpcConfig"]["subnetIds"]
     group = cluster.outputs["vpcConfig"]["clusterSecurityGroupId"]
-    inputs = world.cluster_inputs(subnets, vpcConfig={"subnetIds": subnets, "publicAccessCidrs": ["198.51.100.0/24"]})
+    inputs = world.cluster_inputs(subnets, vpcConfig={"subnetIds": subnets, "publicAccessCidrs": ["1.0.0.0/24"]})
     outputs = world.update(CLUSTER, cluster, **inputs)
-    assert outputs["vpcConfig"]["publicAccessCidrs"] == ["198.51.100.0/24"]
+    assert outputs["vpcConfig"]["publicAccessCidrs"] == ["1.0.0.0/24"]
     assert outputs["vpcConfig"]["clusterSecurityGroupId"] == group
     assert outputs["endpoint"] == "https://127.0.0.1:6443"
 

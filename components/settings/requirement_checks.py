@@ -1,0 +1,209 @@
+"""What is checked of a NodePool's requirements: that their values exist, and that they admit an instance type.
+
+A value that goes on from those that are known may be newer than the facts: that is a warning and no error, and of such
+a NodePool nothing more is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+from karpenter.instance_types import CAPACITY_TYPE, INSTANCE_TYPE, REGION, ZONE, Facts
+from karpenter.offers import LABELS, NUMBERS, Offer, Offers
+from karpenter.requirements import (
+    Requirement,
+    RequirementError,
+    allows,
+    contradiction,
+    fits,
+    given,
+    requirement,
+    values_of,
+)
+
+from ..documents import manifests
+from ..problems import Problem, did_you_mean, key_of, one_of, shown
+
+#: The end of the fix of every warning about something that only the facts do not know.
+NEWER_FACTS: Final = "check the spelling; newer facts come with a newer checkout and `make facts`"
+
+_TITLES: Final = {
+    INSTANCE_TYPE: "instance type",
+    "karpenter.azure.com/sku-name": "VM size",
+    "karpenter.k8s.aws/instance-family": "instance family",
+    ZONE: "zone of {region}",
+    REGION: "region of this stack",
+}
+#: Labels that name an instance type, or a few.
+_NAMES: Final = (INSTANCE_TYPE, "karpenter.azure.com/sku-name", "karpenter.k8s.aws/instance-family")
+_AZURE_FAMILY: Final = "karpenter.azure.com/sku-family"
+_AT: Final = ("template", "spec", "requirements")
+_EXAMPLE: Final = {"aws": "m5.large", "azure": "Standard_D4s_v5"}
+_Place = tuple[str | int, ...]
+
+
+def requirement_checks(
+    cloud: str, region: str, name: str, spec: Mapping[str, Any], *, best_effort: bool = False
+) -> Iterator[Problem]:
+    """Problems of one NodePool's requirements, and of the labels that it gives its nodes.
+
+    Args:
+        cloud: `aws` or `azure`.
+        region: A region that exists.
+        name: Name of the NodePool.
+        spec: Its spec.
+        best_effort: Whether Karpenter gives way where `minValues` cannot be had (minValuesPolicy).
+    """
+    offers = Offers.load(cloud)
+    try:
+        placed = list(_placed(spec))
+    except RequirementError:
+        return  # the schema's checks say what is wrong with it
+    found = [
+        problem
+        for place, one in placed
+        if one.operator in ("In", "NotIn")
+        for problem in _values(offers, region, key_of("nodePools", name, *place), one)
+    ]
+    yield from found
+    empty = any(one.operator in ("In", "NotIn") and not one.values for _, one in placed)  # the schema says so
+    if not found and not empty and region in offers.zones:
+        yield from _choice(offers, region, name, [one for _, one in placed], best_effort=best_effort)
+
+
+def _placed(spec: Mapping[str, Any]) -> Iterator[tuple[_Place, Requirement]]:
+    """Each requirement with its place in the spec; a label's, and that of a list of values."""
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+    for key, value in labels.items():
+        yield ("template", "metadata", "labels", key), given(key, value)
+    for index, entry in enumerate(manifests.node_template(spec).get("requirements") or ()):
+        yield (
+            (*_AT, index, "values"),
+            requirement(
+                entry.get("key") or "",
+                entry.get("operator") or "",
+                entry.get("values") or (),
+                min_values=_number(entry.get("minValues")),
+            ),
+        )
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) else 0  # the schema's checks say that it is none
+
+
+def _values(offers: Offers, region: str, key: str, one: Requirement) -> Iterator[Problem]:
+    title = _TITLES.get(one.key, f"value of {one.key}").format(region=region)
+    for index, value in enumerate(one.values):
+        verdict = offers.value(one.key, value, region)
+        place = key if one.given else f"{key}[{index}]"
+        if verdict == "wrong":
+            known = offers.values(one.key, region) or ()
+            yield Problem(
+                place,
+                shown(value),
+                f"is no {title}: no node can have it"
+                + (", so the requirement excludes nothing" if one.operator == "NotIn" else " and none would be made"),
+                did_you_mean(value, known) + ("write a number" if one.key in NUMBERS else one_of(known)),
+            )
+        elif verdict == "newer":
+            yield Problem(
+                place,
+                shown(value),
+                f"is no {title} that the facts know: if it does not exist, no node is made for it",
+                NEWER_FACTS,
+                warning=True,
+            )
+
+
+def _choice(
+    offers: Offers, region: str, name: str, wanted: list[Requirement], *, best_effort: bool
+) -> Iterator[Problem]:
+    """Whether instance types are left to choose from, and as many as are asked for."""
+    if allows(wanted, CAPACITY_TYPE, "reserved"):
+        # Whether a capacity reservation exists, and of which type, is known to the account alone.
+        wanted = [one for one in wanted if one.key != CAPACITY_TYPE]
+    sold = offers.sold_in(region)
+    left = _admitted(wanted, sold, region)
+    if sold and not left:
+        yield Problem(
+            key_of("nodePools", name, *_AT),
+            shown([str(one) for one in wanted]),
+            f"admit no instance type that is sold in {region}{_reason(wanted, sold, region)}: the NodePool launches "
+            "nothing, and its pods stay pending",
+            "loosen them; what the cloud sells there since the facts were written comes with `make facts`",
+        )
+        return
+    if best_effort or not all(offer.described for offer in left):
+        return
+    for one in wanted:
+        there = len(values_of(one.key, wanted, [offer.type for offer in left], region)) if one.min_values else 0
+        if one.min_values > there and one.key in left[0].labels:
+            yield Problem(
+                key_of("nodePools", name, *_AT),
+                shown(str(one)),
+                f"asks for {one.min_values} different values with minValues, and the requirements together leave "
+                f"{there} in {region}: Karpenter launches nothing",
+                f"lower minValues to at most {there}, or loosen the requirements",
+            )
+
+
+def _reason(wanted: Sequence[Requirement], sold: Sequence[Offer], region: str) -> str:
+    """Which requirement it is, if it is one."""
+    for one in wanted:
+        if not _admitted([one], sold, region):
+            return f" ({one} alone admits none)"
+    for one in wanted:
+        if _admitted([other for other in wanted if other is not one], sold, region):
+            return f" (without {one} they would)"
+    return ""
+
+
+def _admitted(wanted: Sequence[Requirement], sold: Sequence[Offer], region: str) -> list[Offer]:
+    if contradiction(wanted):
+        return []
+    return [offer for offer in sold if fits(wanted, offer.type, region, offer.labels) and _judged(wanted, offer)]
+
+
+def _judged(wanted: Sequence[Requirement], offer: Offer) -> bool:
+    """Whether a type that fits as far as is known may be counted; one that is only a name, if it is asked for by it."""
+    keys = {one.key for one in wanted if one.key in LABELS}
+    return offer.described or keys <= offer.labels or any(one.operator == "In" and _names(one) for one in wanted)
+
+
+def _names(one: Requirement) -> bool:
+    """Whether a requirement names instance types, or a family of which the facts describe none."""
+    if one.key == _AZURE_FAMILY:
+        return not _described_families().issuperset(one.values)
+    return one.key in _NAMES
+
+
+@cache
+def _described_families() -> frozenset[str | None]:
+    return frozenset(found.labels.get(_AZURE_FAMILY) for found in Facts.load("azure").types.values())
+
+
+def instance_type(offers: Offers, key: str, name: str, region: str) -> Iterator[Problem]:
+    """Problems of an instance type that is chosen by name."""
+    verdict = offers.types.verdict(name)
+    title = _TITLES[INSTANCE_TYPE] if offers.cloud == "aws" else "VM size"
+    if verdict == "wrong":
+        known = offers.types.values[INSTANCE_TYPE]
+        yield Problem(
+            key,
+            shown(name),
+            f"is no {title}: the cloud refuses it, after the network was created",
+            did_you_mean(name, known) + f"choose one that exists, for example {_EXAMPLE[offers.cloud]}",
+        )
+    elif verdict == "newer":
+        yield Problem(key, shown(name), f"is no {title} that the facts know", NEWER_FACTS, warning=True)
+    elif (sold := offers.sold_in(region)) and name not in {offer.type.name for offer in sold}:
+        yield Problem(
+            key,
+            shown(name),
+            f"was not sold in {region} when the facts were written: if it still is not, the cloud refuses it",
+            f"choose a {title} of {region}; newer facts come with `make facts`",
+            warning=True,
+        )

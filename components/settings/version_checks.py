@@ -1,0 +1,111 @@
+"""Whether the managed service offers a Kubernetes version today, by its calendar; its own words where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from karpenter.releases import number, offered, releases, status
+
+from .. import versions
+from ..problems import Problem, key_of, shown
+from .requirement_checks import NEWER_FACTS
+
+_KEY = key_of("cluster", "version")
+
+
+def eks_version(version: str, today: date) -> Iterator[Problem]:
+    """Problems of EKS's version, which Karpenter has to take too."""
+    low, high = versions.KARPENTER_AWS_KUBERNETES_MIN, versions.KARPENTER_AWS_KUBERNETES_MAX
+    here = [one for one in offered("aws", today) if _between(low, one, high)]
+    if not _between(low, version, high):
+        yield Problem(
+            _KEY,
+            shown(version),
+            f"is not a version that Karpenter {versions.KARPENTER_AWS} takes: its controller would stop at start-up "
+            "and no pod would ever get a node",
+            f"choose {', '.join(here)}",
+        )
+        return
+    match status("aws", version, today):
+        case "ended":
+            yield Problem(
+                _KEY,
+                shown(version),
+                f'is refused by EKS ("unsupported Kubernetes version {version}"){_since("aws", version)}, after the '
+                "network was created",
+                f"choose {', '.join(here)}",
+            )
+        case "extended":
+            yield Problem(
+                _KEY,
+                shown(version),
+                f"is in extended support since {releases('aws')[version].standard}, at a higher price for each hour; "
+                f"on {releases('aws')[version].extended} EKS ends it and upgrades the cluster by itself",
+                f"choose {here[-1]}; a cluster that exists goes up one version at a time",
+                warning=True,
+            )
+        case "planned" | "newer":
+            yield _not_known("EKS", version)
+
+
+def aks_version(version: str, today: date, *, mode: str, tier: str) -> Iterator[Problem]:
+    """Problems of AKS's version; where the stack runs Karpenter itself, also of that."""
+    low, high = versions.AKS_KUBERNETES_MIN, versions.AKS_KUBERNETES_MAX
+    if mode == "self-hosted" and not _between(low, version, high):
+        yield Problem(
+            _KEY,
+            shown(version),
+            "is not a version for which this Karpenter can resolve the images of every family: machines would be made "
+            "that never join, or none at all",
+            f"choose {low} to {high}, or set karpstack:mode to nap, where AKS runs Karpenter",
+        )
+        return
+    here = [one for one in offered("azure", today) if releases("azure")[one].status(today) == "standard"]
+    match status("azure", version, today):
+        case "ended":
+            yield Problem(
+                _KEY,
+                shown(version),
+                f'is refused by AKS ("version {version}, which is not supported in this region")'
+                f"{_since('azure', version)}, after the network was created",
+                f"choose {', '.join(here)}",
+            )
+        case "extended" if tier != "Premium":
+            yield Problem(
+                _KEY,
+                shown(version),
+                f'is refused by AKS ("only available for Long-Term Support (LTS)") since '
+                f"{releases('azure')[version].standard}, after the network was created",
+                f"choose {', '.join(here)}; or set karpstack:cluster.tier to Premium, which brings Long-Term Support",
+            )
+        case "extended":
+            yield Problem(
+                _KEY,
+                shown(version),
+                f"has Long-Term Support alone, at Premium's price, until {releases('azure')[version].extended}",
+                f"choose {here[-1]}; a cluster that exists goes up one version at a time",
+                warning=True,
+            )
+        case "planned" | "newer":
+            yield _not_known("AKS", version)
+
+
+def _since(cloud: str, version: str) -> str:
+    known = releases(cloud).get(version)
+    return f" since {known.extended}" if known else " for years"
+
+
+def _not_known(service: str, version: str) -> Problem:
+    return Problem(
+        _KEY,
+        shown(version),
+        f"was not offered by {service} when the facts were written: if it still is not, the cluster is refused after "
+        "the network was created",
+        NEWER_FACTS,
+        warning=True,
+    )
+
+
+def _between(low: str, version: str, high: str) -> bool:
+    return number(low) <= number(version) <= number(high)

@@ -1,0 +1,61 @@
+"""karpenter.releases and karpenter.images: what a service offers on a day, and which images there are for it."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from karpenter import images, releases
+
+
+@pytest.mark.parametrize(
+    ("cloud", "version", "day", "status"),
+    [
+        ("aws", "1.36", "2026-06-01", "planned"),
+        ("aws", "1.36", "2026-06-02", "standard"),
+        ("aws", "1.34", "2026-12-01", "standard"),
+        ("aws", "1.34", "2026-12-02", "extended"),
+        ("aws", "1.31", "2026-11-25", "extended"),
+        ("aws", "1.31", "2026-11-26", "ended"),
+        ("aws", "1.20", "2026-11-22", "ended"),
+        ("aws", "1.99", "2026-11-22", "newer"),
+        ("azure", "1.34", "2026-11-30", "standard"),
+        ("azure", "1.34", "2026-12-01", "extended"),
+        ("azure", "1.37", "2026-12-01", "planned"),
+    ],
+)
+def test_a_version_has_its_days(cloud: str, version: str, day: str, status: str) -> None:
+    assert releases.status(cloud, version, date.fromisoformat(day)) == status
+
+
+@pytest.mark.parametrize("cloud", ["aws", "azure"])
+def test_the_calendars_go_forward(cloud: str) -> None:
+    found = list(releases.releases(cloud).values())
+    assert [releases.number(one.version) for one in found] == sorted(releases.number(one.version) for one in found)
+    assert all(one.begins < one.standard < one.extended for one in found)
+
+
+@pytest.mark.parametrize(
+    ("alias", "kubernetes", "certain"),
+    [
+        ("al2023@latest", "1.36", None),
+        ("al2023@v20260714", "1.36", None),
+        ("AL2023@v20260714", "1.36", None),
+        ("al2023@v20251108", "1.34", None),
+        ("al2023@v20251108", "1.36", True),
+        ("al2023@20260714", "1.36", True),
+        ("al2023@a@b", "1.36", True),
+        ("al2023@v20270101", "1.36", False),
+        ("al2@latest", "1.32", None),
+        ("al2@latest", "1.33", True),
+        ("bottlerocket@1.61.0", "1.36", None),
+        ("bottlerocket@v1.60.9", "1.36", True),
+        ("bottlerocket@v1.64.0", "1.30", True),  # its variant was removed
+        ("bottlerocket@v9.0.0", "1.36", False),
+        ("bottlerocket@1.0.0", "1.33", None),  # the first is not known
+    ],
+)
+def test_an_alias_has_an_image_or_none(alias: str, kubernetes: str, certain: bool | None) -> None:
+    found = images.verdict(alias, kubernetes)
+    assert (found and found.certain) is certain

@@ -1,0 +1,113 @@
+"""components.settings: what exists is taken, what does not is refused before anything is created; two tables of stacks.
+
+Each row of tests/unit/stacks is a shipped stack, what is changed in it, and what is said of it.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pulumi import log
+from pulumi.runtime import config as runtime_config
+
+from components import settings
+from components.problems import Problem, SettingsError
+from tests.unit.example_stack import configuration, raw
+
+TODAY = date(2026, 11, 22)
+HERE = Path(__file__).parent / "stacks"
+Row = tuple[str, dict[str, Any], str, str]
+
+
+def rows(name: str) -> list[Any]:
+    found: list[Row] = yaml.safe_load((HERE / name).read_text(encoding="utf-8"))
+    return [pytest.param(*row, id=f"{row[0]} {row[1]}"[:100]) for row in found]
+
+
+REFUSED, TAKEN = rows("refused.yaml"), rows("warned.yaml")
+
+
+def changed(stack: str, changes: dict[str, Any]) -> dict[str, str]:
+    """The stack with some values changed: dots lead into objects, `+` and `++` are further requirements."""
+    config = deepcopy(configuration(stack))
+    for path, value in changes.items():
+        if set(path) == {"+"}:
+            (pool,) = config["karpstack:nodePools"].values()
+            pool["template"]["spec"]["requirements"].append(value)
+            continue
+        # A region's key is one step, and has its own namespace.
+        first, *steps = [path] if ":" in path else f"karpstack:{path}".split(".")
+        holder, key = config, first
+        for step in steps:
+            holder, key = holder.setdefault(key, {}), step
+        if value is None:
+            del holder[key]
+        else:
+            holder[key] = value
+    return raw(config)
+
+
+def judged(given: dict[str, str]) -> tuple[list[Problem], list[Problem]]:
+    """What is refused, and what is warned of."""
+    warnings: list[Problem] = []
+    try:
+        settings.load(given, today=TODAY, warn=warnings.append)
+    except SettingsError as error:
+        return list(error.problems), []
+    return [], warnings
+
+
+@pytest.mark.parametrize(("stack", "changes", "key", "words"), REFUSED)
+def test_refused(stack: str, changes: dict[str, Any], key: str, words: str) -> None:
+    refused, _ = judged(changed(stack, changes))
+    assert len(refused) == 1, [str(problem) for problem in refused]  # each fault is said, and said once
+    (problem,) = refused
+    assert problem.key.endswith(key)
+    assert problem.consequence.startswith(words)
+    assert problem.fix
+    assert "^" not in problem.fix + problem.consequence  # no regular expressions
+
+
+@pytest.mark.parametrize(("stack", "changes", "key", "words"), TAKEN)
+def test_taken(stack: str, changes: dict[str, Any], key: str, words: str) -> None:
+    refused, warnings = judged(changed(stack, changes))
+    assert not refused, [str(problem) for problem in refused]
+    assert bool(warnings) is bool(words)
+    assert all(problem.key.endswith(key) and problem.consequence.startswith(words) for problem in warnings)
+    assert all(problem.warning and problem.fix for problem in warnings)
+
+
+def test_the_tables_are_long_enough_to_mean_something() -> None:
+    assert len(REFUSED) >= 120
+    assert len(TAKEN) >= 30
+
+
+def test_a_warning_goes_to_the_engine_and_tells_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = changed("eks", {"systemNodes.instanceType": "m10i.large"})
+    said: list[str] = []
+    monkeypatch.setattr(log, "warn", said.append)
+    monkeypatch.setattr(runtime_config, "get_config_env", lambda: given)
+    monkeypatch.setattr(runtime_config, "get_config_secret_keys_env", lambda: ["karpstack:systemNodes"])
+    settings.read()
+    (warning,) = said
+    assert "karpstack:systemNodes.instanceType = (secret)" in warning
+    assert "m10i" not in warning
+    assert "make facts" in warning
+
+
+def test_settings_of_a_program_are_judged_as_well_and_may_be_newer_than_the_facts() -> None:
+    loaded = settings.load(changed("eks", {}), today=TODAY)
+    assert isinstance(loaded, settings.EksSettings)
+    nodes = loaded.system_nodes
+    settings.refuse_contradictions(
+        loaded.model_copy(update={"system_nodes": nodes.model_copy(update={"instance_type": "m10i.large"})})
+    )
+    with pytest.raises(SettingsError, match="is no instance type"):
+        settings.refuse_contradictions(
+            loaded.model_copy(update={"system_nodes": nodes.model_copy(update={"instance_type": "m5.lage"})})
+        )
