@@ -40,6 +40,7 @@ class Cilium(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: CiliumArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:kubernetes:Cilium", name, {}, opts)
+        address = pulumi.Output.from_input(args.api_server).apply(charts.api_server_address)
         Release(
             f"{name}-release",
             name="cilium",
@@ -47,13 +48,13 @@ class Cilium(pulumi.ComponentResource):
             chart=versions.CILIUM_CHART,
             version=versions.CILIUM,
             repository_opts=RepositoryOptsArgs(repo=versions.CILIUM_REPOSITORY),
-            values=pulumi.Output.from_input(args.api_server).apply(
-                lambda endpoint: charts.cilium(
-                    endpoint=endpoint,
-                    pod_cidr=args.pod_cidr,
-                    pod_cidr_mask_size=args.pod_cidr_mask_size,
-                    operator_replicas=args.operator_replicas,
-                )
+            # Each output is a value of its own, so that policies see the others before there is a cluster.
+            values=charts.cilium(
+                host=address[0],
+                port=address[1],
+                pod_cidr=args.pod_cidr,
+                pod_cidr_mask_size=args.pod_cidr_mask_size,
+                operator_replicas=args.operator_replicas,
             ),
             skip_await=True,
             opts=pulumi.ResourceOptions(parent=self),

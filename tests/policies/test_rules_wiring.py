@@ -70,7 +70,7 @@ NODE_CLASS_CASES = [
         name="the reference is unknown",
         rule=NODE_CLASS,
         given=[node_class(), node_pool(name=UNKNOWN)],
-        unknown="spec.template.spec.nodeClassRef.name",
+        unknown="pool.spec.template.spec.nodeClassRef.name",
     ),
 ]
 
@@ -114,7 +114,7 @@ DISCOVERY_CASES = [
         name="tags that may be it",
         rule=DISCOVERY,
         given=[PLAIN.change("tags", "karpenter.sh/discovery", to=UNKNOWN), GROUP, node_class()],
-        unknown="tags.karpenter.sh/discovery",
+        unknown="subnet.tags.karpenter.sh/discovery",
     ),
 ]
 
@@ -199,7 +199,7 @@ EVENT_CASES = [
             resource.change("eventPattern", to=UNKNOWN) if resource.name == "rule-health" else resource
             for resource in wired(*KINDS)
         ],
-        unknown="eventPattern",
+        unknown="rule-health.eventPattern",
     ),
 ]
 
@@ -328,7 +328,7 @@ TUNNEL_CASES = [
         name="a rule is unknown",
         rule=TUNNEL,
         given=[CILIUM, GROUP.change("ingress", to=[MEMBERS | {"protocol": UNKNOWN}]), node_class()],
-        unknown="ingress.0.protocol",
+        unknown="group.ingress.0.protocol",
     ),
 ]
 
