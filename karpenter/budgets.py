@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from heapq import merge
 from itertools import takewhile
 from typing import Any, Final
 
@@ -97,6 +98,14 @@ class Budget:
         for moment in takewhile(lambda moment: moment < end, self._after(self.schedule, begin - self.lasting)):
             yield from (turn for turn in (moment, moment + self.lasting) if begin < turn < end)
 
+    def spans(self, begin: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
+        """When it is active, from the moment to the one before which that ends: what may be after `begin`, in order."""
+        if self.schedule is None:
+            yield begin, end
+            return
+        for moment in takewhile(lambda moment: moment < end, self._after(self.schedule, begin - self.lasting)):
+            yield moment, moment + self.lasting
+
     @staticmethod
     def _after(schedule: str, moment: datetime) -> Iterator[datetime]:
         try:
@@ -120,6 +129,24 @@ def allowed(of: Iterable[Budget], reason: str, count: int, at: datetime) -> int:
     """How many of `count` nodes may be on their way out at a moment for a reason; all where no budget is active."""
     about = (budget for budget in of if budget.reasons is None or reason in budget.reasons)
     return min((budget.limit(count) for budget in about if budget.active(at)), default=count)
+
+
+def unlimited(of: Iterable[Budget], reason: str, begin: datetime, end: datetime) -> datetime | None:
+    """The first moment before `end` at which no budget is active for a reason; None where there is none.
+
+    Args:
+        of: The NodePool's budgets.
+        reason: One of `REASONS`.
+        begin: The first moment that is looked at, which has a time zone.
+        end: The moment before which is looked.
+    """
+    about = (budget for budget in of if budget.reasons is None or reason in budget.reasons)
+    limited = begin
+    for first, last in merge(*(budget.spans(begin, end) for budget in about)):
+        if first > limited:
+            break
+        limited = max(limited, last)
+    return limited if limited < end else None
 
 
 def calendar(

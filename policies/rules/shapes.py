@@ -89,7 +89,7 @@ _NODE_POOL: Final[Shape] = {
         "weight": COUNT,
         "limits": {EACH: QUANTITY},
         "disruption": {
-            "budgets": [{"nodes": _SHARE, "reasons": [TEXT]}],
+            "budgets": [{"nodes": _SHARE, "reasons": [TEXT], "schedule": TEXT, "duration": TEXT}],
             "consolidationPolicy": TEXT,
             "consolidateAfter": TEXT,
         },

@@ -199,7 +199,9 @@ def test_a_pack_that_is_put_together_is_complete(tmp_path: Path) -> None:
     subprocess.run(["make", "--no-print-directory", "pack"], cwd=source, check=True, capture_output=True)
     shutil.copytree(source / "build" / "pack", elsewhere)
     shutil.rmtree(source)
-    assert "pulumi-policy==" in (elsewhere / "requirements.txt").read_text()
+    requirements = (elsewhere / "requirements.txt").read_text()
+    assert "pulumi-policy==" in requirements
+    assert "cronsim==" in requirements
     template = {"spec": {"requirements": [], "nodeClassRef": {"group": "karpenter.k8s.aws"}}}
     spec = {"limits": {"cpu": 10}, "template": template}
     code = (

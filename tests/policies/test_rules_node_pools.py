@@ -191,7 +191,50 @@ CASES += [
         name="never for one reason",
         rule=BUDGETS,
         given=budgets({"nodes": "0%", "reasons": ["Drifted"]}),
-        violations=("lets no node go, at no time, for Drifted",),
+        violations=(
+            "lets no node go, at no time, for Drifted",
+            "limit nothing for Underutilized on Monday at 00:00 UTC, for example: all nodes may go at once.",
+        ),
+    ),
+    Case(
+        name="an empty list is no budget",
+        rule=BUDGETS,
+        given=budgets(),
+        violations=("limit nothing for Underutilized and Drifted on Monday at 00:00 UTC",),
+    ),
+    Case(
+        name="a lone one with a schedule",
+        rule=BUDGETS,
+        given=budgets({"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h"}),
+        violations=("limit nothing for Underutilized and Drifted on Monday at 00:00 UTC",),
+    ),
+    Case(
+        name="schedules with a gap between them",
+        rule=BUDGETS,
+        given=budgets(
+            {"nodes": "10%", "schedule": "@daily", "duration": "20h"},
+            {"nodes": "5%", "schedule": "0 18 * * *", "duration": "4h", "reasons": ["Drifted"]},
+        ),
+        violations=("for Underutilized on Monday at 20:00 UTC", "for Drifted on Monday at 22:00 UTC"),
+    ),
+    Case(
+        name="schedules that leave no gap",
+        rule=BUDGETS,
+        given=budgets(
+            {"nodes": "10%", "schedule": "@daily", "duration": "12h"},
+            {"nodes": 1.0, "schedule": "0 12 * * *", "duration": "12h"},
+        ),
+    ),
+    Case(
+        name="empty nodes may all go",
+        rule=BUDGETS,
+        given=budgets({"nodes": "10%", "reasons": ["Underutilized", "Drifted"]}),
+    ),
+    Case(
+        name="a schedule that Karpenter can't read",
+        rule=BUDGETS,
+        given=budgets({"nodes": "10%", "schedule": "at night", "duration": "8h"}),
+        violations=("spec.disruption.budgets: schedule of a disruption budget is 'at night': Karpenter would disrupt",),
     ),
     Case(
         name="a stricter share",

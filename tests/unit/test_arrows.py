@@ -102,7 +102,7 @@ PULUMI_IN_REHEARSAL = {
 }
 STANDARD_LIBRARY_ONLY = (
     "components/documents",
-    # What the pack needs of it; a pack that is published brings no libraries.
+    # What the pack needs of it, but for budgets: a pack that is published brings few libraries.
     "karpenter/instance_types",
     "karpenter/quantities",
     "karpenter/requirements",
