@@ -13,7 +13,7 @@ from karpenter.instance_types import ARCHITECTURE
 from karpenter.quantities import duration
 
 from .requirements import requirements
-from .rule import STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, section
+from .rule import ADVICE, STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, section
 from .tokens import NODE_POOL
 
 # Reasons for which pods move; empty nodes may all go at once.
@@ -134,6 +134,18 @@ def _expire_after(node_pool: Properties, judgement: Judgement) -> None:
         judgement.violation(f"{path} is {expire_after}, longer than {longest}h.")
 
 
+def _termination_grace(node_pool: Properties, judgement: Judgement) -> None:
+    path = "spec.template.spec.terminationGracePeriod"
+    period = section(node_pool, "spec", "template", "spec").get("terminationGracePeriod")
+    if period is None:
+        judgement.violation(f"{path} is not set: nothing bounds how long a node is drained.")
+        return
+    try:
+        duration(period)
+    except ValueError:
+        judgement.violation(f"{path} is {period}, which is no duration such as 1h.")
+
+
 def _architecture(node_pool: Properties, judgement: Judgement) -> None:
     wanted = requirements(section(node_pool, "spec"))
     if not any(requirement.key == ARCHITECTURE and requirement.operator == "In" for requirement in wanted):
@@ -200,6 +212,22 @@ NODE_POOL_EXPIRE_AFTER = ResourceRule(
     production={"longestHours": 720},
     enforcement=STRICTER_IN_PRODUCTION,
     checks={NODE_POOL: _expire_after},
+)
+
+NODE_POOL_TERMINATION_GRACE = ResourceRule(
+    name="node-pool-termination-grace",
+    group="node pools",
+    description="The drain of a node ends, whatever its pods do.",
+    rationale=(
+        "Karpenter waits for each pod to go. One whose disruption budget never lets it go, or that is annotated with "
+        "karpenter.sh/do-not-disrupt, holds its node."
+    ),
+    consequence="The node is paid for without an end, and `pulumi destroy` waits for it.",
+    remediation="Set spec.template.spec.terminationGracePeriod to what your pods need at most, for example 1h.",
+    url="https://karpenter.sh/docs/concepts/disruption/#terminationgraceperiod",
+    severity=Severity.MEDIUM,
+    enforcement=ADVICE,
+    checks={NODE_POOL: _termination_grace},
 )
 
 NODE_POOL_ARCHITECTURE = ResourceRule(

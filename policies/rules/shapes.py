@@ -101,6 +101,7 @@ _NODE_POOL: Final[Shape] = {
                 "taints": [_TAINT],
                 "startupTaints": [_TAINT],
                 "expireAfter": TEXT,
+                "terminationGracePeriod": TEXT,
             },
         },
     },
@@ -162,6 +163,7 @@ _CHART_VALUES: Final[Shape] = {
         "operator": {"clusterPoolIPv4PodCIDRList": TEXTS, "clusterPoolIPv4MaskSize": _whole(0, 32)},
     },
     "cni": {"chainingMode": TEXT},
+    "sysctlfix": {},
 }
 
 _INGRESS: Final[Shape] = {

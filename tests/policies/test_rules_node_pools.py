@@ -9,6 +9,7 @@ from rules.node_pools import NODE_POOL_CONSOLIDATION as CONSOLIDATION
 from rules.node_pools import NODE_POOL_DISRUPTION_BUDGETS as BUDGETS
 from rules.node_pools import NODE_POOL_EXPIRE_AFTER as EXPIRE
 from rules.node_pools import NODE_POOL_LIMITS as LIMITS
+from rules.node_pools import NODE_POOL_TERMINATION_GRACE as GRACE
 
 TAINTS = ("spec", "template", "spec", "startupTaints")
 
@@ -168,6 +169,7 @@ CASES = [
 
 DISRUPTION = ("spec", "disruption")
 EXPIRE_AFTER = ("spec", "template", "spec", "expireAfter")
+GRACE_PERIOD = ("spec", "template", "spec", "terminationGracePeriod")
 REQUIREMENTS = ("spec", "template", "spec", "requirements")
 AMD64 = {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}
 
@@ -249,6 +251,20 @@ CASES += [
         given=budgets({"nodes": UNKNOWN}, {"nodes": "100%"}),
         violations=("budgets[1] lets 100%",),
         unknown="spec.disruption.budgets.0.nodes",
+    ),
+    Case(name="an hour", rule=GRACE, given=node_pool().change(*GRACE_PERIOD, to="1h")),
+    Case(name="none", rule=GRACE, given=node_pool(), violations=("is not set: nothing bounds how long",)),
+    Case(
+        name="no duration",
+        rule=GRACE,
+        given=node_pool().change(*GRACE_PERIOD, to="an hour"),
+        violations=("terminationGracePeriod is an hour, which is no duration",),
+    ),
+    Case(
+        name="unknown",
+        rule=GRACE,
+        given=node_pool().change(*GRACE_PERIOD, to=UNKNOWN),
+        unknown=".".join(GRACE_PERIOD),
     ),
     Case(name="Karpenter's own", rule=CONSOLIDATION, given=node_pool()),
     Case(name="a static pool", rule=CONSOLIDATION, given=static_pool()),
