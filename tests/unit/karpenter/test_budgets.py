@@ -118,6 +118,7 @@ def test_days_are_karpenters(schedule: str, days: list[int]) -> None:
         ({"nodes": "1", "schedule": "*/0 * * * *", "duration": "1h"}, "schedule"),
         ({"nodes": "1", "schedule": "0 *,9-8 * * *", "duration": "1h"}, "schedule"),
         ({"nodes": "1", "schedule": "0 0 * * 1#2", "duration": "1h"}, "schedule"),
+        ({"nodes": "1", "schedule": "@daily", "duration": "2600000h"}, "duration"),
     ],
 )
 def test_what_karpenter_cannot_evaluate_is_refused(entry: dict[str, Any], key: str) -> None:
@@ -136,6 +137,8 @@ def test_what_karpenter_cannot_evaluate_is_refused(entry: dict[str, Any], key: s
         ([OFFICE, {"nodes": "10%", "schedule": "0 17 * * *", "duration": "16h"}], "2026-03-07T09:00"),
         ([{"nodes": "1", "schedule": "@hourly", "duration": "1h"}], None),
         ([{"nodes": "1", "schedule": "@hourly", "duration": "59m"}], "2026-03-02T00:59"),
+        ([{"nodes": "1", "schedule": "0 0 1 1 *", "duration": "1500h"}], "2026-03-04T12:00"),
+        ([{"nodes": "1", "schedule": "* * * * *", "duration": "876000h"}], None),
     ],
 )
 def test_the_first_moment_without_a_limit(entries: list[dict[str, Any]], moment: str | None) -> None:
