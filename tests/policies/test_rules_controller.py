@@ -1,5 +1,6 @@
 """rules/controller.py: each rule one good input, one mutation per clause, unknown values."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -87,6 +88,15 @@ CASES = [
         rule=QUEUE,
         given=[node_pool(), release("./charts/karpenter-1.14.1.tgz").without(*SETTING)],
         violations=FOUND,
+    ),
+    Case(
+        name="the queue's name comes later",
+        rule=QUEUE,
+        given=[
+            node_pool(),
+            replace(release().change(*SETTING, to=UNKNOWN), comes_from={"values": ("queue",)}),
+            Resource(tokens.QUEUE, {}, "queue"),
+        ],
     ),
     Case(
         name="the queue is unknown",

@@ -1,6 +1,7 @@
 """rules/wiring.py: each rule one good input, one mutation per clause, unknown values."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -151,7 +152,18 @@ def wired(*names: str) -> list[Resource]:
 
 EVENT_CASES = [
     Case(name="all", rule=EVENTS, given=wired(*KINDS)),
-    Case(name="the queue's name is not known yet", rule=EVENTS, given=[karpenter(UNKNOWN), *wired(*KINDS)[1:]]),
+    Case(
+        name="the queue's name comes later, and an event reaches it never",
+        rule=EVENTS,
+        given=[replace(karpenter(UNKNOWN), comes_from={"values": ("queue",)}), *wired(*list(KINDS)[1:])[1:]],
+        violations=("EC2 Spot Instance Interruption Warning",),
+    ),
+    Case(
+        name="whether there is a queue is not known",
+        rule=EVENTS,
+        given=[karpenter(UNKNOWN), *wired(*KINDS)[1:]],
+        unknown="karpenter.values.settings.interruptionQueue",
+    ),
     Case(name="nobody listens", rule=EVENTS, given=[karpenter(""), QUEUE]),
     Case(
         name="all of EC2's in one rule",
