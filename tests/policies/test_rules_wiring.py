@@ -153,7 +153,7 @@ def wired(*names: str) -> list[Resource]:
 EVENT_CASES = [
     Case(name="all", rule=EVENTS, given=wired(*KINDS)),
     Case(
-        name="the queue's name comes later, and an event reaches it never",
+        name="the queue's name comes later, and an event never reaches it",
         rule=EVENTS,
         given=[replace(karpenter(UNKNOWN), comes_from={"values": ("queue",)}), *wired(*list(KINDS)[1:])[1:]],
         violations=("EC2 Spot Instance Interruption Warning",),

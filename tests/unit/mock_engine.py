@@ -61,7 +61,17 @@ class Deployment:
 
 
 class _Cloud(mocks.Mocks):
+    def __init__(self, preview: bool) -> None:
+        self._preview = preview
+
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        made, outputs = self._made(args)
+        if self._preview:  # of a stack that is not there: nothing is known but what was declared
+            declared = {name for name, value in args.inputs.items() if value is not None}
+            outputs = {name: value if name in declared else rpc.UNKNOWN for name, value in outputs.items()}
+        return made, outputs
+
+    def _made(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
         outputs = {"name": args.name, "arn": f"arn:{args.name}", **args.inputs}
         match args.typ:
             case "aws:eks/cluster:Cluster":
@@ -139,14 +149,15 @@ def _kubeconfig(whose: str, args: Any) -> dict[str, Any]:
 
 
 class _Monitor(mocks.MockMonitor):
-    def __init__(self) -> None:
-        super().__init__(_Cloud())
+    def __init__(self, preview: bool) -> None:
+        super().__init__(_Cloud(preview))
         self.deployment = Deployment()
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 gRPC's name
         response = super().RegisterResource(request)  # type: ignore[no-untyped-call]
         if request.type != "pulumi:pulumi:Stack":
-            properties = rpc.deserialize_properties(request.object)
+            # Said for the threads of the mock engine, which do not know whether this is a preview.
+            properties = rpc.deserialize_properties(request.object, keep_unknowns=True)
             self.deployment.resources[response.urn] = Registered(
                 urn=response.urn,
                 type=request.type,
@@ -180,10 +191,19 @@ class _Callbacks:
         self._deployment.hooks.append(hook.name)
 
 
-def deploy(program: Callable[[], object]) -> Deployment:
-    """Run `program` as a stack would be and return what it registered."""
-    monitor = _Monitor()
-    mocks.set_mocks(_Cloud(), project="karpstack", stack="test", preview=False, monitor=monitor)
+def deploy(program: Callable[[], object], preview: bool = False) -> Deployment:
+    """Run `program` as a stack would be, or previewed before there is any of it, and return what it registered."""
+    monitor = _Monitor(preview)
+    mocks.set_mocks(_Cloud(preview), project="karpstack", stack="test", preview=preview, monitor=monitor)
     runtime_settings.SETTINGS.callbacks = cast(Any, _Callbacks(monitor.deployment))
     pulumi.runtime.test(lambda: program() and None)()  # type: ignore[no-untyped-call]
     return monitor.deployment
+
+
+def unknown(value: Any, path: str = "") -> Iterator[str]:
+    """The places of what is not known in a value: `settings.clusterEndpoint`."""
+    if isinstance(value, pulumi.output.Unknown):
+        yield path
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, entry in entries:
+        yield from unknown(entry, f"{path}.{key}".lstrip("."))

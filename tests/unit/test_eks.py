@@ -12,18 +12,18 @@ import pulumi
 import pytest
 
 from tests.unit.example_stack import example
-from tests.unit.mock_engine import ACCOUNT, PARTITION, REGION, ZONES, Deployment, Registered, deploy
+from tests.unit.mock_engine import ACCOUNT, PARTITION, REGION, ZONES, Deployment, Registered, deploy, unknown
 
 MAIN = Path(__file__).resolve().parents[2] / "__main__.py"
 ADMIN = "arn:aws:iam::210987654321:role/teams/platform-admin"
 
 
-def deployed(**changes: Any) -> Deployment:
+def deployed(preview: bool = False, **changes: Any) -> Deployment:
     def program() -> None:
         pulumi.runtime.set_all_config(example(**changes))
         runpy.run_path(str(MAIN), run_name="__main__")
 
-    return deploy(program)
+    return deploy(program, preview)
 
 
 @cache
@@ -241,6 +241,13 @@ def test_interruptions_reach_the_controller() -> None:
 def test_without_a_queue_nothing_of_it_is_left() -> None:
     assert not [each for each in variant().resources if "nterruption" in each]
     assert release(variant(), "karpenter-controller").inputs["values"]["settings"]["interruptionQueue"] == ""
+
+
+def test_before_there_is_a_cluster_all_values_are_known_but_its_address() -> None:
+    first = deployed(preview=True)
+    cilium, karpenter = (release(first, name).inputs["values"] for name in ("cilium-release", "karpenter-controller"))
+    assert set(unknown(cilium)) == {"k8sServiceHost", "k8sServicePort"}
+    assert set(unknown(karpenter)) == {"settings.clusterEndpoint"}
 
 
 def test_the_spot_role_is_a_choice_and_outlives_the_stack() -> None:
