@@ -100,13 +100,13 @@ goldens: environment ## Write the golden files anew, and what is generated from 
 	@$(BIN)/python -m pytest -q tests/unit --update-goldens
 	@$(BIN)/python policies/reference.py
 
-# Without what looks at previews or writes documents, and of karpenter/ only what needs no library.
+# Without what looks at previews or writes documents, and of karpenter/ only what the rules read.
 pack: ## Put the policy pack together in build/pack, complete in itself, for `pulumi policy publish`
 	@rm -rf build/pack && mkdir -p build/pack
 	@tar -C policies -cf - --exclude=__pycache__ --exclude=./reference.py --exclude=./examples.json . | tar -C build/pack -xf -
-	@tar -cf - --exclude=__pycache__ --exclude=karpenter/budgets.py --exclude=karpenter/crds.py --exclude=karpenter/schemas karpenter | tar -C build/pack -xf -
+	@tar -cf - --exclude=__pycache__ --exclude=karpenter/crds.py --exclude=karpenter/schemas karpenter | tar -C build/pack -xf -
 	@sed -i.bak 's|virtualenv: .*|virtualenv: .venv|' build/pack/PulumiPolicy.yaml && rm build/pack/PulumiPolicy.yaml.bak
-	@grep -o '"pulumi[a-z-]*==[0-9.]*"' pyproject.toml | tr -d '"' > build/pack/requirements.txt
+	@grep -oE '"(pulumi[a-z-]*|cronsim)==[0-9.]*"' pyproject.toml | tr -d '"' > build/pack/requirements.txt
 	@echo "The pack is in build/pack"
 
 clean: ## Remove what the project made in this checkout

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from heapq import merge
 from itertools import takewhile
 from typing import Any, Final
 
@@ -22,6 +23,8 @@ from .quantities import duration
 #: For what nodes are disrupted by choice; budgets do not hold up expiry, interruption or deletion.
 REASONS: Final = ("Underutilized", "Empty", "Drifted")
 
+# Go's, and so Karpenter's: some 292 years.
+_LONGEST: Final = timedelta(microseconds=(2**63 - 1) // 1000)
 _DEFAULT: Final = ({"nodes": "10%"},)
 _NAMED: Final = {
     "@annually": "0 0 1 1 *",
@@ -78,13 +81,13 @@ class Budget:
         if not re.fullmatch(r"(?:100|[0-9]{1,2})%|[0-9]{1,9}", self.nodes):
             raise BudgetError("nodes", self.nodes, "a number of nodes, or a share such as 10%")
         if self.schedule is not None:
-            self._after(self.schedule, datetime(2000, 1, 1, tzinfo=UTC))
+            self._moments(self.schedule, datetime(2000, 1, 1, tzinfo=UTC))
 
     def active(self, at: datetime) -> bool:
         """Whether it limits anything at a moment, which has a time zone."""
         if self.schedule is None:
             return True
-        return next(self._after(self.schedule, at - self.lasting)) <= at
+        return next(self._moments(self.schedule, at - self.lasting)) <= at
 
     def limit(self, count: int) -> int:
         """How many of `count` nodes may be disrupted while it is active."""
@@ -94,13 +97,24 @@ class Budget:
         """The moments after `begin` and before `end` at which it may become active, or cease to be."""
         if self.schedule is None:
             return
-        for moment in takewhile(lambda moment: moment < end, self._after(self.schedule, begin - self.lasting)):
+        for moment in takewhile(lambda moment: moment < end, self._moments(self.schedule, begin - self.lasting)):
             yield from (turn for turn in (moment, moment + self.lasting) if begin < turn < end)
 
+    def spans(self, begin: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
+        """When it is active between two moments, in order: from the first of each pair, and no more at the second."""
+        if self.schedule is None:
+            yield begin, end
+            return
+        if self.active(begin):  # of what began before, the last reaches farthest
+            before = next(self._moments(self.schedule, begin + timedelta(seconds=1), backwards=True))
+            yield begin, before + self.lasting
+        for moment in takewhile(lambda moment: moment < end, self._moments(self.schedule, begin)):
+            yield moment, moment + self.lasting
+
     @staticmethod
-    def _after(schedule: str, moment: datetime) -> Iterator[datetime]:
+    def _moments(schedule: str, moment: datetime, backwards: bool = False) -> Iterator[datetime]:
         try:
-            return CronSim(_cron(schedule), moment.astimezone(UTC))
+            return CronSim(_cron(schedule), moment.astimezone(UTC), reverse=backwards)
         except CronSimError as error:
             wanted = "five fields of cron, for example `0 9 * * mon-fri`, or a name such as @daily"
             raise BudgetError("schedule", schedule, wanted) from error
@@ -120,6 +134,24 @@ def allowed(of: Iterable[Budget], reason: str, count: int, at: datetime) -> int:
     """How many of `count` nodes may be on their way out at a moment for a reason; all where no budget is active."""
     about = (budget for budget in of if budget.reasons is None or reason in budget.reasons)
     return min((budget.limit(count) for budget in about if budget.active(at)), default=count)
+
+
+def unlimited(of: Iterable[Budget], reason: str, begin: datetime, end: datetime) -> datetime | None:
+    """The first moment before `end` at which no budget is active for a reason; None where there is none.
+
+    Args:
+        of: The NodePool's budgets.
+        reason: One of `REASONS`.
+        begin: The first moment that is looked at, which has a time zone.
+        end: The moment before which is looked.
+    """
+    about = (budget for budget in of if budget.reasons is None or reason in budget.reasons)
+    limited = begin
+    for first, last in merge(*(budget.spans(begin, end) for budget in about)):
+        if first > limited:
+            break
+        limited = max(limited, last)
+    return limited if limited < end else None
 
 
 def calendar(
@@ -151,6 +183,8 @@ def _budget(entry: Mapping[str, Any]) -> Budget:
         )
     try:
         time = duration(lasting) if lasting is not None else timedelta()
+        if time > _LONGEST:
+            raise ValueError(f"{lasting} is longer than any time in Go")
     except ValueError as error:
         raise BudgetError("duration", str(lasting), "a duration such as 8h or 1h30m") from error
     return Budget(

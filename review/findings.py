@@ -33,6 +33,7 @@ class Verdicts:
         """Sort the events; `rules` and `resources` are by name and by URN, `exceptions` are the configured ones."""
         self._rules = rules
         self._resources = resources
+        self._by_name = {resource.name: resource for resource in resources.values()}
         # A report may begin like that of a shorter one.
         self._exceptions = sorted(exceptions, key=lambda granted: len(str(granted)), reverse=True)
         self._places = places
@@ -99,9 +100,11 @@ class Verdicts:
     def _not(self, event: PolicyEvent, why: str) -> None:
         resource, urn = _about(event.urn)
         if later := _LATER.fullmatch(why):
+            path = later[1].split(".")
             about = self._resources.get(urn)
-            # A rule about the whole stack names the resource in the path itself.
-            why = f"{later[1]} is {waits(about, *later[1].split('.')) if about else ONLY_THEN}"
+            if about is None:  # a rule about the whole stack, which names the resource in the path itself
+                about = self._by_name.get(path.pop(0))
+            why = f"{later[1]} is {waits(about, *path) if about else ONLY_THEN}"
         self._not_judged.setdefault(
             (event.policy, urn, why), NotJudged(rule=event.policy, resource=resource, urn=urn, why=why)
         )

@@ -17,12 +17,14 @@ _DOING = {
     "read": "to read",
     "same": "unchanged",
 }
-_HEADLINES = {"passed": "Passed.", "refused": "Refused.", "failed": "The preview failed."}
+_HEADLINES = {"passed": "Passed", "refused": "Refused", "failed": "The preview failed"}
 
 
 def headline(review: Review) -> str:
-    """The verdict."""
-    return _HEADLINES[review.verdict]
+    """The verdict, and how many rules were not judged everywhere: those have not passed."""
+    gaps = len({gap.rule for gap in review.not_judged})
+    verdict = _HEADLINES[review.verdict]
+    return f"{verdict}, {gaps} {plural('rule', gaps)} not judged." if gaps else f"{verdict}."
 
 
 def doing(operation: str) -> str:

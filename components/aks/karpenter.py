@@ -89,9 +89,11 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
                 crd_chart=versions.KARPENTER_AZURE_CRD_CHART,
                 version=settings.chart_version,
                 namespace=KARPENTER_NAMESPACE,
-                values=pulumi.Output.all(
+                values=charts.karpenter_azure(
                     cluster_name=cluster.name,
                     endpoint=cluster.endpoint,
+                    subscription_id=args.subscription_id,
+                    location=args.location,
                     resource_group=args.resource_group,
                     node_resource_group=cluster.node_resource_group,
                     subnet_id=network.subnet_id,
@@ -99,19 +101,13 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
                     kubelet_identity_id=cluster.kubelet_identity_id,
                     kubelet_identity_client_id=cluster.kubelet_identity_client_id,
                     controller_client_id=identity.client_id,
+                    service_account=KARPENTER_AZURE_SERVICE_ACCOUNT,
                     bootstrap_token_secret=bootstrap.token_secret,
                     ssh_key_secret=bootstrap.ssh_key_secret,
-                ).apply(
-                    lambda known: charts.karpenter_azure(
-                        subscription_id=args.subscription_id,
-                        location=args.location,
-                        service_account=KARPENTER_AZURE_SERVICE_ACCOUNT,
-                        replicas=settings.replicas,
-                        feature_gates=settings.feature_gates.model_dump(by_alias=True),
-                        settings=settings.settings,
-                        resources=settings.resources.model_dump(),
-                        **known,
-                    )
+                    replicas=settings.replicas,
+                    feature_gates=settings.feature_gates.model_dump(by_alias=True),
+                    settings=settings.settings,
+                    resources=settings.resources.model_dump(),
                 ),
                 install_after=(identity, bootstrap),
             ),

@@ -12,6 +12,10 @@ from urllib.parse import urlsplit
 
 Values = dict[str, Any]
 
+#: A value, or what stands for one that comes later (a Pulumi output): it is put in its place, and never looked at. So
+#: what is known of a chart's values is known before the rest is.
+Leaf = Any
+
 #: Keys under `settings` of the Karpenter chart for AWS 1.14 that a stack may set itself; the other ones follow from
 #: the environment. Source: charts/karpenter/values.yaml.
 KARPENTER_AWS_SETTINGS: Final = frozenset(
@@ -62,11 +66,11 @@ def api_server_address(endpoint: str) -> tuple[str, int]:
     return url.hostname, url.port or 443
 
 
-def cilium(*, endpoint: str, pod_cidr: str, pod_cidr_mask_size: int, operator_replicas: int) -> Values:
+def cilium(*, host: Leaf, port: Leaf, pod_cidr: str, pod_cidr_mask_size: int, operator_replicas: int) -> Values:
     """Values of the Cilium chart 1.20 for an overlay in place of the cloud's CNI and of kube-proxy.
 
     Args:
-        endpoint: The API server's URL. Agents need it: they come before any service address works.
+        host, port: The API server's address. Agents need it: they come before any service address works.
         pod_cidr: Range of the overlay; the chart's default, 10.0.0.0/8, overlaps most VPCs.
         pod_cidr_mask_size: Prefix length of each node's share of it.
         operator_replicas: At most the number of nodes: two replicas never share one.
@@ -74,7 +78,6 @@ def cilium(*, endpoint: str, pod_cidr: str, pod_cidr_mask_size: int, operator_re
     `egressMasqueradeInterfaces` stays unset and `bpf.masquerade` is off, even if a later chart has it on by default:
     both break the link-local address at which Pod Identity's agent answers.
     """
-    host, port = api_server_address(endpoint)
     return {
         "k8sServiceHost": host,
         "k8sServicePort": port,
@@ -107,16 +110,16 @@ def cilium(*, endpoint: str, pod_cidr: str, pod_cidr_mask_size: int, operator_re
 
 def karpenter_aws(
     *,
-    cluster_name: str,
+    cluster_name: Leaf,
     region: str,
-    endpoint: str,
-    interruption_queue: str,
+    endpoint: Leaf,
+    interruption_queue: Leaf,
     service_account: str,
     replicas: int,
     feature_gates: Mapping[str, bool],
     settings: Mapping[str, Any],
     resources: Mapping[str, Any],
-    role_arn: str = "",
+    role_arn: Leaf | None = None,
 ) -> Values:
     """Values of the Karpenter chart for AWS.
 
@@ -130,9 +133,9 @@ def karpenter_aws(
         feature_gates: The chart's `settings.featureGates`.
         settings: Further keys of the chart's `settings`, out of `KARPENTER_AWS_SETTINGS`.
         resources: Requests and limits of the controller.
-        role_arn: IAM role for the service account's annotation (IRSA); empty with Pod Identity.
+        role_arn: IAM role for the service account's annotation (IRSA); None with Pod Identity.
     """
-    annotations = {"eks.amazonaws.com/role-arn": role_arn} if role_arn else {}
+    annotations = {} if role_arn is None else {"eks.amazonaws.com/role-arn": role_arn}
     return {
         "replicas": replicas,
         "serviceAccount": {"name": service_account, "annotations": annotations},
@@ -153,20 +156,20 @@ def karpenter_aws(
 
 def karpenter_azure(
     *,
-    cluster_name: str,
-    endpoint: str,
+    cluster_name: Leaf,
+    endpoint: Leaf,
     subscription_id: str,
     location: str,
-    resource_group: str,
-    node_resource_group: str,
-    subnet_id: str,
-    vnet_guid: str,
-    kubelet_identity_id: str,
-    kubelet_identity_client_id: str,
-    controller_client_id: str,
+    resource_group: Leaf,
+    node_resource_group: Leaf,
+    subnet_id: Leaf,
+    vnet_guid: Leaf,
+    kubelet_identity_id: Leaf,
+    kubelet_identity_client_id: Leaf,
+    controller_client_id: Leaf,
     service_account: str,
-    bootstrap_token_secret: str,
-    ssh_key_secret: str,
+    bootstrap_token_secret: Leaf,
+    ssh_key_secret: Leaf,
     replicas: int,
     feature_gates: Mapping[str, bool],
     settings: Mapping[str, Any],
@@ -251,5 +254,5 @@ def karpenter_azure(
     }
 
 
-def _from_secret(variable: str, secret: str, key: str) -> Values:
+def _from_secret(variable: str, secret: Leaf, key: str) -> Values:
     return {"name": variable, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}

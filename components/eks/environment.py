@@ -259,21 +259,17 @@ class Environment(pulumi.ComponentResource):
                 crd_chart=versions.KARPENTER_AWS_CRD_CHART,
                 version=versions.KARPENTER_AWS,
                 namespace=KARPENTER_NAMESPACE,
-                values=pulumi.Output.all(
+                values=charts.karpenter_aws(
                     cluster_name=cluster.name,
+                    region=self._args.region,
                     endpoint=cluster.endpoint,
                     interruption_queue=_queue_name(interruption),
-                    role_arn=identity.annotated_role_arn,
-                ).apply(
-                    lambda known: charts.karpenter_aws(
-                        region=self._args.region,
-                        service_account=KARPENTER_AWS_SERVICE_ACCOUNT,
-                        replicas=settings.replicas,
-                        feature_gates=settings.feature_gates.model_dump(by_alias=True),
-                        settings=settings.settings,
-                        resources=settings.resources.model_dump(),
-                        **known,
-                    )
+                    service_account=KARPENTER_AWS_SERVICE_ACCOUNT,
+                    replicas=settings.replicas,
+                    feature_gates=settings.feature_gates.model_dump(by_alias=True),
+                    settings=settings.settings,
+                    resources=settings.resources.model_dump(),
+                    role_arn=identity.annotated_role_arn if settings.identity == "irsa" else None,
                 ),
                 install_after=(addons, identity),
             ),

@@ -2,8 +2,7 @@
 
 The release does not wait for its pods, because there is no node for them yet: nodes turn Ready only once Cilium runs
 on them, so whoever creates nodes comes after it and does the waiting. When it is changed later, nobody would: so
-`CiliumRollOut` comes after the first nodes. Hubble's relay, ingress and
-encryption are left to those who want them.
+`CiliumRollOut` comes after the first nodes. Hubble's relay, ingress and encryption are left to those who want them.
 """
 
 from __future__ import annotations
@@ -45,13 +44,14 @@ class Cilium(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: CiliumArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:kubernetes:Cilium", name, {}, opts)
-        values = pulumi.Output.from_input(args.api_server).apply(
-            lambda endpoint: charts.cilium(
-                endpoint=endpoint,
-                pod_cidr=args.pod_cidr,
-                pod_cidr_mask_size=args.pod_cidr_mask_size,
-                operator_replicas=args.operator_replicas,
-            )
+        address = pulumi.Output.from_input(args.api_server).apply(charts.api_server_address)
+        # Each output is a value of its own, so that policies see the others before there is a cluster.
+        values = charts.cilium(
+            host=address[0],
+            port=address[1],
+            pod_cidr=args.pod_cidr,
+            pod_cidr_mask_size=args.pod_cidr_mask_size,
+            operator_replicas=args.operator_replicas,
         )
         Release(
             f"{name}-release",
@@ -65,7 +65,7 @@ class Cilium(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.version = pulumi.Output.from_input(versions.CILIUM)
-        self.fingerprint = values.apply(_fingerprint)
+        self.fingerprint = pulumi.Output.from_input(values).apply(_fingerprint)
         self.register_outputs({"version": self.version, "fingerprint": self.fingerprint})
 
 

@@ -30,7 +30,7 @@ def _spot_interruption_queue(resources: list[PolicyResource], judgement: Judgeme
         return
     for release in graph.releases(resources, _CHART, judgement):
         with judgement.part():
-            if not section(graph.values(release), "settings").get("interruptionQueue"):
+            if not graph.has_queue(release):
                 judgement.violation(
                     f"values.settings.interruptionQueue of {release.name} is not set, and spot instances are allowed "
                     f"by {', '.join(pools)}.",

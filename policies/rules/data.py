@@ -108,7 +108,7 @@ def _aks_logs(resources: list[PolicyResource], judgement: Judgement) -> None:
         kept = False
         with judgement.part():
             for setting in settings:
-                about = cluster in setting.property_dependencies.get("resourceUri", ())
+                about = cluster in graph.sources(setting, "resourceUri")
                 logs = setting.props.get("logs") or []
                 if about or _is_about(graph.output(setting, "resourceUri"), graph.output(cluster, "name")):
                     kept = kept or any(logs[index].get("enabled") is True for index in range(len(logs)))

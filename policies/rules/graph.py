@@ -9,8 +9,8 @@ from typing import Any
 from pulumi_policy import PolicyResource
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UnknownValueError
 
-from .rule import Judgement, Properties
-from .tokens import HELM_RELEASE
+from .rule import Judgement, Properties, section
+from .tokens import HELM_RELEASE, QUEUE
 
 Resources = list[PolicyResource]
 
@@ -29,6 +29,11 @@ def output(resource: PolicyResource, name: str) -> Any:
     if name not in set(resource.props):
         raise UnknownValueError(UNKNOWN_OBJECT_VALUE, [resource.name, name])
     return resource.props[name]
+
+
+def sources(resource: PolicyResource, name: str) -> list[PolicyResource]:
+    """The resources from which an input comes; the engine tells them, though the value may not be known yet."""
+    return resource.property_dependencies.get(name, [])
 
 
 def object_name(resource: PolicyResource) -> str:
@@ -54,3 +59,13 @@ def values(release: PolicyResource) -> Properties:
     output(release, "chart")
     chart_values: Properties = release.props.get("values") or {}
     return chart_values
+
+
+def has_queue(release: PolicyResource) -> bool:
+    """Whether a release of Karpenter is given an interruption queue; one whose name comes later is one too."""
+    try:
+        return bool(section(values(release), "settings").get("interruptionQueue"))
+    except UnknownValueError:
+        if any(of(sources(release, "values"), QUEUE)):
+            return True
+        raise

@@ -3,16 +3,23 @@
 Does not judge machines (nodes.py), nor what needs to be computed from instance types (node_pool_types.py).
 """
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 from pulumi_policy import Severity
 
+from karpenter import budgets
 from karpenter.instance_types import ARCHITECTURE
 from karpenter.quantities import duration
 
 from .requirements import requirements
-from .rule import STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, section
+from .rule import ADVICE, STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, section
 from .tokens import NODE_POOL
+
+# Reasons for which pods move; empty nodes may all go at once.
+_MOVING: Final = ("Underutilized", "Drifted")
+# Begins on a Monday, and a month ends in it: what most schedules do in a year, they do in this week.
+_WEEK: Final = datetime(2026, 1, 26, tzinfo=UTC)
 
 
 def _limits(node_pool: Properties, judgement: Judgement) -> None:
@@ -46,19 +53,52 @@ def _startup_taint(node_pool: Properties, judgement: Judgement) -> None:
 
 
 def _disruption_budgets(node_pool: Properties, judgement: Judgement) -> None:
-    # Without any there is Karpenter's own: a tenth of the nodes at a time.
-    budgets = section(node_pool, "spec", "disruption").get("budgets") or []
+    entries = section(node_pool, "spec", "disruption").get("budgets")
+    if entries is None:
+        return  # Karpenter's own: a tenth of the nodes at a time
     largest = float(judgement.settings["largestShare"])
-    for index in range(len(budgets)):
+    for index in range(len(entries)):
         with judgement.part():
             path = f"spec.disruption.budgets[{index}]"
-            nodes = str(budgets[index].get("nodes") or "10%").removesuffix(".0")  # numbers arrive as floats
+            nodes = _nodes(entries[index])
             if nodes.endswith("%") and float(nodes.rstrip("%")) > largest:
                 judgement.violation(f"{path} lets {nodes} of the nodes go at a time, more than {largest:g}%.")
-            if nodes in ("0", "0%") and not budgets[index].get("schedule"):
-                reasons = budgets[index].get("reasons")
+            if nodes in ("0", "0%") and not entries[index].get("schedule"):
+                reasons = entries[index].get("reasons")
                 what = ", ".join(reasons) if reasons else "any reason"
                 judgement.violation(f"{path} lets no node go, at no time, for {what}.")
+    with judgement.part():
+        _always_limited([_budget(entries[index]) for index in range(len(entries))], judgement)
+
+
+def _always_limited(entries: list[dict[str, Any]], judgement: Judgement) -> None:
+    """A schedule says when its budget holds; at other times that budget is none, and Karpenter knows no other."""
+    try:
+        kept = budgets.budgets({"disruption": {"budgets": entries}})
+    except budgets.BudgetError as error:
+        judgement.violation(f"spec.disruption.budgets: {error}.")
+        return
+    gaps = {reason: budgets.unlimited(kept, reason, _WEEK, _WEEK + timedelta(days=7)) for reason in _MOVING}
+    for moment in dict.fromkeys(gap for gap in gaps.values() if gap):
+        reasons = " and ".join(reason for reason, gap in gaps.items() if gap == moment)
+        judgement.violation(
+            f"spec.disruption.budgets limit nothing for {reasons} on {moment:%A at %H:%M} UTC, for example: all nodes "
+            "may go at once."
+        )
+
+
+def _budget(entry: Properties) -> dict[str, Any]:
+    reasons = entry.get("reasons")
+    return {
+        "nodes": _nodes(entry),
+        "reasons": None if reasons is None else [reasons[index] for index in range(len(reasons))],
+        "schedule": entry.get("schedule"),
+        "duration": entry.get("duration"),
+    }
+
+
+def _nodes(entry: Properties) -> str:
+    return str(entry.get("nodes") or "10%").removesuffix(".0")  # numbers arrive as floats
 
 
 def _consolidation(node_pool: Properties, judgement: Judgement) -> None:
@@ -94,6 +134,18 @@ def _expire_after(node_pool: Properties, judgement: Judgement) -> None:
         judgement.violation(f"{path} is {expire_after}, longer than {longest}h.")
 
 
+def _termination_grace(node_pool: Properties, judgement: Judgement) -> None:
+    path = "spec.template.spec.terminationGracePeriod"
+    period = section(node_pool, "spec", "template", "spec").get("terminationGracePeriod")
+    if period is None:
+        judgement.violation(f"{path} is not set: nothing bounds how long a node is drained.")
+        return
+    try:
+        duration(period)
+    except ValueError:
+        judgement.violation(f"{path} is {period}, which is no duration such as 1h.")
+
+
 def _architecture(node_pool: Properties, judgement: Judgement) -> None:
     wanted = requirements(section(node_pool, "spec"))
     if not any(requirement.key == ARCHITECTURE and requirement.operator == "In" for requirement in wanted):
@@ -105,11 +157,14 @@ NODE_POOL_DISRUPTION_BUDGETS = ResourceRule(
     group="node pools",
     description="Disruption budgets slow Karpenter down, and do not stop it for ever.",
     rationale=(
-        "A budget says how many nodes may go at a time. One near 100% is no budget; one of 0 without a schedule "
-        "keeps outdated images and idle machines."
+        "A budget says how many nodes may go at a time. One near 100% is no budget, and neither is one outside its "
+        "schedule; one of 0 without a schedule keeps outdated images and idle machines."
     ),
     consequence="All pods move at once, or drifted nodes are never replaced.",
-    remediation="Give spec.disruption.budgets a share such as 10%, and budgets of 0 a schedule and a duration.",
+    remediation=(
+        "Give spec.disruption.budgets a share such as 10% without a schedule, which always holds, and budgets of 0 a "
+        "schedule and a duration beside it."
+    ),
     url="https://karpenter.sh/docs/concepts/disruption/#nodepool-disruption-budgets",
     severity=Severity.MEDIUM,
     settings={
@@ -157,6 +212,22 @@ NODE_POOL_EXPIRE_AFTER = ResourceRule(
     production={"longestHours": 720},
     enforcement=STRICTER_IN_PRODUCTION,
     checks={NODE_POOL: _expire_after},
+)
+
+NODE_POOL_TERMINATION_GRACE = ResourceRule(
+    name="node-pool-termination-grace",
+    group="node pools",
+    description="The drain of a node ends, whatever its pods do.",
+    rationale=(
+        "Karpenter waits for each pod to go. One whose disruption budget never lets it go, or that is annotated with "
+        "karpenter.sh/do-not-disrupt, holds its node."
+    ),
+    consequence="The node is paid for without an end, and `pulumi destroy` waits for it.",
+    remediation="Set spec.template.spec.terminationGracePeriod to what your pods need at most, for example 1h.",
+    url="https://karpenter.sh/docs/concepts/disruption/#terminationgraceperiod",
+    severity=Severity.MEDIUM,
+    enforcement=ADVICE,
+    checks={NODE_POOL: _termination_grace},
 )
 
 NODE_POOL_ARCHITECTURE = ResourceRule(

@@ -30,6 +30,7 @@ from pulumi_policy import (
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, UnknownValueError
 
 from .exceptions import GRANTED
+from .inputs import INPUTS
 from .regions import REGIONS
 from .shapes import shaped
 from .values import UnreadableError, readable
@@ -206,6 +207,7 @@ class ResourceRule(Rule):
     def _validate(self, args: ResourceValidationArgs, report: ReportViolation) -> None:
         settings = self._configured(args.get_config())
         REGIONS.note(args.resource_type, args.props, args.provider)
+        INPUTS.note(args.urn, args.props)
         if self.before is not None:
             self.before(settings)
         check = self.checks.get(args.resource_type)
@@ -219,7 +221,7 @@ class ResourceRule(Rule):
 
 @dataclass(frozen=True, kw_only=True)
 class StackRule(Rule):
-    """A rule about how resources fit together, judged by the outputs of the whole stack."""
+    """A rule about how resources fit together, judged by what is known of all of them: outputs, else inputs."""
 
     check: Callable[[list[PolicyResource], Judgement], None]
 
@@ -230,7 +232,8 @@ class StackRule(Rule):
     def _validate(self, args: StackValidationArgs, report: ReportViolation) -> None:
         judgement = self._judgement("the stack", self._configured(args.get_config()), report)
         for resource in args.resources:
-            resource.props = shaped(resource.resource_type, resource.props, resource.urn)
+            known = INPUTS.completing(resource.urn, resource.props)
+            resource.props = shaped(resource.resource_type, known, resource.urn)
         with judgement.part():
             self.check(args.resources, judgement)
         judgement.close()

@@ -92,7 +92,7 @@ _NODE_POOL: Final[Shape] = {
         "weight": COUNT,
         "limits": {EACH: QUANTITY},
         "disruption": {
-            "budgets": [{"nodes": _SHARE, "reasons": [TEXT]}],
+            "budgets": [{"nodes": _SHARE, "reasons": [TEXT], "schedule": TEXT, "duration": TEXT}],
             "consolidationPolicy": TEXT,
             "consolidateAfter": TEXT,
         },
@@ -104,6 +104,7 @@ _NODE_POOL: Final[Shape] = {
                 "taints": [_TAINT],
                 "startupTaints": [_TAINT],
                 "expireAfter": TEXT,
+                "terminationGracePeriod": TEXT,
             },
         },
     },
@@ -165,6 +166,7 @@ _CHART_VALUES: Final[Shape] = {
         "operator": {"clusterPoolIPv4PodCIDRList": TEXTS, "clusterPoolIPv4MaskSize": _whole(0, 32)},
     },
     "cni": {"chainingMode": TEXT},
+    "sysctlfix": {},
 }
 
 _INGRESS: Final[Shape] = {

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pulumi_policy.proxy import UnknownValueError
+
 _LONGEST: Final = 2_000
 _LONGEST_VALUE: Final = 120
 
@@ -42,7 +44,7 @@ class UnreadableError(Exception):
 
     def __init__(self, path: str, value: Any, wanted: str, urn: str | None = None) -> None:
         """`path` is that in the resource; `urn` is the resource's, where the reader has several."""
-        of = f" of {urn.rsplit('::', 1)[-1]}" if urn else ""
+        of = f" of {name_of(urn)}" if urn else ""
         super().__init__(f"{path or 'the resource'}{of} is not {wanted} and can't be judged: {_shown(value)}.")
         self.urn = urn
 
@@ -101,7 +103,9 @@ class _Object(Mapping[str, Any]):
 
     def __getitem__(self, key: str) -> Any:
         path = f"{self._path}.{key}" if self._path else key
-        return read(self._content[key], self._shapes.get(key, self._shapes.get(EACH)), path, self._urn)
+        return read(
+            _entry(self._content, key, self._urn), self._shapes.get(key, self._shapes.get(EACH)), path, self._urn
+        )
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._content)
@@ -119,13 +123,28 @@ class _List(Sequence[Any]):
 
     def __getitem__(self, index: Any) -> Any:
         path = f"{self._path}[{index}]"
-        value = self._content[index]
+        value = _entry(self._content, index, self._urn)
         if value is None and self._shape is not None:
             raise UnreadableError(path, value, _words(self._shape), self._urn)
         return read(value, self._shape, path, self._urn)
 
     def __len__(self) -> int:
         return len(self._content)
+
+
+def _entry(content: Any, key: Any, urn: str | None) -> Any:
+    """What is at a key or an index; one that is unknown names its resource, where the reader has several."""
+    try:
+        return content[key]
+    except UnknownValueError as unknown:
+        if urn is None:
+            raise
+        raise UnknownValueError(unknown.unknown_type_sentinel, [name_of(urn), *unknown.props]) from unknown
+
+
+def name_of(urn: str) -> str:
+    """The logical name of the resource."""
+    return urn.rsplit("::", 1)[-1]
 
 
 _NONE_FITS: Final = Kind("nothing", lambda _: False)

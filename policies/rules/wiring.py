@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from pulumi_policy import PolicyResource, Severity
-from pulumi_policy.proxy import UnknownValueError
 
 from . import graph
 from .rule import Judgement, Properties, StackRule, section
@@ -118,11 +117,7 @@ def _events(resources: list[PolicyResource], judgement: Judgement) -> None:
     listening = False
     for release in graph.releases(resources, "karpenter", judgement):
         with judgement.part():
-            try:
-                queue = section(graph.values(release), "settings").get("interruptionQueue")
-            except UnknownValueError:
-                queue = "a queue whose name is not known yet"
-            listening = listening or bool(queue)
+            listening = graph.has_queue(release) or listening
     queues = list(graph.of(resources, QUEUE))
     if not listening or not queues:
         return
@@ -146,12 +141,11 @@ def _rules_to(queues: list[PolicyResource], resources: list[PolicyResource], jud
     """URNs, or names where they are written as text, of the rules that have one of the queues as a target."""
     for target in graph.of(resources, EVENT_TARGET):
         with judgement.part():
-            dependencies = target.property_dependencies
-            if not any(queue in dependencies.get("arn", ()) for queue in queues):
+            if not any(queue in graph.sources(target, "arn") for queue in queues):
                 arn = graph.output(target, "arn")
                 if not any(arn == graph.output(queue, "arn") for queue in queues):
                     continue
-            if rules := dependencies.get("rule"):
+            if rules := graph.sources(target, "rule"):
                 yield from (rule.urn for rule in rules)
             else:
                 yield graph.output(target, "rule")
@@ -193,7 +187,7 @@ def _cluster_group_tagged(
 ) -> bool:
     for tag in graph.of(resources, TAG):
         with judgement.part():
-            about = any(cluster in tag.property_dependencies.get("resourceId", ()) for cluster in clusters)
+            about = any(cluster in graph.sources(tag, "resourceId") for cluster in clusters)
             carried = {graph.output(tag, "key"): graph.output(tag, "value")}
             if about and any(_matches(term, carried) for term in wanted):
                 return True
@@ -207,20 +201,17 @@ def _admits(resources: list[PolicyResource], group: PolicyResource, port: int, j
     for rule in graph.of(resources, SECURITY_GROUP_RULE):
         with judgement.part():
             if (
-                group in rule.property_dependencies.get("securityGroupId", ())
+                group in graph.sources(rule, "securityGroupId")
                 and rule.props.get("type") == "ingress"
-                and (
-                    rule.props.get("self") is True
-                    or group in rule.property_dependencies.get("sourceSecurityGroupId", ())
-                )
+                and (rule.props.get("self") is True or group in graph.sources(rule, "sourceSecurityGroupId"))
                 and _is_tunnel(rule.props, port)
             ):
                 return True
     for rule in graph.of(resources, SECURITY_GROUP_INGRESS_RULE):
         with judgement.part():
             if (
-                group in rule.property_dependencies.get("securityGroupId", ())
-                and group in rule.property_dependencies.get("referencedSecurityGroupId", ())
+                group in graph.sources(rule, "securityGroupId")
+                and group in graph.sources(rule, "referencedSecurityGroupId")
                 and _is_tunnel({**rule.props, "protocol": rule.props.get("ipProtocol")}, port)
             ):
                 return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pulumi_policy import (
@@ -18,6 +18,7 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, UnknownValueError, unknown_checking_proxy
 from rules.exceptions import GRANTED
+from rules.inputs import INPUTS
 from rules.rule import Rule
 
 UNKNOWN = UNKNOWN_STRING_VALUE
@@ -32,6 +33,8 @@ class Resource:
     name: str = "resource"
     #: Names of the resources from which a property comes, as the engine tells it.
     comes_from: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: Its inputs, where they were shown to the pack before and its properties are outputs.
+    inputs: Mapping[str, Any] | None = None
 
     @property
     def urn(self) -> str:
@@ -41,13 +44,13 @@ class Resource:
         """A copy with the value at `path` set."""
         properties, parent = self._copy(path)
         parent[path[-1]] = to
-        return Resource(self.token, properties, self.name, self.comes_from)
+        return replace(self, properties=properties)
 
     def without(self, *path: str | int) -> Resource:
         """A copy with the value at `path` taken away."""
         properties, parent = self._copy(path)
         del parent[path[-1]]
-        return Resource(self.token, properties, self.name, self.comes_from)
+        return replace(self, properties=properties)
 
     def _copy(self, path: Sequence[str | int]) -> tuple[dict[str, Any], Any]:
         properties = deepcopy(self.properties)
@@ -107,6 +110,7 @@ def judge(
     """Run the policy of a rule on one resource, or, for a stack rule, on a list of them."""
     GRANTED.read(granted, [entry["rule"] for entry in granted])
     GRANTED.excused.clear()
+    INPUTS.clear()
     violations: list[tuple[str, str | None]] = []
 
     def report(message: str, urn: str | None = None) -> None:
@@ -132,6 +136,9 @@ def judge(
         else:
             assert isinstance(policy, StackValidationPolicy)
             assert isinstance(given, list)
+            for resource in given:
+                if resource.inputs is not None:
+                    INPUTS.note(resource.urn, unknown_checking_proxy(dict(resource.inputs)))
             policy.validate(StackValidationArgs(_stack(given, options), settings), report)
     except UnknownValueError as unknown:
         return Verdict(violations, ".".join(unknown.props))

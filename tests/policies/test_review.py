@@ -111,6 +111,25 @@ def test_what_could_not_be_judged_is_no_finding() -> None:
         "facts/ has no prices of x",
     ]
     assert found.verdict == "passed"
+    assert wording.headline(found) == "Passed, 1 rule not judged."
+
+
+def test_what_a_rule_about_the_stack_could_not_judge_says_whose_value_it_waits_for() -> None:
+    queue = urn(tokens.QUEUE, "queue")
+    target = step(tokens.EVENT_TARGET, "target", {"arn": UNKNOWN}, comes_from={"arn": [queue]})
+    lines = [
+        event(
+            policyName="event-rules-complete",
+            message="can't run policy 'event-rules-complete' from policy pack 'karpstack@v0.1.0' during preview: "
+            f"string value at .{path} can't be known during preview",
+            enforcementLevel="advisory",
+        )
+        for path in ("target.arn", "elsewhere.arn")
+    ]
+    assert [one.why for one in review(preview(target, events=lines)).not_judged] == [
+        "target.arn is known once queue exists",
+        "elsewhere.arn is known only once it is created",
+    ]
 
 
 def test_exceptions_in_force_are_told_with_what_they_excused() -> None:

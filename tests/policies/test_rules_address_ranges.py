@@ -51,14 +51,14 @@ CASES = [
         rule=OVERLAP,
         given=[VPC.change("cidrBlock", to=UNKNOWN), CLUSTER, CILIUM.change(*POOL, to=["172.20.0.0/24"])],
         violations=("overlaps",),
-        unknown="cidrBlock",
+        unknown="vpc.cidrBlock",
     ),
     Case(
         name="one of AKS's is unknown, the other overlaps",
         rule=OVERLAP,
         given=[VNET, AKS.change("networkProfile", to={"podCidr": UNKNOWN, "serviceCidr": "10.224.0.0/24"})],
         violations=("overlaps networkProfile.serviceCidr",),
-        unknown="networkProfile.podCidr",
+        unknown="aks.networkProfile.podCidr",
     ),
 ]
 

@@ -1,5 +1,6 @@
 """rules/controller.py: each rule one good input, one mutation per clause, unknown values."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -89,10 +90,19 @@ CASES = [
         violations=FOUND,
     ),
     Case(
+        name="the queue's name comes later",
+        rule=QUEUE,
+        given=[
+            node_pool(),
+            replace(release().change(*SETTING, to=UNKNOWN), comes_from={"values": ("queue",)}),
+            Resource(tokens.QUEUE, {}, "queue"),
+        ],
+    ),
+    Case(
         name="the queue is unknown",
         rule=QUEUE,
         given=[node_pool(), release().change(*SETTING, to=UNKNOWN)],
-        unknown=".".join(SETTING),
+        unknown=".".join(("controller", *SETTING)),
     ),
     Case(
         name="one release is unknown, another has no queue",
@@ -106,7 +116,7 @@ CASES = [
         rule=QUEUE,
         given=[Resource(tokens.NODE_POOL, {"spec": UNKNOWN}, "other"), node_pool(), WITHOUT],
         violations=FOUND,
-        unknown="spec",
+        unknown="other.spec",
     ),
     Case(
         name="a pool's provider could not be asked",
@@ -191,7 +201,7 @@ CASES += [
         name="one of them is unknown",
         rule=CRDS,
         given=[chart(), chart(CRD_CHART).change("version", to=UNKNOWN)],
-        unknown="version",
+        unknown="karpenter-crd.version",
     ),
     Case(
         name="a release that may be it",
@@ -286,14 +296,14 @@ CASES += [
         name="the gates are unknown",
         rule=GATES,
         given=[release().change("values", "settings", "featureGates", to=UNKNOWN), STATIC],
-        unknown="values.settings.featureGates",
+        unknown="controller.values.settings.featureGates",
     ),
     Case(
         name="one gate is unknown, another is off",
         rule=GATES,
         given=[gated(staticCapacity=UNKNOWN), STATIC, OVERLAY],
         violations=("featureGates.nodeOverlay",),
-        unknown="values.settings.featureGates.staticCapacity",
+        unknown="controller.values.settings.featureGates.staticCapacity",
     ),
 ]
 

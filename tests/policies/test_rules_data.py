@@ -211,7 +211,9 @@ CASES = [
         given=[AKS, diagnostics(logs=[{"enabled": False}])],
         violations=("keeps a log of aks",),
     ),
-    Case(name="unknown", rule=AKS_LOGS, given=[AKS, diagnostics(resourceUri=UNKNOWN)], unknown="resourceUri"),
+    Case(
+        name="unknown", rule=AKS_LOGS, given=[AKS, diagnostics(resourceUri=UNKNOWN)], unknown="diagnostics.resourceUri"
+    ),
     *[Case(name=f"all on {token}", rule=TAGS_REQUIRED, given=tagged(token, TAGS)) for token in TAGGED],
     *[
         Case(

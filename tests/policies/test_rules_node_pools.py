@@ -9,6 +9,7 @@ from rules.node_pools import NODE_POOL_CONSOLIDATION as CONSOLIDATION
 from rules.node_pools import NODE_POOL_DISRUPTION_BUDGETS as BUDGETS
 from rules.node_pools import NODE_POOL_EXPIRE_AFTER as EXPIRE
 from rules.node_pools import NODE_POOL_LIMITS as LIMITS
+from rules.node_pools import NODE_POOL_TERMINATION_GRACE as GRACE
 
 TAINTS = ("spec", "template", "spec", "startupTaints")
 
@@ -168,6 +169,7 @@ CASES = [
 
 DISRUPTION = ("spec", "disruption")
 EXPIRE_AFTER = ("spec", "template", "spec", "expireAfter")
+GRACE_PERIOD = ("spec", "template", "spec", "terminationGracePeriod")
 REQUIREMENTS = ("spec", "template", "spec", "requirements")
 AMD64 = {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}
 
@@ -191,7 +193,50 @@ CASES += [
         name="never for one reason",
         rule=BUDGETS,
         given=budgets({"nodes": "0%", "reasons": ["Drifted"]}),
-        violations=("lets no node go, at no time, for Drifted",),
+        violations=(
+            "lets no node go, at no time, for Drifted",
+            "limit nothing for Underutilized on Monday at 00:00 UTC, for example: all nodes may go at once.",
+        ),
+    ),
+    Case(
+        name="an empty list is no budget",
+        rule=BUDGETS,
+        given=budgets(),
+        violations=("limit nothing for Underutilized and Drifted on Monday at 00:00 UTC",),
+    ),
+    Case(
+        name="a lone one with a schedule",
+        rule=BUDGETS,
+        given=budgets({"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h"}),
+        violations=("limit nothing for Underutilized and Drifted on Monday at 00:00 UTC",),
+    ),
+    Case(
+        name="schedules with a gap between them",
+        rule=BUDGETS,
+        given=budgets(
+            {"nodes": "10%", "schedule": "@daily", "duration": "20h"},
+            {"nodes": "5%", "schedule": "0 18 * * *", "duration": "4h", "reasons": ["Drifted"]},
+        ),
+        violations=("for Underutilized on Monday at 20:00 UTC", "for Drifted on Monday at 22:00 UTC"),
+    ),
+    Case(
+        name="schedules that leave no gap",
+        rule=BUDGETS,
+        given=budgets(
+            {"nodes": "10%", "schedule": "@daily", "duration": "12h"},
+            {"nodes": 1.0, "schedule": "0 12 * * *", "duration": "12h"},
+        ),
+    ),
+    Case(
+        name="empty nodes may all go",
+        rule=BUDGETS,
+        given=budgets({"nodes": "10%", "reasons": ["Underutilized", "Drifted"]}),
+    ),
+    Case(
+        name="a schedule that Karpenter can't read",
+        rule=BUDGETS,
+        given=budgets({"nodes": "10%", "schedule": "at night", "duration": "8h"}),
+        violations=("spec.disruption.budgets: schedule of a disruption budget is 'at night': Karpenter would disrupt",),
     ),
     Case(
         name="a stricter share",
@@ -206,6 +251,20 @@ CASES += [
         given=budgets({"nodes": UNKNOWN}, {"nodes": "100%"}),
         violations=("budgets[1] lets 100%",),
         unknown="spec.disruption.budgets.0.nodes",
+    ),
+    Case(name="an hour", rule=GRACE, given=node_pool().change(*GRACE_PERIOD, to="1h")),
+    Case(name="none", rule=GRACE, given=node_pool(), violations=("is not set: nothing bounds how long",)),
+    Case(
+        name="no duration",
+        rule=GRACE,
+        given=node_pool().change(*GRACE_PERIOD, to="an hour"),
+        violations=("terminationGracePeriod is an hour, which is no duration",),
+    ),
+    Case(
+        name="unknown",
+        rule=GRACE,
+        given=node_pool().change(*GRACE_PERIOD, to=UNKNOWN),
+        unknown=".".join(GRACE_PERIOD),
     ),
     Case(name="Karpenter's own", rule=CONSOLIDATION, given=node_pool()),
     Case(name="a static pool", rule=CONSOLIDATION, given=static_pool()),

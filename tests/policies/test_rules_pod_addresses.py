@@ -62,7 +62,7 @@ CASES = [
         rule=MAX_PODS,
         given=[cilium(UNKNOWN), NODE_CLASS, AKS_CLASS.change("spec", "maxPods", to=251.0)],
         violations=("spec.maxPods",),
-        unknown="values.ipam.operator.clusterPoolIPv4MaskSize",
+        unknown="cilium.values.ipam.operator.clusterPoolIPv4MaskSize",
     ),
 ]
 

@@ -1,6 +1,7 @@
 """rules/wiring.py: each rule one good input, one mutation per clause, unknown values."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -70,7 +71,7 @@ NODE_CLASS_CASES = [
         name="the reference is unknown",
         rule=NODE_CLASS,
         given=[node_class(), node_pool(name=UNKNOWN)],
-        unknown="spec.template.spec.nodeClassRef.name",
+        unknown="pool.spec.template.spec.nodeClassRef.name",
     ),
 ]
 
@@ -114,7 +115,7 @@ DISCOVERY_CASES = [
         name="tags that may be it",
         rule=DISCOVERY,
         given=[PLAIN.change("tags", "karpenter.sh/discovery", to=UNKNOWN), GROUP, node_class()],
-        unknown="tags.karpenter.sh/discovery",
+        unknown="subnet.tags.karpenter.sh/discovery",
     ),
 ]
 
@@ -151,7 +152,18 @@ def wired(*names: str) -> list[Resource]:
 
 EVENT_CASES = [
     Case(name="all", rule=EVENTS, given=wired(*KINDS)),
-    Case(name="the queue's name is not known yet", rule=EVENTS, given=[karpenter(UNKNOWN), *wired(*KINDS)[1:]]),
+    Case(
+        name="the queue's name comes later, and an event never reaches it",
+        rule=EVENTS,
+        given=[replace(karpenter(UNKNOWN), comes_from={"values": ("queue",)}), *wired(*list(KINDS)[1:])[1:]],
+        violations=("EC2 Spot Instance Interruption Warning",),
+    ),
+    Case(
+        name="whether there is a queue is not known",
+        rule=EVENTS,
+        given=[karpenter(UNKNOWN), *wired(*KINDS)[1:]],
+        unknown="karpenter.values.settings.interruptionQueue",
+    ),
     Case(name="nobody listens", rule=EVENTS, given=[karpenter(""), QUEUE]),
     Case(
         name="all of EC2's in one rule",
@@ -199,7 +211,7 @@ EVENT_CASES = [
             resource.change("eventPattern", to=UNKNOWN) if resource.name == "rule-health" else resource
             for resource in wired(*KINDS)
         ],
-        unknown="eventPattern",
+        unknown="rule-health.eventPattern",
     ),
 ]
 
@@ -328,7 +340,7 @@ TUNNEL_CASES = [
         name="a rule is unknown",
         rule=TUNNEL,
         given=[CILIUM, GROUP.change("ingress", to=[MEMBERS | {"protocol": UNKNOWN}]), node_class()],
-        unknown="ingress.0.protocol",
+        unknown="group.ingress.0.protocol",
     ),
 ]
 

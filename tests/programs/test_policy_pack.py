@@ -74,7 +74,9 @@ def test_a_pack_that_is_put_together_is_complete(tmp_path: Path, rules: list[str
     subprocess.run(["make", "--no-print-directory", "pack"], cwd=source, check=True, capture_output=True)
     shutil.copytree(source / "build" / "pack", elsewhere)
     shutil.rmtree(source)
-    assert "pulumi-policy==" in (elsewhere / "requirements.txt").read_text()
+    libraries = (elsewhere / "requirements.txt").read_text()
+    assert "pulumi-policy==" in libraries
+    assert "cronsim==" in libraries
     template = {"spec": {"requirements": [], "nodeClassRef": {"group": "karpenter.k8s.aws"}}}
     spec = {"limits": {"cpu": 10}, "template": template}
     code = (

@@ -61,11 +61,20 @@ class Deployment:
 
 
 class _Cloud(mocks.Mocks):
-    #: What the AWS account has already.
-    log_groups: Sequence[str] = ()
-    clusters: Sequence[str] = ()
+    def __init__(self, preview: bool, log_groups: Sequence[str], clusters: Sequence[str]) -> None:
+        self._preview = preview
+        # What the AWS account has already.
+        self.log_groups = log_groups
+        self.clusters = clusters
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        made, outputs = self._made(args)
+        if self._preview:  # of a stack that is not there: nothing is known but what was declared
+            declared = {name for name, value in args.inputs.items() if value is not None}
+            outputs = {name: value if name in declared else rpc.UNKNOWN for name, value in outputs.items()}
+        return made, outputs
+
+    def _made(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
         outputs = {"name": args.name, "arn": f"arn:{args.name}", **args.inputs}
         match args.typ:
             case "aws:eks/cluster:Cluster":
@@ -158,7 +167,8 @@ class _Monitor(mocks.MockMonitor):
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 gRPC's name
         response = super().RegisterResource(request)  # type: ignore[no-untyped-call]
         if request.type != "pulumi:pulumi:Stack":
-            properties = rpc.deserialize_properties(request.object)
+            # Said for the threads of the mock engine, which do not know whether this is a preview.
+            properties = rpc.deserialize_properties(request.object, keep_unknowns=True)
             self.deployment.resources[response.urn] = Registered(
                 urn=response.urn,
                 type=request.type,
@@ -193,19 +203,32 @@ class _Callbacks:
 
 
 def deploy(
-    program: Callable[[], object], *, log_groups: Sequence[str] = (), clusters: Sequence[str] = ()
+    program: Callable[[], object],
+    preview: bool = False,
+    *,
+    log_groups: Sequence[str] = (),
+    clusters: Sequence[str] = (),
 ) -> Deployment:
-    """Run `program` as a stack would be and return what it registered.
+    """Run `program` as a stack would be, or previewed before there is any of it, and return what it registered.
 
     Args:
         program: What to run.
+        preview: Whether nothing is there yet.
         log_groups: Names of those that the AWS account has already.
         clusters: The same of EKS clusters.
     """
-    cloud = _Cloud()
-    cloud.log_groups, cloud.clusters = log_groups, clusters
+    cloud = _Cloud(preview, log_groups, clusters)
     monitor = _Monitor(cloud)
-    mocks.set_mocks(cloud, project="karpstack", stack="test", preview=False, monitor=monitor)
+    mocks.set_mocks(cloud, project="karpstack", stack="test", preview=preview, monitor=monitor)
     runtime_settings.SETTINGS.callbacks = cast(Any, _Callbacks(monitor.deployment))
     pulumi.runtime.test(lambda: program() and None)()  # type: ignore[no-untyped-call]
     return monitor.deployment
+
+
+def unknown(value: Any, path: str = "") -> Iterator[str]:
+    """The places of what is not known in a value: `settings.clusterEndpoint`."""
+    if isinstance(value, pulumi.output.Unknown):
+        yield path
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, entry in entries:
+        yield from unknown(entry, f"{path}.{key}".lstrip("."))

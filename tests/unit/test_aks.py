@@ -15,7 +15,7 @@ import pytest
 
 from components.aks.provisioning_guard import refuse_stranding
 from tests.unit.example_stack import ROOT, example
-from tests.unit.mock_engine import SUBSCRIPTION, Deployment, Registered, deploy
+from tests.unit.mock_engine import SUBSCRIPTION, Deployment, Registered, deploy, unknown
 
 NAP, SELF_HOSTED = "aks-nap", "aks-self-hosted"
 GROUP = "22222222-2222-2222-2222-222222222222"
@@ -37,12 +37,12 @@ PROVIDER = "pulumi:providers:kubernetes"
 both = pytest.mark.parametrize("stack", [NAP, SELF_HOSTED])
 
 
-def deployed(stack: str, **changes: Any) -> Deployment:
+def deployed(stack: str, preview: bool = False, **changes: Any) -> Deployment:
     def program() -> None:
         pulumi.runtime.set_all_config(example(stack, **changes))
         runpy.run_path(str(ROOT / "__main__.py"), run_name="__main__")
 
-    return deploy(program)
+    return deploy(program, preview)
 
 
 @cache
@@ -365,6 +365,22 @@ def test_an_existing_subnet_is_joined_and_not_touched() -> None:
     assert {who for role, scope, who in assignments(variant()) if scope == SUBNET} == {
         "principal-of-karpstack-aks-cluster",
         "principal-of-karpstack-aks-karpenter",
+    }
+
+
+def test_before_there_is_a_cluster_the_controllers_values_are_known_but_what_azure_makes() -> None:
+    values = controller(deployed(SELF_HOSTED, preview=True))
+    variables = values["controller"].pop("env")
+    assert set(unknown(values)) == {
+        "serviceAccount.annotations.azure.workload.identity/client-id",
+        "settings.clusterEndpoint",
+        "settings.clusterName",
+    }
+    assert {each["name"] for each in variables if any(unknown(each))} == {
+        "ARM_RESOURCE_GROUP",
+        "KUBELET_IDENTITY_CLIENT_ID",
+        "NODE_IDENTITIES",
+        "VNET_GUID",
     }
 
 

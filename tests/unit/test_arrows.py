@@ -101,8 +101,8 @@ PULUMI_IN_REHEARSAL = {
 }
 STANDARD_LIBRARY_ONLY = (
     "components/documents",
-    # What the pack needs of it; a pack that is published brings no libraries.
     "karpenter/images",
+    # What the pack needs of it, but for budgets: a pack that is published brings few libraries.
     "karpenter/instance_types",
     "karpenter/offers",
     "karpenter/patterns",

@@ -164,7 +164,8 @@ def test_specs_are_not_changed_in_place() -> None:
 
 
 def cilium(endpoint: str) -> dict[str, Any]:
-    return charts.cilium(endpoint=endpoint, pod_cidr="10.244.0.0/16", pod_cidr_mask_size=24, operator_replicas=2)
+    host, port = charts.api_server_address(endpoint)
+    return charts.cilium(host=host, port=port, pod_cidr="10.244.0.0/16", pod_cidr_mask_size=24, operator_replicas=2)
 
 
 def test_cilium_values(golden: Golden) -> None:

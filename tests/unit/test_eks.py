@@ -14,18 +14,18 @@ import pytest
 from components import eks
 from tests.unit.example_stack import eks as settings
 from tests.unit.example_stack import example
-from tests.unit.mock_engine import ACCOUNT, PARTITION, REGION, ZONES, Deployment, Registered, deploy
+from tests.unit.mock_engine import ACCOUNT, PARTITION, REGION, ZONES, Deployment, Registered, deploy, unknown
 
 MAIN = Path(__file__).resolve().parents[2] / "__main__.py"
 ADMIN = "arn:aws:iam::210987654321:role/teams/platform-admin"
 
 
-def deployed(**changes: Any) -> Deployment:
+def deployed(preview: bool = False, **changes: Any) -> Deployment:
     def program() -> None:
         pulumi.runtime.set_all_config(example(**changes))
         runpy.run_path(str(MAIN), run_name="__main__")
 
-    return deploy(program)
+    return deploy(program, preview)
 
 
 @cache
@@ -37,8 +37,9 @@ def stack() -> Deployment:
 @cache
 def variant() -> Deployment:
     """Every choice made the other way."""
+    provider: dict[str, Any] = {"aws:profile": "platform"}
     return deployed(
-        **{"aws:profile": "platform"},
+        **provider,
         cluster__addonVersions={"coredns": "v1"},
         cluster__admins=[ADMIN],
         cluster__deletionProtection=True,
@@ -337,6 +338,13 @@ def test_the_accounts_spot_role_is_not_ours_to_make() -> None:
     assert not stack().of("aws:iam/serviceLinkedRole:ServiceLinkedRole")
     policy = stack().one("eks-controller-spot-role", "aws:iam/policy:Policy").inputs["policy"]
     assert "iam:CreateServiceLinkedRole" in policy
+
+
+def test_before_there_is_a_cluster_all_values_are_known_but_its_address() -> None:
+    first = deployed(preview=True)
+    cilium, karpenter = (release(first, name).inputs["values"] for name in ("cilium-release", "karpenter-controller"))
+    assert set(unknown(cilium)) == {"k8sServiceHost", "k8sServicePort"}
+    assert set(unknown(karpenter)) == {"settings.clusterEndpoint"}
 
 
 def test_the_kubeconfig_is_a_secret() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from karpenter.budgets import Budget, BudgetError, allowed, budgets, calendar
+from karpenter.budgets import Budget, BudgetError, allowed, budgets, calendar, unlimited
 
 
 def at(text: str) -> datetime:
@@ -118,8 +118,31 @@ def test_days_are_karpenters(schedule: str, days: list[int]) -> None:
         ({"nodes": "1", "schedule": "*/0 * * * *", "duration": "1h"}, "schedule"),
         ({"nodes": "1", "schedule": "0 *,9-8 * * *", "duration": "1h"}, "schedule"),
         ({"nodes": "1", "schedule": "0 0 * * 1#2", "duration": "1h"}, "schedule"),
+        ({"nodes": "1", "schedule": "@daily", "duration": "2600000h"}, "duration"),
     ],
 )
 def test_what_karpenter_cannot_evaluate_is_refused(entry: dict[str, Any], key: str) -> None:
     with pytest.raises(BudgetError, match=f"^{key} of a disruption budget is .*would disrupt no node.*; write "):
         of(entry)
+
+
+@pytest.mark.parametrize(
+    ("entries", "moment"),
+    [
+        ([{"nodes": "10%"}], None),
+        ([], "2026-03-02T00:00"),
+        ([OFFICE], "2026-03-02T00:00"),
+        ([OFFICE, {"nodes": "10%", "reasons": ["Drifted"]}], None),
+        ([OFFICE, {"nodes": "10%", "reasons": ["Empty"]}], "2026-03-02T00:00"),
+        ([OFFICE, {"nodes": "10%", "schedule": "0 17 * * *", "duration": "16h"}], "2026-03-07T09:00"),
+        ([{"nodes": "1", "schedule": "@hourly", "duration": "1h"}], None),
+        ([{"nodes": "1", "schedule": "@hourly", "duration": "59m"}], "2026-03-02T00:59"),
+        ([{"nodes": "1", "schedule": "0 0 1 1 *", "duration": "1500h"}], "2026-03-04T12:00"),
+        ([{"nodes": "1", "schedule": "* * * * *", "duration": "876000h"}], None),
+    ],
+)
+def test_the_first_moment_without_a_limit(entries: list[dict[str, Any]], moment: str | None) -> None:
+    found = unlimited(of(*entries), "Drifted", MONDAY, MONDAY + timedelta(days=7))
+    assert found == (at(moment) if moment else None)
+    if found:
+        assert allowed(of(*entries), "Drifted", 100, found) == 100

@@ -1,0 +1,65 @@
+"""Bottlerocket: which nodes have it, and what does not run there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pulumi_policy import PolicyResource, Severity
+
+from karpenter.instance_types import ARCHITECTURE
+from karpenter.requirements import allows
+
+from . import graph
+from .requirements import requirements
+from .rule import ADVICE, Judgement, Properties, StackRule, section
+from .tokens import EC2_NODE_CLASS, NODE_POOL
+
+_ARM = "arm64"
+
+
+def _starts_cilium(resources: list[PolicyResource], judgement: Judgement) -> None:
+    for release in graph.releases(resources, "cilium", judgement):
+        with judgement.part():
+            if section(graph.values(release), "sysctlfix").get("enabled") is False:
+                continue
+            node_classes = set(_of_bottlerocket(resources, judgement))
+            for pool in graph.of(resources, NODE_POOL):
+                with judgement.part():
+                    spec = graph.output(pool, "spec")
+                    reference = section(spec, "template", "spec", "nodeClassRef")
+                    node_class = (reference.get("kind"), reference.get("name"))
+                    if node_class in node_classes and allows(requirements(spec), ARCHITECTURE, _ARM):
+                        judgement.violation(
+                            f"{pool.name} admits {_ARM}, its nodes have Bottlerocket by the node class "
+                            f"{node_class[1]}, and values.sysctlfix.enabled of {release.name} is not false.",
+                            pool.urn,
+                        )
+
+
+def _of_bottlerocket(resources: list[PolicyResource], judgement: Judgement) -> Iterator[tuple[str, str]]:
+    """Kind and name of the node classes whose nodes have it."""
+    for node_class in graph.of(resources, EC2_NODE_CLASS):
+        with judgement.part():
+            if _is_bottlerocket(graph.output(node_class, "spec")):
+                yield "EC2NodeClass", graph.object_name(node_class)
+
+
+def _is_bottlerocket(spec: Properties) -> bool:
+    if spec.get("amiFamily") is not None:
+        return bool(spec["amiFamily"] == "Bottlerocket")
+    terms = spec.get("amiSelectorTerms") or []
+    return any((terms[index].get("alias") or "").startswith("bottlerocket@") for index in range(len(terms)))
+
+
+BOTTLEROCKET_STARTS_CILIUM = StackRule(
+    name="bottlerocket-starts-cilium",
+    group="node classes",
+    description="Cilium's agent starts on nodes that have Bottlerocket.",
+    rationale="Its init container apply-sysctl-overwrites is known to fail on Bottlerocket for arm64.",
+    consequence="The agent never runs, its startup taint stays, and Karpenter pays for nodes that take no pod.",
+    remediation="Require kubernetes.io/arch In [amd64] in the NodePool, or set sysctlfix.enabled to false for Cilium.",
+    url="https://github.com/cilium/cilium/issues/22973",
+    severity=Severity.MEDIUM,
+    enforcement=ADVICE,
+    check=_starts_cilium,
+)
