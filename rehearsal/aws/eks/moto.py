@@ -358,17 +358,20 @@ class MotoEks:
         return group
 
 
-_ROUTES = tuple(
-    "{0}/clusters/(?P<name>[^/]+)/" + rest
-    for rest in (
-        "addons$",
-        "addons/(?P<addonName>[^/]+)$",
-        "addons/(?P<addonName>[^/]+)/update$",
-        "access-entries$",
-        "access-entries/(?P<principalArn>.+)$",
-        "pod-identity-associations$",
-        "pod-identity-associations/(?P<associationId>[^/]+)$",
-    )
+_ROUTES = (
+    "{0}/cluster-versions$",
+    *(
+        "{0}/clusters/(?P<name>[^/]+)/" + rest
+        for rest in (
+            "addons$",
+            "addons/(?P<addonName>[^/]+)$",
+            "addons/(?P<addonName>[^/]+)/update$",
+            "access-entries$",
+            "access-entries/(?P<principalArn>.+)$",
+            "pod-identity-associations$",
+            "pod-identity-associations/(?P<associationId>[^/]+)$",
+        )
+    ),
 )
 
 
