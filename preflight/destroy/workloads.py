@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
 from ..finding import Finding, Severity
 from .cluster import Object
-from .subject import FOR_EVER, Subject, annotations_of, kubectl, labels_of, name_of
+from .subject import FOR_EVER, PODS, Subject, annotations_of, kubectl, labels_of, name_of
 
 _SERVICES: Final = "/api/v1/services"
 _VOLUMES: Final = "/api/v1/persistentvolumes"
 _BUDGETS: Final = "/apis/policy/v1/poddisruptionbudgets"
 _PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
+_NAMED: Final = 5  # of many pods
 _DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 
 
@@ -80,16 +82,20 @@ def budgets(subject: Subject) -> Iterator[Finding]:
 
 
 def undisturbed_pods(subject: Subject) -> Iterator[Finding]:
-    """Pods with karpenter.sh/do-not-disrupt."""
+    """Pods with karpenter.sh/do-not-disrupt, a finding a NodePool."""
+    held: dict[str, list[str]] = defaultdict(list)
     for pod, pool in subject.pods_on_karpenters_nodes():
         if annotations_of(pod).get(_DO_NOT_DISRUPT) == "true":
-            yield _holds(
-                subject,
-                pool,
-                f"the pod {name_of(pod)} on a node of {pool} has {_DO_NOT_DISRUPT}",
-                f"{kubectl('delete', 'pod', pod)}, or scale its workload to 0",
-                "GET /api/v1/pods",
-            )
+            held[pool].append(name_of(pod))
+    for pool, pods in sorted(held.items()):
+        named = ", ".join(sorted(pods)[:_NAMED]) + (" and others" if len(pods) > _NAMED else "")
+        yield _holds(
+            subject,
+            pool,
+            f"{len(pods)} pods on nodes of {pool} have {_DO_NOT_DISRUPT}: {named}",
+            "scale their workloads to 0, or take the annotation away",
+            f"GET {PODS}",
+        )
 
 
 def _holds(subject: Subject, pool: str, what: str, fix: str, call: str) -> Finding:
