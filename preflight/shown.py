@@ -39,8 +39,8 @@ def headline(checked: Sequence[Checked]) -> str:
 
 
 def table(title: str, checked: Sequence[Checked], width: int = 150) -> str:
-    """A row a finding, without colours; and below, the checks that found nothing."""
-    drawn = Table(title=visible(title), title_justify="left")
+    """A title, a row a finding, without colours, and below, the checks that found nothing."""
+    drawn = Table()
     for heading in ("check", "severity", "found", "consequence and fix"):
         drawn.add_column(heading, overflow="fold")
     for one in checked:
@@ -59,9 +59,13 @@ def table(title: str, checked: Sequence[Checked], width: int = 150) -> str:
             drawn.add_section()
     output = io.StringIO()
     # What is in brackets is text too.
-    Console(file=output, width=width, no_color=True, markup=False, emoji=False).print(drawn)
-    quiet = ", ".join(one.name for one in checked if not one.findings)
-    return output.getvalue().rstrip() + (f"\n{_FINE}: {quiet}" if quiet else "")
+    console = Console(file=output, width=width, no_color=True, markup=False, emoji=False)
+    console.print(visible(title))
+    if drawn.rows:
+        console.print(drawn)
+    if quiet := ", ".join(one.name for one in checked if not one.findings):
+        console.print(f"{_FINE}: {quiet}")
+    return output.getvalue().rstrip()
 
 
 def visible(text: object) -> str:
