@@ -355,6 +355,15 @@ def _iam(scope: Scope) -> Iterator[Grant]:
             context={"iam:AWSServiceName": service},
         )
     yield Grant(
+        sid="RolesOfEks",
+        needed_by=("aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"),
+        actions=("iam:GetRole",),
+        resources=tuple(
+            scope.arn("iam", f"role/aws-service-role/{service}/*")
+            for service in ("eks.amazonaws.com", "eks-nodegroup.amazonaws.com")
+        ),
+    )
+    yield Grant(
         sid="OpenIdConnectProvider",
         needed_by=("aws:iam/openIdConnectProvider:OpenIdConnectProvider",),
         actions=_of(
