@@ -74,4 +74,6 @@ def before_destroy(
     if known.get("cloud") == "aws":
         file = project / f"Pulumi.{stack}.yaml"
         aws = Aws.connect(str(known.get("region", "")), raw(file).get(_PROFILE) if file.is_file() else None)
-    return run(destroy_checks.CHECKS, Destroyed(Cluster(kubeconfig), known, aws))
+    cluster = Cluster(kubeconfig)
+    cluster.greet()
+    return run(destroy_checks.CHECKS, Destroyed(cluster, known, aws))

@@ -51,11 +51,11 @@ class Aws:
         Raises:
             NotAskedError: It is refused, or fails.
         """
-        answer = self.find(service, operation, "", **given)
+        answer = self.find(service, operation, (), **given)
         return {} if answer is None else answer
 
-    def find(self, service: str, operation: str, absent: str, **given: Any) -> dict[str, Any] | None:
-        """The same; None where AWS says with the error code `absent` that there is no such thing.
+    def find(self, service: str, operation: str, absent: tuple[str, ...], **given: Any) -> dict[str, Any] | None:
+        """The same; None where AWS says with one of the error codes `absent` that there is no such thing.
 
         Raises:
             NotAskedError: It is refused, or fails in another way.
@@ -74,11 +74,13 @@ class Aws:
         """
         key = json.dumps([service, operation, result, given], sort_keys=True)
         if key not in self._answers:
-            self._answers[key] = self._call(service, operation, "", given, result)
+            self._answers[key] = self._call(service, operation, (), given, result)
         found: list[Any] = self._answers[key]
         return found
 
-    def _call(self, service: str, operation: str, absent: str, given: Mapping[str, Any], result: str = "") -> Any:
+    def _call(
+        self, service: str, operation: str, absent: tuple[str, ...], given: Mapping[str, Any], result: str = ""
+    ) -> Any:
         name = xform_name(operation)
         try:
             if service not in self._clients:
@@ -89,7 +91,7 @@ class Aws:
             answer = getattr(client, name)(**given)
         except ClientError as error:
             code = str(error.response.get("Error", {}).get("Code", ""))
-            if absent and code == absent:
+            if code in absent:
                 return None
             text = str(error.response.get("Error", {}).get("Message") or error)
             raise NotAskedError(call(service, operation), text, refused=code in _REFUSALS) from error

@@ -126,6 +126,7 @@ def looking(scope: Scope) -> Iterator[Grant]:
             "eks:DescribeClusterVersions",
             "eks:ListClusters",
             "iam:ListRoles",
+            "servicequotas:GetAWSDefaultServiceQuota",
             "servicequotas:GetServiceQuota",
         ),
     )

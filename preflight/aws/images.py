@@ -52,7 +52,7 @@ def images(subject: Subject) -> Iterator[Finding]:
             if family not in _FAMILIES:
                 continue
             asked = list(_FAMILIES[family](kubernetes, version))
-            if not any(subject.aws.find("ssm", "GetParameter", "ParameterNotFound", Name=each) for each in asked):
+            if not any(subject.aws.find("ssm", "GetParameter", ("ParameterNotFound",), Name=each) for each in asked):
                 yield Finding(
                     "error",
                     f"karpstack:nodeClasses.{name}: the alias {alias} has no image for Kubernetes {kubernetes}",

@@ -11,13 +11,14 @@ from components.documents.iam import CONTROLLER_POLICIES
 from ..finding import Finding
 from .subject import Subject
 
+_NO_QUEUE: Final = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
 _OTHER_NAME: Final = "choose another karpstack:name"
 
 
 def cluster(subject: Subject) -> Iterator[Finding]:
     """A cluster of the stack's name."""
     name = subject.names.cluster
-    if subject.aws.find("eks", "DescribeCluster", "ResourceNotFoundException", name=name) and not subject.state.has(
+    if subject.aws.find("eks", "DescribeCluster", ("ResourceNotFoundException",), name=name) and not subject.state.has(
         "aws:eks/cluster:Cluster", name
     ):
         yield Finding(
@@ -49,7 +50,7 @@ def roles(subject: Subject) -> Iterator[Finding]:
     """IAM roles, whose names hold in the whole account, whatever the region."""
     names = subject.names
     for name in (names.cluster_role, names.system_node_role, names.node_role, names.controller_role):
-        if subject.aws.find("iam", "GetRole", "NoSuchEntity", RoleName=name) and not subject.state.has(
+        if subject.aws.find("iam", "GetRole", ("NoSuchEntity",), RoleName=name) and not subject.state.has(
             "aws:iam/role:Role", name
         ):
             yield Finding(
@@ -65,7 +66,7 @@ def policies(subject: Subject) -> Iterator[Finding]:
     """The controller's IAM policies."""
     for part in CONTROLLER_POLICIES:
         arn = subject.arn("iam", f"policy/{subject.names.controller_policy(part)}", region="")
-        if subject.aws.find("iam", "GetPolicy", "NoSuchEntity", PolicyArn=arn) and not subject.state.has(
+        if subject.aws.find("iam", "GetPolicy", ("NoSuchEntity",), PolicyArn=arn) and not subject.state.has(
             "aws:iam/policy:Policy", arn
         ):
             yield Finding(
@@ -82,7 +83,7 @@ def queue(subject: Subject) -> Iterator[Finding]:
     if not subject.settings.karpenter.interruption_queue:
         return
     name = subject.names.interruption_queue
-    found = subject.aws.find("sqs", "GetQueueUrl", "AWS.SimpleQueueService.NonExistentQueue", QueueName=name)
+    found = subject.aws.find("sqs", "GetQueueUrl", _NO_QUEUE, QueueName=name)
     if found and not subject.state.has("aws:sqs/queue:Queue", found["QueueUrl"]):
         yield Finding(
             "error",
@@ -99,9 +100,9 @@ def event_rules(subject: Subject) -> Iterator[Finding]:
         return
     for event in EVENT_PATTERNS:
         name = subject.names.event_rule(event)
-        if subject.aws.find("events", "DescribeRule", "ResourceNotFoundException", Name=name) and not subject.state.has(
-            "aws:cloudwatch/eventRule:EventRule", name
-        ):
+        if subject.aws.find(
+            "events", "DescribeRule", ("ResourceNotFoundException",), Name=name
+        ) and not subject.state.has("aws:cloudwatch/eventRule:EventRule", name):
             yield Finding(
                 "error",
                 f"the EventBridge rule {name} is there already",

@@ -130,7 +130,10 @@ def _raise(subject: Subject, quota: Quota, wanted: float) -> str:
 
 
 def _value(subject: Subject, quota: Quota) -> float:
-    answer = subject.aws.ask("service-quotas", "GetServiceQuota", ServiceCode=quota.service, QuotaCode=quota.code)
+    asked = {"ServiceCode": quota.service, "QuotaCode": quota.code}
+    # An account has no quota of its own before AWS has ever changed it for this account.
+    answer = subject.aws.find("service-quotas", "GetServiceQuota", ("NoSuchResourceException",), **asked)
+    answer = answer or subject.aws.ask("service-quotas", "GetAWSDefaultServiceQuota", **asked)
     return float(answer["Quota"]["Value"])
 
 
@@ -165,7 +168,7 @@ def _is_standard(instance_type: str) -> bool:
 
 
 def _vcpus(subject: Subject, instance_type: str) -> int:
-    answer = subject.aws.find("ec2", "DescribeInstanceTypes", "InvalidInstanceType", InstanceTypes=[instance_type])
+    answer = subject.aws.find("ec2", "DescribeInstanceTypes", ("InvalidInstanceType",), InstanceTypes=[instance_type])
     return sum(int(one["VCpuInfo"]["DefaultVCpus"]) for one in (answer or {}).get("InstanceTypes", ()))
 
 

@@ -68,6 +68,20 @@ class Cluster:
             self._answers[path] = found
         return self._answers[path]
 
+    def greet(self) -> None:
+        """See that it answers, and knows who asks.
+
+        Raises:
+            UnknowableError: It does not.
+        """
+        try:
+            self._page("/version", "")
+        except NotAskedError as error:
+            raise UnknowableError(
+                f"{error.call}: {error}, so the cluster can't be asked; see that KUBECONFIG names this stack's "
+                "cluster, and that `kubectl get nodes` works"
+            ) from error
+
     def _page(self, path: str, go_on: str) -> dict[str, Any]:
         query = urlencode({"limit": _PAGE, **({"continue": go_on} if go_on else {})})
         request = self._api.param_serialize(
@@ -81,8 +95,7 @@ class Cluster:
         if answer.status == HTTPStatus.NOT_FOUND:
             return {}
         if answer.status != HTTPStatus.OK:
-            refused = answer.status in (HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED)
             text = content.decode(errors="replace")[:_REASON]
-            raise NotAskedError(f"GET {path}", f"{answer.status} {text}", refused=refused)
+            raise NotAskedError(f"GET {path}", f"{answer.status} {text}", refused=answer.status == HTTPStatus.FORBIDDEN)
         page: dict[str, Any] = json.loads(content)
         return page
