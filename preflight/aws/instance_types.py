@@ -55,11 +55,9 @@ def node_pools(subject: Subject) -> Iterator[Finding]:
     stack_zones = subject.zones()
     for pool, spec in subject.settings.node_pools.items():
         wanted = requirements(spec)
-        # What the account offers where is what it says, not what the facts do.
-        anywhere = [one for one in wanted if one.key != ZONE]
-        types = {
-            name for name, one in facts.types.items() if fits(anywhere, one, subject.aws.region, facts.labels - {ZONE})
-        }
+        # Without the zone: what the account offers where is what it says, not what the facts do.
+        known = facts.labels - {ZONE}
+        types = {name for name, one in facts.types.items() if fits(wanted, one, subject.aws.region, known)}
         zones = [zone for zone in stack_zones if allows(wanted, ZONE, zone)]
         if not zones:
             yield Finding(

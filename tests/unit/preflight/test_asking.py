@@ -107,7 +107,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path.startswith("/api/v1/services"):
             second = "continue=more" in self.path
-            page = {"items": [{"metadata": {"name": "b" if second else "a"}}], "metadata": {}}
+            page: dict[str, Any] = {"items": [{"metadata": {"name": "b" if second else "a"}}], "metadata": {}}
             if not second:
                 page["metadata"] = {"continue": "more"}
             self.answer(200, page)
@@ -138,7 +138,7 @@ def server() -> Iterator[ThreadingHTTPServer]:
 
 
 def cluster(folder: Path, port: int) -> Cluster:
-    content: dict[str, Any] = {
+    content = {
         "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
         "users": [{"name": "u", "user": {}}],
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],

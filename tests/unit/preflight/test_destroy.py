@@ -162,6 +162,11 @@ def test_a_budget_holds_the_pods_that_it_selects(
     assert bool(look(workloads.budgets, cluster)) == held
 
 
+def test_a_budget_holds_no_pods_of_other_namespaces(cluster: FakeCluster) -> None:
+    cluster.put(BUDGETS, "web", namespace="bank", spec={"selector": {}}, status={"disruptionsAllowed": 0})
+    assert not look(workloads.budgets, cluster)
+
+
 def test_a_budget_that_lets_pods_go_holds_nothing(cluster: FakeCluster) -> None:
     hold(cluster, {}, allowed=1)
     assert not look(workloads.budgets, cluster)
@@ -198,13 +203,14 @@ def test_it_says_how_long_it_takes(cluster: FakeCluster) -> None:
         "note",
         "the 1 nodes of default can be held by their pods for 1h at most",
     )
+    cluster.objects[CLAIMS][0]["spec"]["terminationGracePeriod"] = "90m"
     cluster.put(
         CLAIMS,
         "default-2",
         metadata={"labels": {"karpenter.sh/nodepool": "default"}},
-        spec={"terminationGracePeriod": "90m"},
+        spec={"terminationGracePeriod": "2h"},
     )
-    assert "for 90m at most" in look(nodes.how_long, cluster)[0].what
+    assert "for 2h at most" in look(nodes.how_long, cluster)[0].what
     del cluster.objects[CLAIMS][0]["spec"]["terminationGracePeriod"]
     (finding,) = look(nodes.how_long, cluster)
     assert (finding.severity, finding.what.endswith("for ever")) == ("warning", True)

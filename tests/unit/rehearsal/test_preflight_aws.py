@@ -289,6 +289,11 @@ def test_the_log_groups_fix_is_a_command(aws: Account) -> None:
     assert fix == f"aws logs delete-log-group --region us-east-1 --log-group-name {LOG_GROUP}"
 
 
+def test_a_longer_name_is_another_log_group(aws: Account) -> None:
+    aws.client("logs").create_log_group(logGroupName=f"{LOG_GROUP}-archive")
+    assert not found(names.log_group, looked_at(aws))
+
+
 def test_without_a_queue_its_name_may_be_anybodys(aws: Account) -> None:
     make_queue(aws)
     on_demand = [{"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}]
