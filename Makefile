@@ -52,7 +52,7 @@ engines: ## Build the engines that are missing into the cache
 rehearsal: setup ## Bring STACK up, run its stories with one of TAGS, write the report, take it down
 	@$(BIN)/python -m rehearsal run $(STACK) --tags $(TAGS)
 
-soak: setup ## Like rehearsal, with every story: the long ones, and those that break something
+soak: setup ## Like rehearsal, with every scenario: the long ones, and those that break something
 	@$(BIN)/python -m rehearsal run $(STACK) --tags all
 
 review: setup ## Preview STACK, rehearsed, and write what is to be reviewed: build/review/<stack>/review.html, .md, .sarif
@@ -64,9 +64,10 @@ preflight: environment ## Ask the account of these AWS credentials what is in th
 test: setup ## Every test tier that needs no cloud, and lint beside them
 	@$(MAKE) --no-print-directory -j2 lint pytest
 
-# In this order: the rehearsals, each file with a stack that its tests share, and then the rest, which fills the gaps.
+# In this order: the rehearsals, each file with a stack that its tests share, and then the rest, which fills the gaps;
+# of that, first what waits for programs.
 pytest:
-	@$(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder tests/rehearsal tests/unit tests/policies
+	@$(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder tests/rehearsal tests/programs tests/unit tests/policies
 
 lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt, go vet
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }

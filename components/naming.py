@@ -88,6 +88,16 @@ class EksNames:
         """Log group of the control plane; EKS prescribes the name."""
         return f"/aws/eks/{self.cluster}/cluster"
 
+    @property
+    def flow_log_group(self) -> str:
+        """Log group of the VPC's flow logs."""
+        return f"/aws/vpc/{self.cluster}/flow-logs"
+
+    @property
+    def flow_log_role(self) -> str:
+        """IAM role with which the VPC's flow logs are written, and its policy."""
+        return f"{self.cluster}-flow-logs"
+
     def controller_policy(self, subject: str) -> str:
         """IAM policy of the controller for one of `CONTROLLER_POLICIES`."""
         return f"{self.cluster}-karpenter-{subject}"
@@ -103,7 +113,8 @@ class EksNames:
         always fit when the cluster's own limit is kept.
         """
         yield LimitedName("EKS cluster", self.cluster, 100)
-        for role in (self.cluster_role, self.system_node_role, self.node_role, self.controller_role):
+        roles = (self.cluster_role, self.system_node_role, self.node_role, self.controller_role, self.flow_log_role)
+        for role in roles:
             yield LimitedName("IAM role", role, 64)
         for subject in CONTROLLER_POLICIES:
             yield LimitedName("IAM policy", self.controller_policy(subject), 128)

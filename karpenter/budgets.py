@@ -95,7 +95,7 @@ class Budget:
         if self.schedule is None:
             return
         for moment in takewhile(lambda moment: moment < end, self._after(self.schedule, begin - self.lasting)):
-            yield from (one for one in (moment, moment + self.lasting) if begin < one < end)
+            yield from (turn for turn in (moment, moment + self.lasting) if begin < turn < end)
 
     @staticmethod
     def _after(schedule: str, moment: datetime) -> Iterator[datetime]:
@@ -112,14 +112,14 @@ def budgets(spec: Mapping[str, Any]) -> list[Budget]:
     Raises:
         BudgetError: Karpenter can't evaluate one of them.
     """
-    found = (spec.get("disruption") or {}).get("budgets")
-    return [_budget(entry) for entry in (_DEFAULT if found is None else found)]
+    entries = (spec.get("disruption") or {}).get("budgets")
+    return [_budget(entry) for entry in (_DEFAULT if entries is None else entries)]
 
 
 def allowed(of: Iterable[Budget], reason: str, count: int, at: datetime) -> int:
     """How many of `count` nodes may be on their way out at a moment for a reason; all where no budget is active."""
-    about = (one for one in of if one.reasons is None or reason in one.reasons)
-    return min((one.limit(count) for one in about if one.active(at)), default=count)
+    about = (budget for budget in of if budget.reasons is None or reason in budget.reasons)
+    return min((budget.limit(count) for budget in about if budget.active(at)), default=count)
 
 
 def calendar(
@@ -136,7 +136,7 @@ def calendar(
     """
     kept = list(of)
     before = None
-    for moment in sorted({begin, *(moment for one in kept for moment in one.changes(begin, end))}):
+    for moment in sorted({begin, *(moment for budget in kept for moment in budget.changes(begin, end))}):
         now = allowed(kept, reason, count, moment)
         if now != before:
             yield moment, now

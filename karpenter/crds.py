@@ -23,7 +23,7 @@ FOLDER: Final = Path(__file__).resolve().parent / "schemas"
 
 #: What rules may call beside CEL's own: Kubernetes' extensions, of which a test says whether all are here.
 FUNCTIONS: Final = {
-    "find": lambda text, pattern: found[0] if (found := re.search(pattern, text)) else "",
+    "find": lambda text, pattern: match[0] if (match := re.search(pattern, text)) else "",
     "split": lambda text, separator: text.split(separator),
 }
 
@@ -67,8 +67,8 @@ def problems(cloud: str, kind: str, spec: Mapping[str, Any]) -> list[Problem]:
 
 @cache
 def _schemas(cloud: str) -> dict[str, Schema]:
-    found: dict[str, Schema] = json.loads((FOLDER / f"{cloud}.json").read_text(encoding="utf-8"))["kinds"]
-    return found
+    schemas: dict[str, Schema] = json.loads((FOLDER / f"{cloud}.json").read_text(encoding="utf-8"))["kinds"]
+    return schemas
 
 
 def _completed(value: Any, schema: Schema) -> Any:
@@ -76,11 +76,11 @@ def _completed(value: Any, schema: Schema) -> Any:
     if isinstance(value, Mapping):
         fields, others = schema.get("properties", {}), schema.get("additionalProperties")
         others = others if isinstance(others, Mapping) else {}
-        kept = {key: one for key, one in value.items() if one is not None or fields.get(key, others).get("nullable")}
+        kept = {key: item for key, item in value.items() if item is not None or fields.get(key, others).get("nullable")}
         defaults = {key: field["default"] for key, field in fields.items() if "default" in field}
-        return {key: _completed(one, fields.get(key, others)) for key, one in (defaults | kept).items()}
+        return {key: _completed(item, fields.get(key, others)) for key, item in (defaults | kept).items()}
     if isinstance(value, list):
-        return [_completed(one, schema.get("items", {})) for one in value]
+        return [_completed(item, schema.get("items", {})) for item in value]
     return value
 
 
@@ -111,10 +111,10 @@ def _list_type(validator: Any, kind: str, value: Any, schema: Schema) -> Iterato
     if validator.is_type(value, "array") and kind in ("set", "map"):
         keys = schema.get("x-kubernetes-list-map-keys")
         seen: list[Any] = []
-        for index, one in enumerate(value):
-            identity = [one.get(key) for key in keys] if keys and isinstance(one, Mapping) else one
+        for index, item in enumerate(value):
+            identity = [item.get(key) for key in keys] if keys and isinstance(item, Mapping) else item
             if identity in seen:
-                yield ValidationError("is there twice", path=[index], instance=one)
+                yield ValidationError("is there twice", path=[index], instance=item)
             seen.append(identity)
 
 

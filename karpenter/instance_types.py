@@ -105,7 +105,7 @@ class Facts:
         self.cloud: str = data["cloud"]
         self.regions: tuple[str, ...] = tuple(data["regions"])
         self.labels = frozenset[str](data["labels"]) | _DERIVED
-        self.types = {found["name"]: _instance_type(found, data["labels"], data["zones"]) for found in data["types"]}
+        self.types = {entry["name"]: _instance_type(entry, data["labels"], data["zones"]) for entry in data["types"]}
         self._source: Mapping[str, Any] = data.get("source", {}).get("prices", {})
         self._spot: Mapping[str, Any] = data["spot"]
         self._in: dict[str, Region] = {}
@@ -132,7 +132,7 @@ class Facts:
                 f"it has {', '.join(self.regions)}"
             )
         if name not in self._in:
-            sold = tuple(found for found in self.types.values() if name in found.on_demand)
+            sold = tuple(type_ for type_ in self.types.values() if name in type_.on_demand)
             self._in[name] = Region(name, sold, self.labels)
         return self._in[name]
 
@@ -146,8 +146,8 @@ class Facts:
             zone: The zone; not needed on Azure.
             simulated: Whether a rehearsal sells it: only there is there a rule for spot prices.
         """
-        found = self.types.get(instance_type)
-        on_demand = found.on_demand.get(region) if found else None
+        known = self.types.get(instance_type)
+        on_demand = known.on_demand.get(region) if known else None
         if on_demand is None or capacity_type == "on-demand":
             return on_demand
         if capacity_type != "spot" or self._spot.get("simulated", False) is not simulated:
@@ -179,17 +179,17 @@ def _load(cloud: str, folder: Path) -> Facts:
         ) from error
 
 
-def _instance_type(found: Mapping[str, Any], labels: list[str], zones: list[dict[str, list[str]]]) -> InstanceType:
+def _instance_type(entry: Mapping[str, Any], labels: list[str], zones: list[dict[str, list[str]]]) -> InstanceType:
     return InstanceType(
-        name=found["name"],
-        vcpus=found["vcpus"],
-        memory=found["memory_mib"] * _MEBIBYTE,
-        max_pods=found["max_pods"],
-        capacity_types=tuple(found["capacity_types"]),
-        zones={region: tuple(names) for region, names in zones[found["zones"]].items()},
-        on_demand=found["on_demand"],
+        name=entry["name"],
+        vcpus=entry["vcpus"],
+        memory=entry["memory_mib"] * _MEBIBYTE,
+        max_pods=entry["max_pods"],
+        capacity_types=tuple(entry["capacity_types"]),
+        zones={region: tuple(names) for region, names in zones[entry["zones"]].items()},
+        on_demand=entry["on_demand"],
         labels={
-            INSTANCE_TYPE: found["name"],
-            **{key: value for key, value in zip(labels, found["labels"], strict=True) if value is not None},
+            INSTANCE_TYPE: entry["name"],
+            **{key: value for key, value in zip(labels, entry["labels"], strict=True) if value is not None},
         },
     )

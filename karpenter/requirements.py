@@ -140,10 +140,10 @@ def requirements(spec: Mapping[str, Any]) -> list[Requirement]:
     """
     template = spec.get("template") or {}
     labels = (template.get("metadata") or {}).get("labels") or {}
-    found = [given(key, value) for key, value in labels.items()]
+    wanted = [given(key, value) for key, value in labels.items()]
     for index, entry in enumerate((template.get("spec") or {}).get("requirements") or ()):
         try:
-            found.append(
+            wanted.append(
                 requirement(
                     entry.get("key") or "",
                     entry.get("operator") or "",
@@ -154,7 +154,7 @@ def requirements(spec: Mapping[str, Any]) -> list[Requirement]:
         except RequirementError as error:
             path = f"spec.template.spec.requirements[{index}]"
             raise RequirementError(error.requirement, error.wanted, path) from error
-    return found
+    return wanted
 
 
 def given(key: str, value: Any) -> Requirement:
@@ -172,19 +172,19 @@ def contradiction(wanted: Iterable[Requirement]) -> list[Requirement]:
 
 def allows(wanted: Iterable[Requirement], key: str, value: str | None) -> bool:
     """Whether the requirements leave room for a value of a label."""
-    return all(one.admits(value) for one in wanted if one.key == key)
+    return _admit((requirement for requirement in wanted if requirement.key == key), value)
 
 
 def allowed(wanted: Iterable[Requirement], key: str, instance_type: InstanceType, region: str) -> list[str | None]:
     """The values of a label that an instance type may have in a region and that the requirements leave."""
-    together = [one for one in wanted if one.key == key]
-    return [value for value in instance_type.values(key, region) if all(one.admits(value) for one in together)]
+    together = [requirement for requirement in wanted if requirement.key == key]
+    return [value for value in instance_type.values(key, region) if _admit(together, value)]
 
 
 def values_of(key: str, wanted: Iterable[Requirement], types: Iterable[InstanceType], region: str) -> set[str]:
     """The values of a label among instance types that the requirements admit."""
     together = tuple(wanted)
-    return {value for one in types for value in allowed(together, key, one, region) if value is not None}
+    return {value for type_ in types for value in allowed(together, key, type_, region) if value is not None}
 
 
 def admitted(wanted: Iterable[Requirement], region: Region) -> tuple[InstanceType, ...]:
@@ -203,39 +203,43 @@ def _admitted(wanted: tuple[Requirement, ...], region: Region) -> tuple[Instance
     for key, together in _by_key(wanted).items():
         if key not in region.labels and _owned(key):
             # What is given to every node of the pool narrows nothing: it is no property of the instance type.
-            asked = [one for one in together if not one.given]
+            asked = [requirement for requirement in together if not requirement.given]
             if asked:
                 raise UnknownLabelError(asked[0])
-    return tuple(one for one in region.types if fits(wanted, one, region.name, region.labels))
+    return tuple(type_ for type_ in region.types if fits(wanted, type_, region.name, region.labels))
 
 
 def fits(wanted: Sequence[Requirement], instance_type: InstanceType, region: str, known: Iterable[str]) -> bool:
     """Whether an instance type satisfies the requirements on those labels that are known, in an offering at least."""
-    keys = {one.key for one in wanted}.intersection(known)
+    keys = {requirement.key for requirement in wanted}.intersection(known)
     return all(allowed(wanted, key, instance_type, region) for key in keys)
 
 
 def _satisfiable(together: Sequence[Requirement]) -> bool:
     """Whether a value, or the absence of the label, satisfies all of these requirements on one label."""
-    if all(one.admits(None) for one in together):
+    if _admit(together, None):
         return True
-    named = [one.values for one in together if one.operator == "In"]
+    named = [requirement.values for requirement in together if requirement.operator == "In"]
     if named:
-        return any(all(one.admits(value) for one in together) for value in named[0])
-    bounds = [int(one.values[0]) for one in together if one.operator in _BOUNDS]
+        return any(_admit(together, value) for value in named[0])
+    bounds = [int(requirement.values[0]) for requirement in together if requirement.operator in _BOUNDS]
     if bounds:
         # Somewhere beside a bound, unless NotIn has eaten what lies there.
-        excluded = sum(len(one.values) for one in together if one.operator == "NotIn")
+        excluded = sum(len(requirement.values) for requirement in together if requirement.operator == "NotIn")
         tried = {bound + step for bound in bounds for step in range(-1 - excluded, 2 + excluded)}
-        return any(all(one.admits(str(value)) for one in together) for value in tried if value >= 0)
-    return not any(one.operator == "DoesNotExist" for one in together)
+        return any(_admit(together, str(value)) for value in tried if value >= 0)
+    return not any(requirement.operator == "DoesNotExist" for requirement in together)
+
+
+def _admit(together: Iterable[Requirement], value: str | None) -> bool:
+    return all(requirement.admits(value) for requirement in together)
 
 
 def _by_key(wanted: Iterable[Requirement]) -> dict[str, list[Requirement]]:
-    found: dict[str, list[Requirement]] = defaultdict(list)
-    for one in wanted:
-        found[one.key].append(one)
-    return found
+    by_key: dict[str, list[Requirement]] = defaultdict(list)
+    for requirement in wanted:
+        by_key[requirement.key].append(requirement)
+    return by_key
 
 
 def _owned(key: str) -> bool:

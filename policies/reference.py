@@ -34,8 +34,8 @@ tune and except is said in [policies/README.md](../policies/README.md).
 
 def rules() -> list[Rule]:
     """The rules in force, in their order."""
-    found: list[Rule] = runpy.run_path(str(PACK), run_name="pack")["RULES"]
-    return found
+    pack: list[Rule] = runpy.run_path(str(PACK), run_name="pack")["RULES"]
+    return pack
 
 
 def configuration(rules: Sequence[Rule], exceptions: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -108,11 +108,11 @@ def _value(value: Any) -> str:
 
 def written() -> dict[Path, str]:
     """Each file, and what must be in it."""
-    found = rules()
-    content = {DOCUMENT: document(found)}
+    pack = rules()
+    content = {DOCUMENT: document(pack)}
     for path in CONFIGURATIONS:
         kept = json.loads(path.read_text()).get(_EXCEPTIONS) if path.is_file() else None
-        content[path] = json.dumps(configuration(found, kept), indent=2) + "\n"
+        content[path] = json.dumps(configuration(pack, kept), indent=2) + "\n"
     return content
 
 

@@ -15,9 +15,8 @@ from .destroy import checks as destroy_checks
 from .destroy.cluster import Cluster
 from .destroy.subject import Subject as Destroyed
 from .finding import Checked, UnknowableError, run
-from .stack import configuration, raw, state
+from .stack import configuration, deployer, raw, state
 
-_PROFILE: Final = "aws:profile"  # the provider takes it before the environment's credentials
 PROJECT: Final = Path(__file__).resolve().parents[1]
 
 
@@ -39,7 +38,7 @@ def before_up(stack: str, *, project: Path = PROJECT, config_file: Path | None =
             f"karpstack:cloud = {settings.cloud}: preflight asks accounts of AWS, so nothing was looked at; "
             "docs/azure.md has what a subscription needs"
         )
-    aws = Aws.connect(settings.region, configured.raw.get(_PROFILE))
+    aws = Aws.connect(settings.region, *deployer(configured.raw))
     return run(aws_checks.CHECKS, subject(aws, settings, configured.raw, state(stack, project)))
 
 
@@ -73,7 +72,7 @@ def before_destroy(
     aws = None
     if known.get("cloud") == "aws":
         file = project / f"Pulumi.{stack}.yaml"
-        aws = Aws.connect(str(known.get("region", "")), raw(file).get(_PROFILE) if file.is_file() else None)
+        aws = Aws.connect(str(known.get("region", "")), *(deployer(raw(file)) if file.is_file() else ()))
     cluster = Cluster(kubeconfig)
     cluster.greet()
     return run(destroy_checks.CHECKS, Destroyed(cluster, known, aws))

@@ -92,6 +92,12 @@ def raw(path: Path) -> dict[str, Any]:
     }
 
 
+def deployer(values: Mapping[str, Any]) -> tuple[str, str]:
+    """Whom the provider acts as: a profile of the AWS CLI and the ARN of a role; each empty where it is not said."""
+    roles = values.get("aws:assumeRoles") or [{}]
+    return str(values.get("aws:profile") or ""), str(roles[0].get("roleArn") or "")
+
+
 def state(stack: str, project: Path) -> State:
     """Ask Pulumi what the stack has made. A stack that was never brought up has made nothing."""
     try:

@@ -15,7 +15,7 @@ from typing import Any
 
 from karpenter.instance_types import FOLDER
 from rehearsal.aws.ec2 import facts as aws
-from rehearsal.azure import facts as azure
+from rehearsal.azure.machines import facts as azure
 from rehearsal.engines import HERE, EngineSet
 
 # Module -> version -> day on which its price table was made, which the head of its generated source says.

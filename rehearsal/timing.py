@@ -23,6 +23,7 @@ class Timing:
             seconds, now and then a minute.
         condition: How long a condition of an object is waited for at most, whatever the program allows: nothing here
             takes as long as in a cloud.
+        last_log_lines: From the deletion of an EKS cluster to its last log lines. EKS needs seconds to minutes.
         spot_notice: From the warning of a spot interruption to the end of the instance. AWS gives 120 s.
     """
 
@@ -31,6 +32,7 @@ class Timing:
     agent_start: float = 0.2
     deployer_known: float = 1.0
     condition: float = 60.0
+    last_log_lines: float = 2.0
     spot_notice: float = 15.0
 
     @classmethod

@@ -44,14 +44,14 @@ def assemble(
         settings: The pack's configuration.
         settings_name: What the documents call that.
     """
-    found = resources(preview.digest)
+    declared = resources(preview.digest)
     by_name = {rule.name: rule for rule in rules}
     project, named = _identity(preview)
     places = Places(configuration, project)
-    verdicts = Verdicts(preview.events, by_name, by_urn(found), exceptions(settings), places)
-    known = partial(facts, regions=_regions(found, preview.digest.config))
-    node_pools = pools(found, known, places, settings)
-    entries, granted = permissions(found)
+    verdicts = Verdicts(preview.events, by_name, by_urn(declared), exceptions(settings), places)
+    known = partial(facts, regions=_regions(declared, preview.digest.config))
+    node_pools = pools(declared, known, places, settings)
+    entries, granted = permissions(declared)
     return Review(
         stack=named or stack,
         project=project,
@@ -65,7 +65,7 @@ def assemble(
         findings=verdicts.findings,
         excused=verdicts.excused,
         not_judged=verdicts.not_judged,
-        cost=cost(node_pools, found, settings),
+        cost=cost(node_pools, declared, settings),
         pools=node_pools,
         entries=entries,
         permissions=granted,
@@ -89,9 +89,9 @@ def _identity(preview: Preview) -> tuple[str, str]:
     return "karpstack", ""
 
 
-def _regions(found: Iterable[Resource], config: Mapping[str, str]) -> Regions:
+def _regions(declared: Iterable[Resource], config: Mapping[str, str]) -> Regions:
     regions = Regions()
-    for resource in found:
+    for resource in declared:
         if resource.provider:
             token, inputs = resource.provider
             regions.note(resource.token, resource.checked, PolicyProviderResource(token, checked(inputs), "", ""))

@@ -49,14 +49,14 @@ def readable(token: str) -> str:
 
 def counts(digest: Digest) -> tuple[Count, ...]:
     """Resources of clouds and clusters by operation and type, the most frequent first; components are none."""
-    found = Counter((operation(step), readable(token_of(step.urn))) for step in _steps(digest))
-    rows = sorted(found.items(), key=lambda item: (_rank(item[0][0]), -item[1], item[0][1]))
+    frequencies = Counter((operation(step), readable(token_of(step.urn))) for step in _steps(digest))
+    rows = sorted(frequencies.items(), key=lambda item: (_rank(item[0][0]), -item[1], item[0][1]))
     return tuple(Count(operation=name, type=kind, number=number) for (name, kind), number in rows)
 
 
 def changes(digest: Digest) -> tuple[Change, ...]:
     """Each resource that exists and will not stay as it is."""
-    found = [
+    changed = [
         Change(
             operation=operation(step),
             type=readable(token_of(step.urn)),
@@ -67,20 +67,20 @@ def changes(digest: Digest) -> tuple[Change, ...]:
         for step in _steps(digest)
         if operation(step) not in _QUIET
     ]
-    return tuple(sorted(found, key=lambda change: (_rank(change.operation), change.name)))
+    return tuple(sorted(changed, key=lambda change: (_rank(change.operation), change.name)))
 
 
 def _steps(digest: Digest) -> list[Step]:
     """One step a resource. The parts of a replacement have their own steps, and count as one."""
-    found: dict[str, Step] = {}
+    steps: dict[str, Step] = {}
     for step in digest.steps:
         state = step.new or step.old
         if state is None or not state.custom or is_provider(state.type):
             continue
-        before = found.get(step.urn)
+        before = steps.get(step.urn)
         if before is None or _rank(operation(step)) < _rank(operation(before)):
-            found[step.urn] = step
-    return list(found.values())
+            steps[step.urn] = step
+    return list(steps.values())
 
 
 def _rank(name: str) -> int:

@@ -114,6 +114,6 @@ def _tell(review: Review, folder: Path) -> None:
     for failure in review.failures:
         print(failure, file=sys.stderr)
     for finding in review.mandatory:
-        print(f"mandatory: {finding.rule}: {wording.subject(finding.resource)}: {finding.found}")
+        print(f"mandatory: {finding.rule}: {wording.subject(finding.resource)}: {finding.violation}")
     print(f"{wording.headline(review)} {wording.summary(review)}")
     print(f"Review: {folder / 'review.html'}, review.md and review.sarif beside it")

@@ -115,7 +115,7 @@ def read_events(lines: Iterable[str]) -> list[PolicyEvent]:
     Raises:
         EngineError: A line is no event.
     """
-    found: dict[tuple[str, ...], PolicyEvent] = {}
+    events: dict[tuple[str, ...], PolicyEvent] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -126,8 +126,8 @@ def read_events(lines: Iterable[str]) -> list[PolicyEvent]:
             raise EngineError(f"line {number} of the engine's event log is no event of Pulumi's") from error
         if event:
             event = event.model_copy(update={"message": _MARKUP.sub("", event.message).strip()})
-            found[(event.policy, event.urn, event.message, event.level)] = event
-    return list(found.values())
+            events[(event.policy, event.urn, event.message, event.level)] = event
+    return list(events.values())
 
 
 def _blinded(value: Any) -> Any:
@@ -175,8 +175,8 @@ class Resource:
     def source(self, *path: str) -> tuple[str, ...]:
         """The URNs that a property comes from, whose path is asked from the longest on."""
         for length in range(len(path), 0, -1):
-            if found := self.comes_from.get(".".join(path[:length])):
-                return found
+            if urns := self.comes_from.get(".".join(path[:length])):
+                return urns
         return ()
 
 

@@ -34,7 +34,7 @@ class Verdicts:
         self._rules = rules
         self._resources = resources
         # A report may begin like that of a shorter one.
-        self._exceptions = sorted(exceptions, key=lambda one: len(str(one)), reverse=True)
+        self._exceptions = sorted(exceptions, key=lambda granted: len(str(granted)), reverse=True)
         self._places = places
         findings: list[Finding] = []
         self._excused: list[Excused] = []
@@ -42,14 +42,13 @@ class Verdicts:
         for event in events:
             if not_run := _NOT_RUN.search(event.message):
                 self._not(event, not_run[1].strip())
-            elif event.policy == EXCEPTIONS_IN_FORCE.name and (found := self._exception(event)):
-                self._excused.append(found)
+            elif event.policy == EXCEPTIONS_IN_FORCE.name and (excused := self._exception(event)):
+                self._excused.append(excused)
             else:
                 findings.append(self._finding(event))
         order = {severity: rank for rank, severity in enumerate(SEVERITIES)}
-        self.findings = tuple(
-            sorted(findings, key=lambda one: (order[one.severity], not one.mandatory, one.rule, one.resource))
-        )
+        findings.sort(key=lambda said: (order[said.severity], not said.mandatory, said.rule, said.resource))
+        self.findings = tuple(findings)
 
     @property
     def excused(self) -> tuple[Excused, ...]:
@@ -75,7 +74,7 @@ class Verdicts:
             resource=resource,
             urn=urn,
             description=rule.description if rule else "",
-            found=rule.finding_in(event.message) if rule else event.message,
+            violation=rule.finding_in(event.message) if rule else event.message,
             place=self._places.of(self._resources.get(urn), event.policy),
             **said,
         )
@@ -84,7 +83,7 @@ class Verdicts:
         report = EXCEPTIONS_IN_FORCE.finding_in(event.message)
         resource, urn = _about(event.urn)
         for granted in self._exceptions:
-            if (found := granted.finding_in(report)) is not None:
+            if (violation := granted.finding_in(report)) is not None:
                 return Excused(
                     rule=granted.rule,
                     pattern=granted.resource,
@@ -92,7 +91,7 @@ class Verdicts:
                     until=granted.until.isoformat(),
                     resource=resource,
                     urn=urn,
-                    found=found,
+                    violation=violation,
                     place=self._places.of(self._resources.get(urn), granted.rule),
                 )
         return None

@@ -9,7 +9,7 @@ from typing import Final
 from . import wording
 from .model import Permission, Pool, Review
 
-#: GitHub takes 65,536 characters; the end says where the rest is.
+#: GitHub takes 65,536 chars; the end says where the rest is.
 LONGEST: Final = 60_000
 _ITEMS: Final = 4
 _ROWS: Final = 60
@@ -28,7 +28,7 @@ def escape(text: str) -> str:
     if len(flat) > _LONGEST_CELL:
         flat = f"{flat[:_LONGEST_CELL]} …"
     flat = flat.replace("&", "&amp;")
-    flat = _SPECIAL.sub(lambda found: f"&#{ord(found[1])};", flat)
+    flat = _SPECIAL.sub(lambda match: f"&#{ord(match[1])};", flat)
     flat = _LINK.sub(r"\1<!-- -->", flat)
     flat = re.sub(r"&#35;(?=\d)", "&#35;<!-- -->", flat)
     return _MENTION.sub(r"\1\2<!-- -->", flat)
@@ -73,7 +73,7 @@ def _findings(review: Review) -> Iterator[str]:
                 finding.severity + (" **mandatory**" if finding.mandatory else " advisory"),
                 _rule(finding.rule, finding.url),
                 escape(wording.subject(finding.resource)) + _line(review, finding.place.line, finding.place.key),
-                escape(finding.found or finding.description),
+                escape(finding.violation or finding.description),
                 _advice(finding.consequence, finding.remediation),
             )
             for finding in review.findings
@@ -83,13 +83,13 @@ def _findings(review: Review) -> Iterator[str]:
         yield "#### Exceptions in force\n"
         excused = [
             (
-                code(one.rule),
-                escape(one.resource or one.pattern),
-                one.until,
-                escape(one.reason),
-                escape(one.found or "nothing in this preview"),
+                code(excused.rule),
+                escape(excused.resource or excused.pattern),
+                excused.until,
+                escape(excused.reason),
+                escape(excused.violation or "nothing in this preview"),
             )
-            for one in review.excused
+            for excused in review.excused
         ]
         yield from _table(("Rule", "Resource", "Until", "Reason", "Excused"), excused)
 
@@ -98,12 +98,12 @@ def _changes(review: Review) -> Iterator[str]:
     yield "### Changes\n"
     if review.changes:
         rows = [
-            (f"**{one.operation}**", escape(one.name), escape(one.type), escape(", ".join(one.properties)))
-            for one in review.changes
+            (f"**{change.operation}**", escape(change.name), escape(change.type), escape(", ".join(change.properties)))
+            for change in review.changes
         ]
         yield from _table(("Operation", "Resource", "Type", "Properties"), rows)
     if review.counts:
-        numbers = [(one.operation, escape(one.type), str(one.number)) for one in review.counts]
+        numbers = [(count.operation, escape(count.type), str(count.number)) for count in review.counts]
         yield from _folded("By type", _table(("Operation", "Type", "Resources"), numbers))
 
 
@@ -123,7 +123,7 @@ def _pool(pool: Pool) -> tuple[str, ...]:
     if pool.unknown:
         return escape(pool.name), "not known", "", escape(pool.unknown), "", escape(", ".join(pool.limits))
     ends = [
-        f"{escape(one.name)} {wording.money(one.usd) or 'no price'}" for one in (*pool.types[:1], *pool.types[-1:])
+        f"{escape(end.name)} {wording.money(end.usd) or 'no price'}" for end in (*pool.types[:1], *pool.types[-1:])
     ] or ["none", "none"]
     bound = "**unbounded**" if pool.unbounded else wording.money(pool.usd)
     return escape(pool.name), bound, str(len(pool.types)), *ends, escape(", ".join(pool.limits))
@@ -135,27 +135,28 @@ def _permissions(review: Review) -> Iterator[str]:
         yield "None are granted.\n"
     if review.entries:
         rows = [
-            (escape(one.identity), escape(one.who), escape("; ".join(one.when)), escape(one.source))
-            for one in review.entries
+            (escape(entry.identity), escape(entry.who), escape("; ".join(entry.when)), escape(entry.source))
+            for entry in review.entries
         ]
         yield from _folded("Who may act as whom", _table(("Identity", "Who", "When", "By"), rows))
     if review.permissions:
-        granted = [_permission(one) for one in review.permissions]
+        granted = [_permission(permission) for permission in review.permissions]
         yield from _folded("What each may do", _table(("Identity", "May", "On", "When", "By"), granted))
 
 
-def _permission(one: Permission) -> tuple[str, ...]:
-    source = escape(one.source)
-    if one.unknown:
-        return escape(one.identity), f"<i>{escape(one.unknown)}</i>", "", "", source
-    may = ("" if one.effect == "Allow" else "**not** ") + _some(one.actions)
-    return escape(one.identity), f"**broad** {may}" if one.broad else may, _some(one.on), _some(one.when), source
+def _permission(grant: Permission) -> tuple[str, ...]:
+    identity, source = escape(grant.identity), escape(grant.source)
+    if grant.unknown:
+        return identity, f"<i>{escape(grant.unknown)}</i>", "", "", source
+    may = ("" if grant.effect == "Allow" else "**not** ") + _some(grant.actions)
+    return identity, f"**broad** {may}" if grant.broad else may, _some(grant.on), _some(grant.when), source
 
 
 def _not_judged(review: Review) -> Iterator[str]:
-    if not review.not_judged:
+    gaps = review.not_judged
+    if not gaps:
         return
-    rows = [(code(one.rule), escape(wording.subject(one.resource)), escape(one.why)) for one in review.not_judged]
+    rows = [(code(gap.rule), escape(wording.subject(gap.resource)), escape(gap.why)) for gap in gaps]
     yield from _folded(f"Not judged in this preview ({len(rows)})", _table(("Rule", "Resource", "Why"), rows))
 
 
@@ -165,7 +166,7 @@ def _rule(name: str, url: str) -> str:
 
 def escape_url(url: str) -> str:
     """An address for an attribute: what could end it, or a cell, is encoded."""
-    return "".join(f"%{ord(one):02X}" if one in " \"'<>|`\\" else one for one in url).replace("&", "&amp;")
+    return "".join(f"%{ord(c):02X}" if c in " \"'<>|`\\" else c for c in url).replace("&", "&amp;")
 
 
 def _advice(consequence: str, remediation: str) -> str:
@@ -179,7 +180,7 @@ def _line(review: Review, line: int, key: str) -> str:
 def _some(items: Sequence[str]) -> str:
     """The first few of many."""
     more = len(items) - _ITEMS
-    shown = ", ".join(escape(one) for one in items[:_ITEMS])
+    shown = ", ".join(escape(item) for item in items[:_ITEMS])
     return f"{shown} and {more} more" if more > 0 else shown
 
 

@@ -61,7 +61,7 @@ class Finding(_Model):
     resource: str
     urn: str
     description: str
-    found: str
+    violation: str
     consequence: str = ""
     remediation: str = ""
     url: str = ""
@@ -78,7 +78,7 @@ class NotJudged(_Model):
 
 
 class Excused(_Model):
-    """An exception in force; `found` is what it excused, empty where that was nothing."""
+    """An exception in force; `violation` is what it excused, empty where that was nothing."""
 
     rule: str
     pattern: str
@@ -86,7 +86,7 @@ class Excused(_Model):
     until: str
     resource: str
     urn: str
-    found: str
+    violation: str
     place: Place = Place()
 
 

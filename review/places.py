@@ -78,15 +78,15 @@ def _lines(path: Path) -> dict[tuple[str, ...], int]:
         root = yaml.compose(text, _LOADER)
     except (OSError, ValueError, yaml.YAMLError):
         return {}
-    found: dict[tuple[str, ...], int] = {}
+    lines: dict[tuple[str, ...], int] = {}
     for top, config in _entries(root):
         if top.value != "config":
             continue
         for key, value in _entries(config):
-            found[key.value,] = key.start_mark.line + 1
+            lines[key.value,] = key.start_mark.line + 1
             for name, _ in _entries(value):
-                found[key.value, name.value] = name.start_mark.line + 1
-    return found
+                lines[key.value, name.value] = name.start_mark.line + 1
+    return lines
 
 
 def _deep(text: str) -> bool:

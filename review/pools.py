@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from pulumi_policy.proxy import UnknownValueError
@@ -35,9 +35,8 @@ def pools(resources: Iterable[Resource], known: Known, places: Places, settings:
     )
 
 
-def cost(pools: Iterable[Pool], resources: Iterable[Resource], settings: Mapping[str, Any]) -> Cost:
+def cost(pools: Sequence[Pool], resources: Iterable[Resource], settings: Mapping[str, Any]) -> Cost:
     """What the NodePools can cost together."""
-    found = list(pools)
     notes = [
         f"AKS brings the NodePools default and system-surge to {resource.name} by itself; they are no resources of "
         "this stack, so that their types and cost are not in here."
@@ -45,8 +44,8 @@ def cost(pools: Iterable[Pool], resources: Iterable[Resource], settings: Mapping
         if resource.token == AKS_CLUSTER and _brings_pools(resource.inputs)
     ]
     return Cost(
-        usd=sum(pool.usd or 0.0 for pool in found),
-        complete=all(pool.usd is not None for pool in found),
+        usd=sum(pool.usd or 0.0 for pool in pools),
+        complete=all(pool.usd is not None for pool in pools),
         allowed=_allowed(STACK_COST_CEILING, settings),
         notes=tuple(notes),
     )
@@ -66,13 +65,13 @@ def _pool(resource: Resource, known: Known, pool: Pool) -> Pool:
         region = known(cloud_of(spec)).name
         types = [
             Offer(
-                name=found.name,
-                vcpus=found.vcpus,
-                gib=round(found.memory / 2**30, 1),
-                usd=found.on_demand[region],
-                capacity=tuple(kind for kind in sorted(found.capacity_types) if allows(wanted, CAPACITY_TYPE, kind)),
+                name=type_.name,
+                vcpus=type_.vcpus,
+                gib=round(type_.memory / 2**30, 1),
+                usd=type_.on_demand[region],
+                capacity=tuple(kind for kind in sorted(type_.capacity_types) if allows(wanted, CAPACITY_TYPE, kind)),
             )
-            for found in sorted(launchable(spec, known), key=lambda found: (found.on_demand[region], found.name))
+            for type_ in sorted(launchable(spec, known), key=lambda type_: (type_.on_demand[region], type_.name))
         ]
         bound = ceiling(spec, known)
     except NotKnownError as error:

@@ -42,7 +42,7 @@ class Preview:
     @property
     def failures(self) -> tuple[str, ...]:
         """Why the preview itself failed; empty where it ran to its end, whatever the policies found."""
-        said = [one.message.strip() for one in self.digest.diagnostics if one.severity == "error"]
+        said = [diagnostic.message.strip() for diagnostic in self.digest.diagnostics if diagnostic.severity == "error"]
         # The engine's last word, which it says of a violated policy too.
         errors = [message for message in dict.fromkeys(said) if message and message != _LAST_WORD]
         if errors or self.code == 0 or self.refused:

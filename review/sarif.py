@@ -43,8 +43,8 @@ def document(review: Review) -> dict[str, Any]:
         "columnKind": "unicodeCodePoints",
         "invocations": [_invocation(review, known)],
         "results": [
-            *(_finding(review, one, known) for one in review.findings),
-            *(_excused(review, one, known) for one in review.excused if one.found),
+            *(_finding(review, finding, known) for finding in review.findings),
+            *(_excused(review, excused, known) for excused in review.excused if excused.violation),
         ],
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -73,7 +73,7 @@ def _rule(rule: RuleText) -> dict[str, Any]:
 
 def _finding(review: Review, finding: Finding, known: Mapping[str, int]) -> dict[str, Any]:
     advisory = "note" if finding.severity == "low" else "warning"
-    text = finding.found or finding.description
+    text = finding.violation or finding.description
     result = _result(review, finding.rule, finding.resource, finding.urn, text, finding.place, known)
     advice = " ".join(filter(None, (finding.consequence, f"Fix: {finding.remediation}" if finding.remediation else "")))
     message = "\n".join(filter(None, (result["message"]["text"], advice)))
@@ -85,21 +85,21 @@ def _finding(review: Review, finding: Finding, known: Mapping[str, int]) -> dict
     }
 
 
-def _excused(review: Review, one: Excused, known: Mapping[str, int]) -> dict[str, Any]:
-    reason = f"{one.reason} (until {one.until})"
+def _excused(review: Review, excused: Excused, known: Mapping[str, int]) -> dict[str, Any]:
+    reason = f"{excused.reason} (until {excused.until})"
     return {
-        **_result(review, one.rule, one.resource, one.urn, one.found, one.place, known),
+        **_result(review, excused.rule, excused.resource, excused.urn, excused.violation, excused.place, known),
         "level": "note",
         "suppressions": [{"kind": "external", "status": "accepted", "justification": reason}],
     }
 
 
 def _result(
-    review: Review, rule: str, resource: str, urn: str, found: str, place: Place, known: Mapping[str, int]
+    review: Review, rule: str, resource: str, urn: str, violation: str, place: Place, known: Mapping[str, int]
 ) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": rule,
-        "message": {"text": f"{resource or 'The stack'}: {found}"},
+        "message": {"text": f"{resource or 'The stack'}: {violation}"},
         "locations": [
             {
                 "physicalLocation": {
@@ -110,7 +110,7 @@ def _result(
             }
         ],
         # The same finding on the same resource, wherever its line has moved to.
-        "partialFingerprints": {"karpstackFinding/v1": _digest(review.stack, rule, urn, found)},
+        "partialFingerprints": {"karpstackFinding/v1": _digest(review.stack, rule, urn, violation)},
     }
     if rule in known:
         result["ruleIndex"] = known[rule]
@@ -126,7 +126,7 @@ def _logical(review: Review, resource: str, urn: str) -> dict[str, str]:
 
 
 def _invocation(review: Review, known: Mapping[str, int]) -> dict[str, Any]:
-    notifications = [_notification(review, one, known) for one in review.not_judged]
+    notifications = [_notification(review, unjudged, known) for unjudged in review.not_judged]
     notifications += [{"level": "error", "message": {"text": failure}} for failure in review.failures]
     return {
         "executionSuccessful": review.verdict != "failed",
@@ -134,15 +134,15 @@ def _invocation(review: Review, known: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
-def _notification(review: Review, one: NotJudged, known: Mapping[str, int]) -> dict[str, Any]:
-    rule: dict[str, Any] = {"id": one.rule}
-    if one.rule in known:
-        rule["index"] = known[one.rule]
+def _notification(review: Review, unjudged: NotJudged, known: Mapping[str, int]) -> dict[str, Any]:
+    rule: dict[str, Any] = {"id": unjudged.rule}
+    if unjudged.rule in known:
+        rule["index"] = known[unjudged.rule]
     return {
         "level": "note",
-        "message": {"text": f"{one.rule} was not judged for {wording.subject(one.resource)}: {one.why}"},
+        "message": {"text": f"{unjudged.rule} was not judged for {wording.subject(unjudged.resource)}: {unjudged.why}"},
         "associatedRule": rule,
-        "locations": [{"logicalLocations": [_logical(review, one.resource, one.urn)]}],
+        "locations": [{"logicalLocations": [_logical(review, unjudged.resource, unjudged.urn)]}],
     }
 
 

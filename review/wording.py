@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from .changes import OPERATIONS
 from .model import SEVERITIES, Cost, Entry, Finding, Permission, Pool, Review, Severity
@@ -40,22 +40,21 @@ def summary(review: Review) -> str:
     """What is created, found and paid, in a sentence or three."""
     resources = ", ".join(f"{number} {doing(name)}" for name, number in totals(review)) or "nothing was previewed"
     findings = plural("finding", len(review.findings))
-    found = f"{len(review.mandatory)} mandatory and {len(review.advisory)} advisory {findings}"
-    sentences = [f"Resources: {resources}.", f"{found}." if review.findings else "No findings."]
+    tally = f"{len(review.mandatory)} mandatory and {len(review.advisory)} advisory {findings}"
+    sentences = [f"Resources: {resources}.", f"{tally}." if review.findings else "No findings."]
     if review.pools:
         sentences.append(f"NodePools: {stack_cost(review.cost, review.pools)}.")
     return " ".join(sentences)
 
 
-def stack_cost(cost: Cost, pools: Iterable[Pool]) -> str:
+def stack_cost(cost: Cost, pools: Sequence[Pool]) -> str:
     """The ceiling of all NodePools together, with what it leaves out."""
-    found = list(pools)
-    if not found:
+    if not pools:
         return "no NodePools in this stack"
-    unbounded = [pool.name for pool in found if pool.unbounded]
-    unknown = [pool.name for pool in found if pool.unknown]
+    unbounded = [pool.name for pool in pools if pool.unbounded]
+    unknown = [pool.name for pool in pools if pool.unknown]
     text = f"up to {money(cost.usd)} USD/h"
-    if len(unbounded) + len(unknown) == len(found):
+    if len(unbounded) + len(unknown) == len(pools):
         text = "no ceiling"
     if cost.allowed is not None:
         text += f"{', more than' if cost.exceeded else ' of'} the {money(cost.allowed)} that the policies allow"
@@ -80,16 +79,15 @@ def plural(word: str, number: int) -> str:
     return word if number == 1 else f"{word}s"
 
 
-def by_severity(findings: Iterable[Finding]) -> list[tuple[Severity, list[Finding]]]:
+def by_severity(findings: Sequence[Finding]) -> list[tuple[Severity, list[Finding]]]:
     """Findings, the most severe first; severities without any are left out."""
-    found = list(findings)
-    groups = [(severity, [one for one in found if one.severity == severity]) for severity in SEVERITIES]
+    groups = [(severity, [each for each in findings if each.severity == severity]) for severity in SEVERITIES]
     return [(severity, group) for severity, group in groups if group]
 
 
 def identities(entries: Iterable[Entry], permissions: Iterable[Permission]) -> list[str]:
     """The names of identities, each once."""
-    return list(dict.fromkeys([*(one.identity for one in permissions), *(one.identity for one in entries)]))
+    return list(dict.fromkeys([*(grant.identity for grant in permissions), *(grant.identity for grant in entries)]))
 
 
 def subject(resource: str) -> str:

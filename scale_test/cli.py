@@ -17,20 +17,21 @@ from .judging.live import Live
 from .numbers.thresholds import Thresholds, ThresholdsError
 from .recording.process import RecorderError, wait_until_recorded
 from .recording.record import RecordedError, Sources, record
-from .recording.timeline import TimelineError, now, parse_time
+from .recording.timeline import Reader, TimelineError, now, parse_time
 from .reports import comparison, report
 from .reports.comparing import compare_reports
 from .reports.folder import TIMELINE
 from .reports.schema import Report
 from .reports.table import table
-from .reports.writing import judged, told, write
+from .reports.writing import told, write
 from .scenarios.environments import Stack, StackError, known
-from .scenarios.scenario import ScenarioError, load, parse
+from .scenarios.scenario import ScenarioError, load, names, parse
 from .text.shown import visible
 from .text.yaml_file import YamlError, read
 from .version import version
 
 _PLAYBOOKS = Path(__file__).resolve().parents[1] / "playbooks"
+_SCENARIOS = _PLAYBOOKS / "scenarios"
 _TOKEN = "KARPSTACK_METRICS_TOKEN"  # noqa: S105 - the name of a variable
 _RECORDER_SECONDS = 30.0
 
@@ -94,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     ):
         judging = add(name, command, text)
         judging.add_argument("folder", type=Path, help=f"a report's folder, with {TIMELINE} in it")
-        judging.add_argument("--scenarios", type=Path, default=_PLAYBOOKS / "scenarios", help="their folder")
+        judging.add_argument("--scenarios", type=Path, default=_SCENARIOS, help="their folder")
         judging.add_argument("--thresholds", type=Path, default=_PLAYBOOKS / "thresholds.yml", help="limits")
         judging.add_argument("--stack", help="name of the stack, where the timeline does not say")
         judging.add_argument("--outputs", type=Path, help="the stack's outputs, where the timeline does not say")
@@ -146,7 +147,7 @@ def _report(given: argparse.Namespace) -> int:
 def _compare(given: argparse.Namespace) -> int:
     rules = read(given.rules)
     try:
-        found, _ = compare_reports(
+        result, _ = compare_reports(
             given.before,
             given.after,
             given.output or given.after / "comparison.html",
@@ -154,8 +155,8 @@ def _compare(given: argparse.Namespace) -> int:
         )
     except ValueError as error:
         raise InputError(str(error)) from error
-    print(visible(found.sentence), *map(visible, comparison.what_got_worse(found)), sep="\n")
-    return FAILED if given.fail_if_worse and found.verdict == "worse" else 0
+    print(visible(result.sentence), *map(visible, comparison.what_got_worse(result)), sep="\n")
+    return FAILED if given.fail_if_worse and result.verdict == "worse" else 0
 
 
 def _schema(given: argparse.Namespace) -> int:
@@ -184,19 +185,15 @@ def _made(given: argparse.Namespace) -> dict[str, Any]:
             f"{timeline}: tells of {', '.join(missing)}, of which {given.scenarios} has no file, so that they could "
             "not be judged; name the folder that has them with --scenarios"
         )
-    return judged(
-        timeline,
+    return report.make(
         [scenarios[name].in_environment(environment.kind) for name in about.scenarios],
+        Reader(timeline).new_lines(),
         stack,
         facts=Facts.load(environment.cloud),
         # Those that ship have limits of their own beside one's own scenarios.
-        thresholds=Thresholds.load(given.thresholds, sorted({*scenarios, *_shipped()})),
+        thresholds=Thresholds.load(given.thresholds, names(given.scenarios, _SCENARIOS)),
         version=version(),
     )
-
-
-def _shipped() -> list[str]:
-    return [path.stem for path in (_PLAYBOOKS / "scenarios").glob("*.yml")]
 
 
 def _shown(made: dict[str, Any]) -> int:
@@ -206,9 +203,9 @@ def _shown(made: dict[str, Any]) -> int:
 
 def _outputs(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        outputs = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{path}: is not JSON ({error}); write it with `pulumi stack output --json`") from error
-    if not isinstance(found, dict):
+    if not isinstance(outputs, dict):
         raise InputError(f"{path}: is no object of outputs; write it with `pulumi stack output --json`")
-    return found
+    return outputs

@@ -71,8 +71,8 @@ def cilium(*, endpoint: str, pod_cidr: str, pod_cidr_mask_size: int, operator_re
         pod_cidr_mask_size: Prefix length of each node's share of it.
         operator_replicas: At most the number of nodes: two replicas never share one.
 
-    `egressMasqueradeInterfaces` and `bpf.masquerade` stay unset: both break the link-local address at which
-    Pod Identity's agent answers.
+    `egressMasqueradeInterfaces` stays unset and `bpf.masquerade` is off, even if a later chart has it on by default:
+    both break the link-local address at which Pod Identity's agent answers.
     """
     host, port = api_server_address(endpoint)
     return {
@@ -81,6 +81,7 @@ def cilium(*, endpoint: str, pod_cidr: str, pod_cidr_mask_size: int, operator_re
         "kubeProxyReplacement": True,
         "routingMode": "tunnel",
         "tunnelProtocol": "vxlan",
+        "bpf": {"masquerade": False},
         "ipam": {
             "mode": "cluster-pool",
             "operator": {

@@ -1,13 +1,13 @@
 """IAM and resource policies of an EKS environment with Karpenter, as plain documents.
 
 The controller's permissions follow upstream's getting-started CloudFormation template for 1.14, statement by
-statement and with the same statement IDs, so that the two can be compared. They are six policies because one
-would exceed the 6,144 characters that IAM allows. Nothing here knows how a policy is attached.
+statement and with the same statement IDs, so that the two can be compared; `spot_role` is ours. They are several
+policies because one would exceed the 6,144 characters that IAM allows. Nothing here knows how a policy is attached.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -256,6 +256,23 @@ def resource_discovery(scope: ControllerScope) -> Document:
     )
 
 
+def spot_role(scope: ControllerScope) -> Document:
+    """Have EC2 make its service-linked role for spot instances, which an account lacks until its first one.
+
+    EC2 makes the role at that request, with the rights of whoever sends it. A resource of ours would fail in each
+    account that has the role, and it would not be ours to delete.
+    """
+    role = f"arn:{scope.partition}:iam::{scope.account_id}:role/aws-service-role/spot.amazonaws.com/"
+    return _document(
+        _allow(
+            "AllowSpotServiceLinkedRole",
+            "iam:CreateServiceLinkedRole",
+            f"{role}AWSServiceRoleForEC2Spot",
+            {"StringEquals": {"iam:AWSServiceName": "spot.amazonaws.com"}},
+        )
+    )
+
+
 #: Short name of each of the controller's policies to the function that makes it.
 CONTROLLER_POLICIES: Final[Mapping[str, Callable[[ControllerScope], Document]]] = {
     "node-lifecycle": node_lifecycle,
@@ -264,6 +281,7 @@ CONTROLLER_POLICIES: Final[Mapping[str, Callable[[ControllerScope], Document]]] 
     "interruption": interruption,
     "zonal-shift": zonal_shift,
     "resource-discovery": resource_discovery,
+    "spot-role": spot_role,
 }
 
 
@@ -272,14 +290,31 @@ def service_trust(service: str) -> Document:
     return _document({"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"})
 
 
-def pod_identity_trust() -> Document:
-    """Trust of a role that EKS Pod Identity hands to pods; which pods is said by the association."""
+def pod_identity_trust(*, account_id: str, cluster_arn: str, namespace: str, service_account: str) -> Document:
+    """Trust of a role that EKS Pod Identity hands to the pods of one service account.
+
+    The association says so, too, but whoever may make associations could make another one.
+
+    Args:
+        account_id: Account of the cluster.
+        cluster_arn: The cluster.
+        namespace: Namespace of the service account.
+        service_account: Its name.
+    """
     return _document(
         {
             "Effect": "Allow",
             "Principal": {"Service": "pods.eks.amazonaws.com"},
             # Pod Identity tags each session with cluster, namespace and service account.
             "Action": ["sts:AssumeRole", "sts:TagSession"],
+            "Condition": {
+                "StringEquals": {
+                    "aws:SourceAccount": account_id,
+                    "aws:RequestTag/eks-cluster-arn": cluster_arn,
+                    "aws:RequestTag/kubernetes-namespace": namespace,
+                    "aws:RequestTag/kubernetes-service-account": service_account,
+                }
+            },
         }
     )
 
@@ -309,8 +344,29 @@ def irsa_trust(*, provider_arn: str, issuer: str, namespace: str, service_accoun
     )
 
 
-def interruption_queue_policy(queue_arn: str) -> Document:
-    """Let EventBridge send to the queue, and nobody use it without TLS."""
+def flow_log_trust(*, partition: str, region: str, account_id: str) -> Document:
+    """Trust of a role with which flow logs of an account's VPCs are written."""
+    trust = service_trust("vpc-flow-logs.amazonaws.com")
+    trust["Statement"][0]["Condition"] = {
+        "StringEquals": {"aws:SourceAccount": account_id},
+        # A flow log's ID is known only when it is there.
+        "ArnLike": {"aws:SourceArn": f"arn:{partition}:ec2:{region}:{account_id}:vpc-flow-log/*"},
+    }
+    return trust
+
+
+def flow_log_delivery(*, partition: str, region: str, account_id: str, group: str) -> Document:
+    """Write to a log group that exists, and make none: late lines would bring it back when the stack is gone."""
+    arn = f"arn:{partition}:logs:{region}:{account_id}:log-group:{group}"
+    actions = ["CreateLogStream", "PutLogEvents", "DescribeLogGroups", "DescribeLogStreams"]
+    return _document(_allow("AllowFlowLogDelivery", [f"logs:{action}" for action in actions], [arn, f"{arn}:*"]))
+
+
+def interruption_queue_policy(queue_arn: str, rule_arns: Sequence[str]) -> Document:
+    """Let these rules of EventBridge send to the queue, and nobody use it without TLS.
+
+    Karpenter believes what is in the queue. Upstream's template lets EventBridge of any account in.
+    """
     return {
         "Version": VERSION,
         "Id": "EC2InterruptionPolicy",
@@ -318,9 +374,10 @@ def interruption_queue_policy(queue_arn: str) -> Document:
             {
                 "Sid": "AllowEvents",
                 "Effect": "Allow",
-                "Principal": {"Service": ["events.amazonaws.com", "sqs.amazonaws.com"]},
+                "Principal": {"Service": "events.amazonaws.com"},
                 "Action": "sqs:SendMessage",
                 "Resource": queue_arn,
+                "Condition": {"ArnEquals": {"aws:SourceArn": list(rule_arns)}},
             },
             {
                 "Sid": "DenyHTTP",

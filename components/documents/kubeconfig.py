@@ -14,7 +14,15 @@ KubeloginMode = Literal["azurecli", "msi", "workloadidentity"]
 AKS_SERVER_APPLICATION: Final = "6dae42f8-4368-4678-94ff-500e3e86be80"
 
 
-def eks(*, cluster_name: str, region: str, endpoint: str, certificate_authority: str) -> str:
+def eks(
+    *,
+    cluster_name: str,
+    region: str,
+    endpoint: str,
+    certificate_authority: str,
+    profile: str = "",
+    role_arn: str = "",
+) -> str:
     """The kubeconfig of an EKS cluster as JSON, which every reader of YAML takes.
 
     Args:
@@ -22,13 +30,17 @@ def eks(*, cluster_name: str, region: str, endpoint: str, certificate_authority:
         region: Region of the cluster.
         endpoint: The API server's URL.
         certificate_authority: PEM certificate in base64, as EKS gives it.
+        profile: Profile of the AWS CLI whose credentials are meant; empty: those that the CLI finds by itself. It is
+            an option and no variable, because credentials in the environment go before a profile that is named there.
+        role_arn: Role that is taken with them; empty for none.
     """
+    identity = [*(["--profile", profile] if profile else []), *(["--role-arn", role_arn] if role_arn else [])]
     return _kubeconfig(
         cluster_name,
         endpoint,
         certificate_authority,
         "aws",
-        ["eks", "get-token", "--region", region, "--cluster-name", cluster_name, "--output", "json"],
+        ["eks", "get-token", "--region", region, "--cluster-name", cluster_name, "--output", "json", *identity],
     )
 
 

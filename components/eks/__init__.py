@@ -7,11 +7,11 @@ from .access import Access, AccessArgs
 from .addons import Addons, AddonsArgs
 from .cluster import Cluster, ClusterArgs
 from .environment import Environment
+from .flow_logs import FlowLogs, FlowLogsArgs
 from .identity import ControllerIdentity, ControllerIdentityArgs
 from .interruption import Interruption, InterruptionArgs
 from .network import Network, NetworkArgs
 from .node_role import NodeRole, NodeRoleArgs
-from .spot_role import SpotServiceLinkedRole
 from .system_nodes import SystemNodes, SystemNodesArgs
 
 __all__ = [
@@ -24,13 +24,14 @@ __all__ = [
     "ControllerIdentity",
     "ControllerIdentityArgs",
     "Environment",
+    "FlowLogs",
+    "FlowLogsArgs",
     "Interruption",
     "InterruptionArgs",
     "Network",
     "NetworkArgs",
     "NodeRole",
     "NodeRoleArgs",
-    "SpotServiceLinkedRole",
     "SystemNodes",
     "SystemNodesArgs",
 ]

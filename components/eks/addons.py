@@ -12,28 +12,52 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_aws import eks
 
+from ..settings.eks import AddonName
+
 
 @dataclass(frozen=True, kw_only=True)
 class AddonsArgs:
-    """Arguments of `Addons`: the cluster, whether the Pod Identity agent is wanted, and tags."""
+    """Arguments of `Addons`.
+
+    Attributes:
+        cluster_name: The cluster.
+        kubernetes_version: Its version, which is known before it is there.
+        versions: Versions of add-ons that are not to be the ones that EKS has as default for the cluster's version.
+        pod_identity_agent: Whether the Pod Identity agent is wanted.
+        tags: For every resource.
+    """
 
     cluster_name: pulumi.Input[str]
+    kubernetes_version: str
+    versions: Mapping[AddonName, str]
     pod_identity_agent: bool
     tags: Mapping[str, str]
 
 
 class Addons(pulumi.ComponentResource):
-    """One add-on each, in the version that EKS prefers for the cluster's."""
+    """One add-on each. EKS never updates them, nor when the cluster is upgraded; so each `up` names their versions."""
 
     def __init__(self, name: str, args: AddonsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:eks:Addons", name, {}, opts)
-        wanted = ["coredns"] + (["eks-pod-identity-agent"] if args.pod_identity_agent else [])
+        wanted: list[AddonName] = ["coredns"]
+        if args.pod_identity_agent:
+            wanted.append("eks-pod-identity-agent")
         for addon in wanted:
             eks.Addon(
                 f"{name}-{addon}",
                 cluster_name=args.cluster_name,
                 addon_name=addon,
+                addon_version=args.versions.get(addon) or self._default(addon, args.kubernetes_version),
+                # What somebody changed by hand stays as it is; otherwise EKS would refuse the update.
+                resolve_conflicts_on_update="PRESERVE",
                 tags=args.tags,
                 opts=pulumi.ResourceOptions(parent=self),
             )
         self.register_outputs({})
+
+    def _default(self, addon: str, kubernetes_version: str) -> pulumi.Output[str]:
+        return eks.get_addon_version_output(
+            addon_name=addon,
+            kubernetes_version=kubernetes_version,
+            opts=pulumi.InvokeOutputOptions(parent=self),
+        ).version

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import IPv4Network
 
 import pulumi
@@ -27,9 +28,11 @@ class ClusterArgs:
 
     Attributes:
         names: Physical names.
-        region: For the kubeconfig.
+        region, profile, role_arn: For the kubeconfig, see `documents.kubeconfig.eks`.
         partition: For ARNs of AWS's own policies.
         settings: Its admins are `Access`'s.
+        zonal_shift: Whether AWS may take traffic away from a zone that fails. Karpenter stops at once where it is told
+            to look at that and the cluster is not enabled for it.
         subnet_ids: Private subnets in at least two zones.
         service_cidr: Range of service addresses; never changes afterwards.
         tags: For every resource.
@@ -37,15 +40,18 @@ class ClusterArgs:
 
     names: EksNames
     region: str
+    profile: str
+    role_arn: str
     partition: pulumi.Input[str]
     settings: ClusterSettings
+    zonal_shift: bool
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
     service_cidr: IPv4Network
     tags: Mapping[str, str]
 
 
 class Cluster(pulumi.ComponentResource):
-    """The cluster, its role, its key, its log group, and the discovery tag on its security group."""
+    """The cluster, its role, its key, the discovery tag on its security group; and its log group, which outlives it."""
 
     name: pulumi.Output[str]
     arn: pulumi.Output[str]
@@ -57,14 +63,15 @@ class Cluster(pulumi.ComponentResource):
     def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:eks:Cluster", name, {}, opts)
 
+        kubeconfig = partial(eks_kubeconfig, region=args.region, profile=args.profile, role_arn=args.role_arn)
+
         async def served(created: pulumi.ResourceHookArgs) -> None:
             """An ACTIVE cluster's address is not known everywhere at once, nor is its maker known to it."""
             outputs = created.new_outputs or {}
             authority = outputs["certificateAuthority"]["data"]
             await wait_until_served(
-                eks_kubeconfig(
+                kubeconfig(
                     cluster_name=outputs["name"],
-                    region=args.region,
                     endpoint=outputs["endpoint"],
                     certificate_authority=authority,
                 )
@@ -95,13 +102,12 @@ class Cluster(pulumi.ComponentResource):
             opts=child,
         )
         kms.Alias(f"{name}-secrets", name=args.names.secrets_key_alias, target_key_id=key.id, opts=child)
-        # EKS makes the group by itself otherwise: without a limit on its age, and it would survive the stack.
         logs = cloudwatch.LogGroup(
             f"{name}-logs",
             name=args.names.control_plane_log_group,
             retention_in_days=args.settings.log_retention_days,
             tags=args.tags,
-            opts=child,
+            opts=self._kept(args.names),
         )
         cluster = eks.Cluster(
             f"{name}-control-plane",
@@ -127,11 +133,16 @@ class Cluster(pulumi.ComponentResource):
                 resources=["secrets"],
             ),
             enabled_cluster_log_types=list(args.settings.log_types),
+            # Said in either case: left out, what is on would stay on.
+            zonal_shift_config=eks.ClusterZonalShiftConfigArgs(enabled=args.zonal_shift),
+            deletion_protection=args.settings.deletion_protection,
             tags=args.tags,
             opts=pulumi.ResourceOptions(
                 parent=self,
                 # On the way down EKS still uses its role to remove network interfaces.
                 depends_on=[attachment, logs],
+                # EKS refuses when all the rest of the stack is gone, Pulumi before it begins.
+                protect=args.settings.deletion_protection,
                 hooks=pulumi.ResourceHookBinding(after_create=[pulumi.ResourceHook(f"{name}-served", served)]),
             ),
         )
@@ -156,7 +167,7 @@ class Cluster(pulumi.ComponentResource):
                 cluster_name=cluster.name,
                 endpoint=cluster.endpoint,
                 certificate_authority=cluster.certificate_authority.apply(lambda authority: authority.data or ""),
-            ).apply(lambda known: eks_kubeconfig(region=args.region, **known))
+            ).apply(lambda known: kubeconfig(**known))
         )
         self.register_outputs(
             {
@@ -167,6 +178,25 @@ class Cluster(pulumi.ComponentResource):
                 "securityGroupId": self.security_group_id,
                 "kubeconfig": self.kubeconfig,
             }
+        )
+
+    def _kept(self, names: EksNames) -> pulumi.ResourceOptions:
+        """Options of the log group, which stays when the stack goes, and is taken over where it is there already.
+
+        EKS writes its last lines when a cluster is gone already, and would make the group again, with no limit on the
+        age of its lines, in the way of the next cluster of that name.
+        """
+        ask = pulumi.InvokeOptions(parent=self)
+        group = names.control_plane_log_group
+        is_there = group in cloudwatch.get_log_groups(log_group_name_prefix=group, opts=ask).log_group_names
+        is_left_over = is_there and names.cluster not in eks.get_clusters(opts=ask).names
+        return pulumi.ResourceOptions(
+            parent=self,
+            retain_on_delete=True,
+            # Of what is in the stack's state this changes nothing.
+            import_=group if is_there else None,
+            # Pulumi refuses to take over what it would have to change; the update after that changes it.
+            ignore_changes=["retentionInDays", "tags"] if is_left_over else None,
         )
 
 

@@ -1,9 +1,9 @@
 """A whole EKS environment: network, cluster, Cilium, system nodes, Karpenter, NodePools, in the order that works.
 
-Created: cluster -> Cilium (not awaited) -> system nodes (awaited: Ready only with Cilium) -> add-ons ->
-controller's identity, CRDs -> controller -> node classes -> NodePools. Destroyed the other way round: NodePools
-take their instances with them while the controller, its role, the queue and the nodes' access still exist. Each
-arrow below that is not an output is a `depends_on`; none may become a `deleted_with`.
+Created: cluster -> Cilium (not awaited) -> system nodes (awaited: Ready only with Cilium) -> Cilium's roll-out, add-ons
+-> controller's identity, CRDs -> controller -> node classes -> NodePools. Destroyed the other way round: NodePools take
+their instances with them while the controller, its role, the queue and the nodes' access still exist. Each arrow below
+that is not an output is a `depends_on`; none may become a `deleted_with`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,29 @@ import pulumi_kubernetes
 
 from .. import versions
 from ..documents import charts, manifests
-from ..kubernetes import Cilium, CiliumArgs, Karpenter, KarpenterArgs, NodePools, NodePoolsArgs, in_cluster
+from ..kubernetes import (
+    Cilium,
+    CiliumArgs,
+    CiliumRollOut,
+    Karpenter,
+    KarpenterArgs,
+    NodePools,
+    NodePoolsArgs,
+    in_cluster,
+)
 from ..naming import DISCOVERY_TAG, KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, EksNames
 from ..outputs import Outputs
 from ..settings import refuse_contradictions
 from ..settings.eks import EksSettings
+from ..settings.eks_checks import cautions
 from .access import Access, AccessArgs
 from .addons import Addons, AddonsArgs
 from .cluster import Cluster, ClusterArgs
+from .flow_logs import FlowLogs, FlowLogsArgs
 from .identity import ControllerIdentity, ControllerIdentityArgs
 from .interruption import Interruption, InterruptionArgs
 from .network import Network, NetworkArgs
 from .node_role import NodeRole, NodeRoleArgs
-from .spot_role import SpotServiceLinkedRole
 from .system_nodes import SystemNodes, SystemNodesArgs
 
 
@@ -40,6 +50,8 @@ class Environment(pulumi.ComponentResource):
     def __init__(self, name: str, args: EksSettings, opts: pulumi.ResourceOptions | None = None) -> None:
         refuse_contradictions(args)
         super().__init__("karpstack:eks:Environment", name, {}, opts)
+        for caution in cautions(args):
+            pulumi.log.warn(caution, self)
         self._stem = name
         self._args = args
         self._names = EksNames(args.name)
@@ -49,12 +61,18 @@ class Environment(pulumi.ComponentResource):
         self._account_id = aws.get_caller_identity_output(opts=invoke).account_id
 
         network = self._network()
+        self._flow_logs(network)
         cluster = self._cluster(network)
         self._kubernetes = pulumi_kubernetes.Provider(
             f"{name}-kubernetes", kubeconfig=cluster.kubeconfig, opts=self._child
         )
         cilium = self._cilium(cluster)
         system_nodes = self._system_nodes(network, cluster, cilium)
+        CiliumRollOut(
+            f"{name}-cilium-roll-out",
+            cilium.fingerprint,
+            opts=in_cluster(self, self._kubernetes, [cilium, system_nodes]),
+        )
         addons = self._addons(cluster, system_nodes)
         node_role = self._node_role()
         access = self._access(cluster, node_role)
@@ -62,7 +80,7 @@ class Environment(pulumi.ComponentResource):
         identity = self._identity(cluster, interruption)
         karpenter = self._karpenter(cluster, interruption, addons, identity)
         # Instances need all of these from their first to their last minute.
-        needed = [cluster, node_role, access, karpenter, interruption, self._spot_role()]
+        needed = [cluster, node_role, access, karpenter, interruption]
         node_pools = self._node_pools(cluster, [each for each in needed if each])
 
         self.outputs = Outputs(
@@ -87,14 +105,33 @@ class Environment(pulumi.ComponentResource):
             opts=self._child,
         )
 
+    def _flow_logs(self, network: Network) -> None:
+        if retention_days := self._args.network.flow_log_retention_days:
+            FlowLogs(
+                f"{self._stem}-flow-logs",
+                FlowLogsArgs(
+                    names=self._names,
+                    partition=self._partition,
+                    region=self._args.region,
+                    account_id=self._account_id,
+                    vpc_id=network.vpc_id,
+                    retention_days=retention_days,
+                    tags=self._args.tags,
+                ),
+                opts=self._child,
+            )
+
     def _cluster(self, network: Network) -> Cluster:
         return Cluster(
             f"{self._stem}-cluster",
             ClusterArgs(
                 names=self._names,
                 region=self._args.region,
+                profile=self._args.profile,
+                role_arn=next((role.role_arn for role in self._args.assume_roles), ""),
                 partition=self._partition,
                 settings=self._args.cluster,
+                zonal_shift=str(self._args.karpenter.settings.get("enableZonalShift", False)).lower() == "true",
                 subnet_ids=network.private_subnet_ids,
                 service_cidr=self._args.network.service_cidr,
                 tags=self._args.tags,
@@ -136,6 +173,8 @@ class Environment(pulumi.ComponentResource):
             f"{self._stem}-addons",
             AddonsArgs(
                 cluster_name=cluster.name,
+                kubernetes_version=self._args.cluster.version,
+                versions=self._args.cluster.addon_versions,
                 pod_identity_agent=self._args.karpenter.identity == "pod-identity",
                 tags=self._args.tags,
             ),
@@ -171,7 +210,15 @@ class Environment(pulumi.ComponentResource):
         if not self._args.karpenter.interruption_queue:
             return None
         return Interruption(
-            f"{self._stem}-interruption", InterruptionArgs(names=self._names, tags=self._args.tags), opts=self._child
+            f"{self._stem}-interruption",
+            InterruptionArgs(
+                names=self._names,
+                partition=self._partition,
+                region=self._args.region,
+                account_id=self._account_id,
+                tags=self._args.tags,
+            ),
+            opts=self._child,
         )
 
     def _identity(self, cluster: Cluster, interruption: Interruption | None) -> ControllerIdentity:
@@ -235,11 +282,6 @@ class Environment(pulumi.ComponentResource):
             ),
             opts=in_cluster(self, self._kubernetes),
         )
-
-    def _spot_role(self) -> SpotServiceLinkedRole | None:
-        if self._args.spot_service_linked_role == "existing":
-            return None
-        return SpotServiceLinkedRole(f"{self._stem}-spot", opts=self._child)
 
     def _node_pools(self, cluster: Cluster, after: Sequence[pulumi.Resource]) -> NodePools:
         return NodePools(

@@ -56,20 +56,20 @@ class ControllerIdentity(pulumi.ComponentResource):
     def __init__(self, name: str, args: ControllerIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:eks:ControllerIdentity", name, {}, opts)
         child = pulumi.ResourceOptions(parent=self)
-        role = iam.Role(
-            f"{name}-role",
-            name=args.names.controller_role,
-            description=f"Karpenter's controller in the EKS cluster {args.names.cluster}",
-            assume_role_policy=self._trust(name, args),
-            tags=args.tags,
-            opts=child,
-        )
         scope = pulumi.Output.all(
             partition=args.partition,
             account_id=args.account_id,
             node_role_arn=args.node_role_arn,
             interruption_queue_arn=args.interruption_queue_arn,
         ).apply(lambda known: ControllerScope(region=args.region, cluster_name=args.names.cluster, **known))
+        role = iam.Role(
+            f"{name}-role",
+            name=args.names.controller_role,
+            description=f"Karpenter's controller in the EKS cluster {args.names.cluster}",
+            assume_role_policy=self._trust(name, args, scope),
+            tags=args.tags,
+            opts=child,
+        )
         for subject, document in CONTROLLER_POLICIES.items():
             if subject == "interruption" and not args.has_interruption_queue:
                 continue
@@ -96,9 +96,11 @@ class ControllerIdentity(pulumi.ComponentResource):
         self.annotated_role_arn = role.arn if args.kind == "irsa" else pulumi.Output.from_input("")
         self.register_outputs({"roleArn": self.role_arn, "annotatedRoleArn": self.annotated_role_arn})
 
-    def _trust(self, name: str, args: ControllerIdentityArgs) -> pulumi.Input[str]:
+    def _trust(
+        self, name: str, args: ControllerIdentityArgs, scope: pulumi.Output[ControllerScope]
+    ) -> pulumi.Input[str]:
         if args.kind == "pod-identity":
-            return json.dumps(pod_identity_trust())
+            return scope.apply(_pod_identity_trust)
         provider = iam.OpenIdConnectProvider(
             f"{name}-oidc",
             url=args.issuer,
@@ -116,6 +118,17 @@ class ControllerIdentity(pulumi.ComponentResource):
                 )
             )
         )
+
+
+def _pod_identity_trust(scope: ControllerScope) -> str:
+    return json.dumps(
+        pod_identity_trust(
+            account_id=scope.account_id,
+            cluster_arn=scope.cluster_arn,
+            namespace=KARPENTER_NAMESPACE,
+            service_account=KARPENTER_AWS_SERVICE_ACCOUNT,
+        )
+    )
 
 
 def _policy(document: Callable[[ControllerScope], Document], scope: ControllerScope) -> str:

@@ -20,9 +20,12 @@ from ..naming import EksNames
 
 @dataclass(frozen=True, kw_only=True)
 class InterruptionArgs:
-    """Arguments of `Interruption`: physical names and tags."""
+    """Arguments of `Interruption`: physical names, where they are, and tags."""
 
     names: EksNames
+    partition: pulumi.Input[str]
+    region: str
+    account_id: pulumi.Input[str]
     tags: Mapping[str, str]
 
 
@@ -47,7 +50,7 @@ class Interruption(pulumi.ComponentResource):
         sqs.QueuePolicy(
             f"{name}-queue-policy",
             queue_url=queue.url,
-            policy=queue.arn.apply(lambda arn: json.dumps(interruption_queue_policy(arn))),
+            policy=pulumi.Output.all(args.partition, args.account_id).apply(lambda known: _policy(args, *known)),
             opts=child,
         )
         for event, pattern in EVENT_PATTERNS.items():
@@ -69,3 +72,10 @@ class Interruption(pulumi.ComponentResource):
         self.queue_name = queue.name
         self.queue_arn = queue.arn
         self.register_outputs({"queueName": self.queue_name, "queueArn": self.queue_arn})
+
+
+def _policy(args: InterruptionArgs, partition: str, account_id: str) -> str:
+    """The queue's policy, of ARNs put together from names: so that it can be judged at the first preview already."""
+    where = f"{args.region}:{account_id}"
+    rules = [f"arn:{partition}:events:{where}:rule/{args.names.event_rule(event)}" for event in EVENT_PATTERNS]
+    return json.dumps(interruption_queue_policy(f"arn:{partition}:sqs:{where}:{args.names.interruption_queue}", rules))

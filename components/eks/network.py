@@ -1,8 +1,8 @@
 """The VPC of an EKS cluster: public and private subnets over several zones, and the way out.
 
 Nodes live in private subnets, and only those carry Karpenter's discovery tag: a tagged public subnet would
-give it nodes without a route to the API server, or with a public address. VPC endpoints, flow logs and peering
-are left to those who want them; routes are separate resources so that they can be added.
+give it nodes without a route to the API server, or with a public address. VPC endpoints and peering are
+left to those who want them; routes are separate resources so that they can be added.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class NetworkArgs:
 
 
 class Network(pulumi.ComponentResource):
-    """VPC, subnets, gateways and routes."""
+    """VPC, subnets, gateways and routes; the VPC's default security group lets nothing in or out."""
 
     vpc_id: pulumi.Output[str]
     private_subnet_ids: pulumi.Output[list[str]]
@@ -56,6 +56,8 @@ class Network(pulumi.ComponentResource):
             tags=named(label, args.tags),
             opts=child,
         )
+        # EC2 makes it with the VPC, open between its members, and gives it to whatever names no group of its own.
+        ec2.DefaultSecurityGroup(f"{name}-closed", vpc_id=vpc.id, tags=named(f"{label}-unused", args.tags), opts=child)
         internet = ec2.InternetGateway(f"{name}-internet", vpc_id=vpc.id, tags=named(label, args.tags), opts=child)
         public_routes = ec2.RouteTable(
             f"{name}-public", vpc_id=vpc.id, tags=named(f"{label}-public", args.tags), opts=child

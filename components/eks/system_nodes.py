@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import pulumi
-from pulumi_aws import ec2, eks
+from pulumi_aws import ec2, eks, ssm
 
 from ..documents.charts import SYSTEM_TAINT_KEY
 from ..naming import EksNames, named
 from ..settings.eks import SystemNodesSettings
 from .node_role import NodeRole, NodeRoleArgs
+
+#: Where AWS publishes releases of an image, by its type.
+_IMAGES: Final = {"AL2023_x86_64_STANDARD": "x86_64/standard", "AL2023_ARM_64_STANDARD": "arm64/standard"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +102,8 @@ class SystemNodes(pulumi.ComponentResource):
             node_role_arn=role.arn,
             subnet_ids=args.subnet_ids,
             version=args.version,
+            # Of one that is not named EKS takes the newest at creation, and none after that.
+            release_version=args.settings.release_version or self._recommended(args),
             ami_type=args.settings.ami_type,
             instance_types=[args.settings.instance_type],
             scaling_config=eks.NodeGroupScalingConfigArgs(
@@ -115,3 +121,11 @@ class SystemNodes(pulumi.ComponentResource):
         )
         self.node_group_arn = group.arn
         self.register_outputs({"nodeGroupArn": self.node_group_arn})
+
+    def _recommended(self, args: SystemNodesArgs) -> pulumi.Output[str]:
+        folder = f"/aws/service/eks/optimized-ami/{args.version}/amazon-linux-2023/{_IMAGES[args.settings.ami_type]}"
+        # `value` would be a secret, and with it all inputs of the node group.
+        release: pulumi.Output[str] = ssm.get_parameter_output(
+            name=f"{folder}/recommended/release_version", opts=pulumi.InvokeOutputOptions(parent=self)
+        ).insecure_value
+        return release

@@ -4,7 +4,7 @@ Nothing here knows a cloud: chart names, values and manifests come from the call
 provider, through `opts.providers`.
 """
 
-from .cilium import Cilium, CiliumArgs
+from .cilium import Cilium, CiliumArgs, CiliumRollOut
 from .karpenter import Karpenter, KarpenterArgs
 from .live import wait_until_served
 from .node_pools import NodePools, NodePoolsArgs
@@ -13,6 +13,7 @@ from .options import in_cluster
 __all__ = [
     "Cilium",
     "CiliumArgs",
+    "CiliumRollOut",
     "Karpenter",
     "KarpenterArgs",
     "NodePools",

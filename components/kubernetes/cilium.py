@@ -1,15 +1,19 @@
 """Cilium as the cluster's only network: an overlay that also replaces kube-proxy.
 
-It does not wait for its pods, because there is no node for them yet: nodes turn Ready only once Cilium runs
-on them, so whoever creates nodes comes after this component and does the waiting. Hubble's relay, ingress and
+The release does not wait for its pods, because there is no node for them yet: nodes turn Ready only once Cilium runs
+on them, so whoever creates nodes comes after it and does the waiting. When it is changed later, nobody would: so
+`CiliumRollOut` comes after the first nodes. Hubble's relay, ingress and
 encryption are left to those who want them.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 
 import pulumi
+from pulumi_kubernetes.apps.v1 import DaemonSetPatch, DeploymentPatch
 from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
 from .. import versions
@@ -34,12 +38,21 @@ class CiliumArgs:
 
 
 class Cilium(pulumi.ComponentResource):
-    """The Cilium release."""
+    """The Cilium release; `fingerprint` is another one whenever the release changes."""
 
     version: pulumi.Output[str]
+    fingerprint: pulumi.Output[str]
 
     def __init__(self, name: str, args: CiliumArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:kubernetes:Cilium", name, {}, opts)
+        values = pulumi.Output.from_input(args.api_server).apply(
+            lambda endpoint: charts.cilium(
+                endpoint=endpoint,
+                pod_cidr=args.pod_cidr,
+                pod_cidr_mask_size=args.pod_cidr_mask_size,
+                operator_replicas=args.operator_replicas,
+            )
+        )
         Release(
             f"{name}-release",
             name="cilium",
@@ -47,16 +60,40 @@ class Cilium(pulumi.ComponentResource):
             chart=versions.CILIUM_CHART,
             version=versions.CILIUM,
             repository_opts=RepositoryOptsArgs(repo=versions.CILIUM_REPOSITORY),
-            values=pulumi.Output.from_input(args.api_server).apply(
-                lambda endpoint: charts.cilium(
-                    endpoint=endpoint,
-                    pod_cidr=args.pod_cidr,
-                    pod_cidr_mask_size=args.pod_cidr_mask_size,
-                    operator_replicas=args.operator_replicas,
-                )
-            ),
+            values=values,
             skip_await=True,
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.version = pulumi.Output.from_input(versions.CILIUM)
-        self.register_outputs({"version": self.version})
+        self.fingerprint = values.apply(_fingerprint)
+        self.register_outputs({"version": self.version, "fingerprint": self.fingerprint})
+
+
+class CiliumRollOut(pulumi.ComponentResource):
+    """Waits until Cilium's pods are those of the release: a change of it that fails would pass as a success.
+
+    Pulumi's Kubernetes provider waits for a workload of which it has set a field. The field is an annotation that
+    changes with the release, and that Helm leaves alone; the pods' template has no part in it.
+    """
+
+    def __init__(self, name: str, fingerprint: pulumi.Input[str], opts: pulumi.ResourceOptions | None = None) -> None:
+        """`fingerprint` is the release's."""
+        super().__init__("karpstack:kubernetes:CiliumRollOut", name, {}, opts)
+        annotations = {"pulumi.com/patchForce": "true", "karpstack.io/release": fingerprint}
+        # A node that is being drained may hold up its agent.
+        waiting = pulumi.ResourceOptions(parent=self, custom_timeouts=pulumi.CustomTimeouts(create="20m", update="20m"))
+        for label, workload, patch in (
+            ("agent", "cilium", DaemonSetPatch),
+            ("operator", "cilium-operator", DeploymentPatch),
+        ):
+            patch(
+                f"{name}-{label}",
+                metadata={"name": workload, "namespace": "kube-system", "annotations": annotations},
+                opts=waiting,
+            )
+        self.register_outputs({})
+
+
+def _fingerprint(values: charts.Values) -> str:
+    content = json.dumps([versions.CILIUM, values], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]

@@ -90,7 +90,11 @@ def load(raw: Mapping[str, str], *, secret_keys: Iterable[str] = ()) -> Settings
         )
     foreign = {key for field in cloud.schema.model_fields.values() if ":" in (key := str(field.validation_alias))}
     values, problems = structured(
-        {key: value for key, value in raw.items() if key.startswith(f"{NAMESPACE}:") or key in foreign}
+        {
+            key: value
+            for key, value in raw.items()
+            if key.startswith(f"{NAMESPACE}:") or key in foreign or key.lower() in cloud.schema.REFUSED
+        }
     )
     settings = None
     if not problems:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from ipaddress import IPv4Network
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
 
@@ -13,7 +14,7 @@ from .. import versions
 from ..documents import subnets
 from ..documents.charts import KARPENTER_AWS_SETTINGS
 from ..naming import RESERVED_TAG_PREFIXES, EksNames
-from ..problems import refuse
+from ..problems import Reason, refuse
 from .sections import (
     AccessCidr,
     Cidr,
@@ -51,9 +52,30 @@ def _principal(arn: str) -> str:
     return arn
 
 
+#: EKS's add-ons that an environment has.
+AddonName = Literal["coredns", "eks-pod-identity-agent"]
+#: Numbers of days that CloudWatch knows.
+LogRetentionDays = Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096]
 #: How the controller's service account gets its role.
 Identity = Literal["pod-identity", "irsa"]
 Tags = dict[Annotated[str, StringConstraints(min_length=1, max_length=128), AfterValidator(_tag_key)], TagValue]
+
+
+class AssumedRole(Section):
+    """One of aws:assumeRoles, of which `aws eks get-token` must be able to take the same."""
+
+    REFUSED: ClassVar[Mapping[str, Reason]] = dict.fromkeys(
+        ("externalid", "policy", "policyarns", "sourceidentity", "tags", "transitivetagkeys"),
+        Reason(
+            "reaches the AWS provider and cannot be handed to `aws eks get-token`, which makes the credentials for the "
+            "cluster: it would not let in whoever made it",
+            "say it in a profile of the AWS CLI instead, and name that in aws:profile",
+        ),
+    )
+
+    role_arn: str = Field(description="ARN of the role")
+    session_name: str = Field("", description="the provider's alone")
+    duration: str = Field("", description="the provider's alone")
 
 
 class NetworkSettings(Section):
@@ -65,6 +87,9 @@ class NetworkSettings(Section):
     service_cidr: Cidr = Field(description="range of Service addresses")
     zones: int | list[str] = Field(3, description="number of zones, 2 to 6, or a list of their names")
     nat_gateways: Literal["single", "per-zone"] = Field("single", description="single (cheap) or per-zone")
+    flow_log_retention_days: LogRetentionDays | Literal[0] = Field(
+        0, description="days that the VPC's flow logs are kept; 0: there are none"
+    )
 
     @field_validator("vpc_cidr")
     @classmethod
@@ -140,9 +165,11 @@ class ClusterSettings(Section):
     log_types: list[Literal["api", "audit", "authenticator", "controllerManager", "scheduler"]] = Field(
         ["api", "audit", "authenticator", "controllerManager", "scheduler"], description="control plane logs to keep"
     )
-    log_retention_days: Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096] = Field(
-        30, description="days that control plane logs are kept"
+    log_retention_days: LogRetentionDays = Field(30, description="days that control plane logs are kept")
+    addon_versions: dict[AddonName, str] = Field(
+        {}, description="versions of EKS's add-ons by name; of others, EKS's default for the cluster's version is taken"
     )
+    deletion_protection: bool = Field(False, description="whether neither Pulumi nor EKS deletes the cluster")
 
     @field_validator("version", mode="before")
     @classmethod
@@ -170,6 +197,9 @@ class SystemNodesSettings(Section):
     instance_type: str = Field("m5.large", description="instance type of the system nodes")
     ami_type: Literal["AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD"] = Field(
         "AL2023_x86_64_STANDARD", description="image of the system nodes; fits the instance type's architecture"
+    )
+    release_version: str = Field(
+        "", description="release of that image, for example 1.36.2-20260714; empty: what AWS recommends at each update"
     )
     min_size: int = Field(2, ge=1, description="system nodes at least")
     desired_size: int = Field(2, ge=1, description="system nodes at first")
@@ -218,17 +248,48 @@ class KarpenterSettings(Section):
 class EksSettings(StackSettings):
     """The whole configuration, and the arguments of `eks.Environment`."""
 
+    REFUSED: ClassVar[Mapping[str, Reason]] = {
+        "spotservicelinkedrole": Reason(
+            "is no setting any more: the controller may have EC2 make the service-linked role for spot instances, and "
+            "EC2 does so where the account has none",
+            "remove it; a role that this stack has made stays in the account",
+        ),
+        **dict.fromkeys(
+            (
+                *("aws:accesskey", "aws:secretkey", "aws:token"),
+                *("aws:sharedconfigfiles", "aws:sharedcredentialsfiles", "aws:assumerolewithwebidentity"),
+            ),
+            Reason(
+                "reaches the AWS provider and not `aws eks get-token`, which makes the credentials for the cluster: it "
+                "would not let in whoever made it, or somebody else would be asked for",
+                "remove it; name a profile in aws:profile, or set credentials in the environment (AWS_ACCESS_KEY_ID, "
+                "AWS_CONFIG_FILE, AWS_WEB_IDENTITY_TOKEN_FILE and the like), where both find them",
+            ),
+        ),
+    }
+
     region: str = Field(validation_alias="aws:region", description="the AWS region, for example us-east-1")
+    profile: str = Field("", validation_alias="aws:profile", description="profile of the AWS CLI; for kubectl too")
+    assume_roles: list[AssumedRole] = Field(
+        [], validation_alias="aws:assumeRoles", description="role that the deployer takes, one at most; for kubectl too"
+    )
     cloud: Literal["aws"] = Field("aws", description="aws")
     tags: Tags = Field({}, description="tags of every resource")
     network: NetworkSettings = Field(description="address ranges and zones")
     cluster: ClusterSettings = Field(description="the control plane")
     system_nodes: SystemNodesSettings = Field(SystemNodesSettings(), description="the managed node group")
-    spot_service_linked_role: Literal["create", "existing"] = Field(
-        description="create, or existing in an account that has ever used spot instances"
-    )
     karpenter: KarpenterSettings = Field(KarpenterSettings(), description="the controller")
     node_classes: NodeClassSpecs = Field(description="EC2NodeClass specs by name")
+
+    @field_validator("assume_roles")
+    @classmethod
+    def _one_role(cls, roles: list[AssumedRole]) -> list[AssumedRole]:
+        if len(roles) > 1:
+            refuse(
+                "is a chain of roles, and `aws eks get-token`, which makes the credentials for the cluster, takes one",
+                "say the first ones in a profile of the AWS CLI (source_profile, role_arn), and name it in aws:profile",
+            )
+        return roles
 
     @field_validator("name")
     @classmethod

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from karpenter.instance_types import CAPACITY_TYPE
+from karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE
 from karpenter.requirements import RequirementError, allows, requirements
 
 from ..documents import manifests
@@ -18,7 +18,7 @@ from ..problems import Problem, key_of, shown
 from .node_pool_checks import node_class_reference
 
 if TYPE_CHECKING:
-    from .eks import KarpenterSettings, NetworkSettings, SystemNodesSettings
+    from .eks import EksSettings, KarpenterSettings, NetworkSettings, SystemNodesSettings
 
 
 def cross_checks(valid: Mapping[str, Any]) -> Iterator[Problem]:
@@ -43,6 +43,24 @@ def cross_checks(valid: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _node_class(name, spec, network)
     for name, spec in (node_pools or {}).items():
         yield from _node_pool(name, spec, node_classes, karpenter)
+
+
+def cautions(settings: EksSettings) -> Iterator[str]:
+    """What may go wrong with valid settings and need not: sentences for whoever deploys."""
+    for name, spec in settings.node_pools.items():
+        reference = manifests.node_template(spec).get("nodeClassRef") or {}
+        node_class = settings.node_classes.get(reference.get("name", manifests.DEFAULT_NODE_CLASS), {})
+        if _is_bottlerocket(node_class) and _may(spec, ARCHITECTURE, "arm64"):
+            yield (
+                f"{key_of('nodePools', name)} allows arm64 nodes with Bottlerocket, where Cilium's agent was seen not "
+                "to start (cilium/cilium#22973): such a node keeps its startup taint, and no pod ever runs there. Try "
+                f"one first, or require {ARCHITECTURE} In [amd64]"
+            )
+
+
+def _is_bottlerocket(node_class: Mapping[str, Any]) -> bool:
+    aliases = (str(term.get("alias", "")) for term in node_class.get("amiSelectorTerms") or [])
+    return node_class.get("amiFamily") == "Bottlerocket" or any(map(re.compile("bottlerocket@").match, aliases))
 
 
 def _foreign_zones(network: NetworkSettings, region: str) -> Iterator[Problem]:
@@ -122,7 +140,7 @@ def _node_pool(
     name: str, spec: Mapping[str, Any], node_classes: Mapping[str, Any] | None, karpenter: KarpenterSettings | None
 ) -> Iterator[Problem]:
     yield from node_class_reference(name, spec, manifests.EC2_NODE_CLASS, node_classes)
-    if karpenter is not None and not karpenter.interruption_queue and _allows_spot(spec):
+    if karpenter is not None and not karpenter.interruption_queue and _may(spec, CAPACITY_TYPE, "spot"):
         yield Problem(
             key_of("nodePools", name, "template", "spec", "requirements"),
             shown(manifests.node_template(spec).get("requirements", [])),
@@ -132,9 +150,9 @@ def _node_pool(
         )
 
 
-def _allows_spot(spec: Mapping[str, Any]) -> bool:
-    """Whether a NodePool may launch spot instances; without a requirement on the capacity type it may."""
+def _may(spec: Mapping[str, Any], label: str, value: str) -> bool:
+    """Whether a NodePool may launch nodes with a label's value; without a requirement on the label it may."""
     try:
-        return allows(requirements(spec), CAPACITY_TYPE, "spot")
+        return allows(requirements(spec), label, value)
     except RequirementError:
         return False  # the schema's checks say what is wrong with it

@@ -62,17 +62,28 @@ def _budgets(section: str, name: str, spec: Mapping[str, Any]) -> Iterator[Probl
 
 def _manifests(cloud: str, valid: Mapping[str, Any]) -> Iterator[tuple[str, str, manifests.Manifest]]:
     """The section, the name and the manifest of each object; what only the environment knows is filled in somehow."""
+    node_class, completed = _NODE_CLASSES[cloud]
     for name, spec in (valid.get("node_classes") or {}).items():
-        if cloud == "aws":
-            # The role is the environment's; where a spec has a profile beside it, a rule of ours has said so.
-            own = {key: value for key, value in spec.items() if key not in ("role", "instanceProfile")}
-            manifest = manifests.ec2_node_class(name, own, role="role", discovery={"cluster": "name"}, tags={})
-        else:
-            manifest = manifests.aks_node_class(name, spec, tags={})
-        yield "nodeClasses", name, manifest
-    node_class = manifests.EC2_NODE_CLASS if cloud == "aws" else manifests.AKS_NODE_CLASS
+        yield "nodeClasses", name, completed(name, spec)
     for name, spec in (valid.get("node_pools") or {}).items():
         yield "nodePools", name, manifests.node_pool(name, spec, node_class=node_class)
+
+
+def _ec2_node_class(name: str, spec: Mapping[str, Any]) -> manifests.Manifest:
+    # The role is the environment's; where a spec has a profile beside it, a rule of ours has said so.
+    own = {key: value for key, value in spec.items() if key not in ("role", "instanceProfile")}
+    return manifests.ec2_node_class(name, own, role="role", discovery={"cluster": "name"}, tags={})
+
+
+def _aks_node_class(name: str, spec: Mapping[str, Any]) -> manifests.Manifest:
+    return manifests.aks_node_class(name, spec, tags={})
+
+
+#: Cloud -> its node classes: how NodePools refer to one, and what completes a spec.
+_NODE_CLASSES: Final = {
+    "aws": (manifests.EC2_NODE_CLASS, _ec2_node_class),
+    "azure": (manifests.AKS_NODE_CLASS, _aks_node_class),
+}
 
 
 def _shown(value: Any) -> str:

@@ -47,11 +47,11 @@ def _no_overlap(resources: list[PolicyResource], judgement: Judgement) -> None:
 
 
 def _read(resource: PolicyResource, path: str, values: Any, judgement: Judgement) -> Iterator[Range]:
-    found = listed(values)
-    for index in range(len(found)):
+    cidrs = listed(values)
+    for index in range(len(cidrs)):
         with judgement.part():
             try:
-                yield Range(parse(found[index]), f"{path} of {resource.name}", resource.urn)
+                yield Range(parse(cidrs[index]), f"{path} of {resource.name}", resource.urn)
             except ValueError as error:
                 judgement.violation(f"{path} of {resource.name} is not a CIDR: {error}.", resource.urn)
 

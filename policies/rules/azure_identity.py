@@ -28,10 +28,10 @@ def _federation(credential: Properties, judgement: Judgement) -> None:
             judgement.violation(f"subject is {subject or 'not set'}, not system:serviceaccount:<namespace>:<name>.")
     with judgement.part():
         audiences = credential.get("audiences") or []
-        found = [audiences[index] for index in range(len(audiences))]
+        named = [audiences[index] for index in range(len(audiences))]
         wanted = judgement.settings["audience"]
-        if found != [wanted]:
-            judgement.violation(f"audiences are [{', '.join(found)}], not [{wanted}].")
+        if named != [wanted]:
+            judgement.violation(f"audiences are [{', '.join(named)}], not [{wanted}].")
     with judgement.part():
         issuer = credential.get("issuer") or ""
         if not re.fullmatch(r"https://[^*?\s]+", issuer):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 
 from pulumi_policy import PolicyResource, Severity
 
@@ -29,6 +30,10 @@ from .tokens import (
     VPC,
 )
 
+_SOURCES = frozenset({"aws:sourcearn", "aws:sourceaccount"})
+# An account's number, or the beginning of an ARN that names one.
+_ACCOUNT = re.compile(r"\d{12}$|arn:[^:*?]+:[^:*?]+:[^:]*:\d{12}:")
+
 
 def _queue(queue: Properties, judgement: Judgement) -> None:
     # SQS encrypts by itself unless told otherwise.
@@ -48,8 +53,25 @@ def _queue_policy(policy: Properties, judgement: Judgement) -> None:
             )
             if effect == "Allow" and everybody and not statement.get("Condition"):
                 judgement.violation(f"{where} allows everybody.")
+            if effect == "Allow" and not isinstance(principal, str):
+                _service(where, listed((principal or {}).get("Service")), section(statement, "Condition"), judgement)
     if not encrypted_only and judgement.complete:
         judgement.violation("policy has no statement that denies access without TLS (aws:SecureTransport).")
+
+
+def _service(where: str, services: Sequence[str], condition: Properties, judgement: Judgement) -> None:
+    """A service sends for everybody who uses it, in any account, unless a condition says for whom."""
+    if not len(services):
+        return
+    for operator in ("ArnEquals", "ArnLike", "StringEquals", "StringLike"):
+        for key, sources in section(condition, operator).items():
+            found = listed(sources)
+            if key.lower() in _SOURCES and all(_ACCOUNT.match(found[index]) for index in range(len(found))):
+                return
+    judgement.violation(
+        f"{where} lets {services[0]} in, whoever's: it has no condition on aws:SourceArn or aws:SourceAccount "
+        "that names an account."
+    )
 
 
 def _transport(statement: Properties) -> bool:
@@ -83,14 +105,14 @@ def _eks_logs(cluster: Properties, judgement: Judgement) -> None:
 def _aks_logs(resources: list[PolicyResource], judgement: Judgement) -> None:
     settings = list(graph.of(resources, AZURE_DIAGNOSTICS))
     for cluster in graph.of(resources, AKS_CLUSTER):
-        found = False
+        kept = False
         with judgement.part():
             for setting in settings:
                 about = cluster in setting.property_dependencies.get("resourceUri", ())
                 logs = setting.props.get("logs") or []
                 if about or _is_about(graph.output(setting, "resourceUri"), graph.output(cluster, "name")):
-                    found = found or any(logs[index].get("enabled") is True for index in range(len(logs)))
-        if not found and judgement.complete:
+                    kept = kept or any(logs[index].get("enabled") is True for index in range(len(logs)))
+        if not kept and judgement.complete:
             judgement.violation(f"no diagnostic setting keeps a log of {cluster.name}.", cluster.urn)
 
 
@@ -128,10 +150,13 @@ QUEUE_ENCRYPTED = ResourceRule(
 QUEUE_POLICY_CLOSED = ResourceRule(
     name="queue-policy-closed",
     group="data",
-    description="Queues take messages from named services, and over TLS only.",
+    description="Queues take messages from named services of named accounts, and over TLS only.",
     rationale="Karpenter believes the queue: whoever may write to it takes nodes away.",
     consequence="A forged interruption message drains and deletes a node, again and again.",
-    remediation="Name the services in Principal, and deny sqs:* where aws:SecureTransport is false.",
+    remediation=(
+        "Name the services in Principal, and in a condition on aws:SourceArn the event rules that may send; deny sqs:* "
+        "where aws:SecureTransport is false."
+    ),
     url="https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-security-best-practices.html",
     severity=Severity.HIGH,
     checks={QUEUE_POLICY: _queue_policy},

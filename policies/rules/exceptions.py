@@ -67,9 +67,9 @@ class Exceptions:
         Raises:
             ValueError: One of them names no rule of the pack, or no day.
         """
-        found = tuple(_granted(entry, rules) for entry in entries)
-        if found != self.granted:
-            self.granted = found
+        granted = tuple(_granted(entry, rules) for entry in entries)
+        if granted != self.granted:
+            self.granted = granted
             self.excused = {}
 
     def expired(self, today: date) -> list[Granted]:

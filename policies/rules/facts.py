@@ -15,11 +15,11 @@ from .rule import NotKnownError
 
 def region_of(cloud: Cloud, regions: Regions | None = None) -> str:
     """The region in which the stack's clusters are; NotKnownError where nothing says it, or where there are several."""
-    found = sorted((regions or REGIONS).of(cloud))
-    if len(found) != 1:
-        what = f"there are clusters in {', '.join(found)}" if found else "nothing says the region of the cluster"
+    names = sorted((regions or REGIONS).of(cloud))
+    if len(names) != 1:
+        what = f"there are clusters in {', '.join(names)}" if names else "nothing says the region of the cluster"
         raise NotKnownError(f"{what}, so prices and zones of the NodePool are not known", "facts", cloud, "region")
-    return found[0]
+    return names[0]
 
 
 def facts(cloud: Cloud, regions: Regions | None = None) -> Region:

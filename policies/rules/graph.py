@@ -52,5 +52,5 @@ def is_chart(reference: str, name: str) -> bool:
 def values(release: PolicyResource) -> Properties:
     """The values of a release; empty where none are set."""
     output(release, "chart")
-    found: Properties = release.props.get("values") or {}
-    return found
+    chart_values: Properties = release.props.get("values") or {}
+    return chart_values

@@ -48,10 +48,10 @@ def statements(path: str, document: Any, judgement: Judgement) -> Iterator[tuple
     content = parsed(document, POLICY_DOCUMENT, "a policy document", path)
     if content.get("Statement") is None:
         raise UnreadableError(path, document, "a policy document")
-    found = listed(content["Statement"])
-    for index in range(len(found)):
+    entries = listed(content["Statement"])
+    for index in range(len(entries)):
         with judgement.part():
-            statement = found[index]
+            statement = entries[index]
             yield f"{path}, statement {statement.get('Sid', index)}", statement
 
 

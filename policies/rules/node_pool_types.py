@@ -53,11 +53,11 @@ def _min_values(node_pool: Properties, judgement: Judgement) -> None:
     known = facts(cloud_of(spec))
     types = admitted(wanted, known)
     for requirement in demanding:
-        found = values_of(requirement.key, wanted, types, known.name)
-        if len(found) < requirement.min_values:
+        values = values_of(requirement.key, wanted, types, known.name)
+        if len(values) < requirement.min_values:
             judgement.violation(
                 f"the requirement {requirement} has minValues {requirement.min_values}, and the instance types that "
-                f"the pool admits have {len(found)} values of it: {', '.join(sorted(found)) or 'none'}."
+                f"the pool admits have {len(values)} values of it: {', '.join(sorted(values)) or 'none'}."
             )
 
 
@@ -133,7 +133,7 @@ def ceiling(spec: Properties, known: Callable[[Cloud], Region] = facts) -> Ceili
     if not types:
         return Ceiling(0.0, "no instance type fits into the limits")
     region = known(cloud_of(spec)).name
-    rows = [_Row(found.on_demand[region], found.vcpus, found.memory / 2**30) for found in types]
+    rows = [_Row(type_.on_demand[region], type_.vcpus, type_.memory / 2**30) for type_ in types]
     return Ceiling(_dearest(rows, cpu, memory, nodes), f"the dearest mix of {len(types)} instance types, on demand")
 
 
@@ -153,8 +153,8 @@ def launchable(spec: Properties, known: Callable[[Cloud], Region] = facts) -> li
 
 
 def _limit(spec: Properties, name: str) -> float | None:
-    found = section(spec, "limits").get(name)
-    return None if found is None else quantity(found)
+    limit = section(spec, "limits").get(name)
+    return None if limit is None else quantity(limit)
 
 
 class _Row(NamedTuple):

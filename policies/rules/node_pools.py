@@ -24,8 +24,8 @@ def _limits(node_pool: Properties, judgement: Judgement) -> None:
     # `in` would read the value, which may be unknown, so it is asked of the set of names.
     named = [resource for resource in wanted if resource in set(limits)]
     if all(limits[resource] is None for resource in named):
-        found = ", ".join(limits) or "nothing"
-        judgement.violation(f"spec.limits sets {found}, and one of {', '.join(wanted)} is needed.")
+        names = ", ".join(limits) or "nothing"
+        judgement.violation(f"spec.limits sets {names}, and one of {', '.join(wanted)} is needed.")
 
 
 def _startup_taint(node_pool: Properties, judgement: Judgement) -> None:
@@ -86,17 +86,17 @@ def _expire_after(node_pool: Properties, judgement: Judgement) -> None:
         judgement.violation(f"{path} is Never, and at most {longest}h is wanted.")
         return
     try:
-        found = duration(str(expire_after))
+        lifetime = duration(str(expire_after))
     except ValueError:
         judgement.violation(f"{path} is {expire_after}, which is no duration such as 720h.")
         return
-    if found > timedelta(hours=longest):
+    if lifetime > timedelta(hours=longest):
         judgement.violation(f"{path} is {expire_after}, longer than {longest}h.")
 
 
 def _architecture(node_pool: Properties, judgement: Judgement) -> None:
-    found = requirements(section(node_pool, "spec"))
-    if not any(requirement.key == ARCHITECTURE and requirement.operator == "In" for requirement in found):
+    wanted = requirements(section(node_pool, "spec"))
+    if not any(requirement.key == ARCHITECTURE and requirement.operator == "In" for requirement in wanted):
         judgement.violation(f"spec.template.spec.requirements has no {ARCHITECTURE} In [...].")
 
 

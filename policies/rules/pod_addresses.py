@@ -54,7 +54,7 @@ def _max_pods(resources: list[PolicyResource], judgement: Judgement) -> None:
 
 
 def _rooms(resources: list[PolicyResource], judgement: Judgement) -> list[tuple[int, str]]:
-    found = []
+    rooms = []
     for release in graph.releases(resources, "cilium", judgement):
         with judgement.part():
             ipam = section(graph.values(release), "ipam")
@@ -63,8 +63,8 @@ def _rooms(resources: list[PolicyResource], judgement: Judgement) -> list[tuple[
             operator: Properties = section(ipam, "operator")
             mask = int(operator.get("clusterPoolIPv4MaskSize") or _CILIUM_DEFAULT_MASK)
             room = 2 ** (32 - mask) - _CILIUM_KEEPS
-            found.append((room, f"{release.name} gives each node a /{mask}, which is {room} addresses for pods"))
-    return found
+            rooms.append((room, f"{release.name} gives each node a /{mask}, which is {room} addresses for pods"))
+    return rooms
 
 
 NODE_MAX_PODS = StackRule(

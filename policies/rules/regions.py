@@ -50,8 +50,8 @@ class Regions:
 
     def of(self, cloud: Cloud) -> set[str]:
         """The regions of clusters, else of anything, else that of the environment; empty where nothing says it."""
-        found = self._clusters.get(cloud) or self._any.get(cloud)
-        return set(found) if found else {os.environ[name] for name in CLOUDS[cloud].variables if os.environ.get(name)}
+        known = self._clusters.get(cloud) or self._any.get(cloud)
+        return set(known) if known else {os.environ[name] for name in CLOUDS[cloud].variables if os.environ.get(name)}
 
 
 #: What the pack's process has seen.

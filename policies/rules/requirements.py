@@ -41,11 +41,11 @@ def requirements(spec: Properties) -> list[Requirement]:
     """
     template = section(spec, "template")
     labels = section(template, "metadata", "labels")
-    found = [evaluator.given(key, labels[key]) for key in labels]
+    wanted = [evaluator.given(key, labels[key]) for key in labels]
     entries = section(template, "spec").get("requirements") or []
     for index in range(len(entries)):
-        found.append(_requirement(entries[index], f"spec.template.spec.requirements[{index}]"))
-    return found
+        wanted.append(_requirement(entries[index], f"spec.template.spec.requirements[{index}]"))
+    return wanted
 
 
 def _requirement(entry: Properties, path: str) -> Requirement:

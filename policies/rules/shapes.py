@@ -26,8 +26,8 @@ def shaped(token: str, properties: Mapping[str, Any], urn: str | None = None) ->
         properties: Reading one of them may raise UnknownValueError.
         urn: The resource's, where the reader has several.
     """
-    found: Mapping[str, Any] = read(properties, _SHAPES.get(token), "", urn)
-    return found
+    typed: Mapping[str, Any] = read(properties, _SHAPES.get(token), "", urn)
+    return typed
 
 
 def _whole(low: int, high: int) -> Kind:
@@ -62,7 +62,10 @@ QUANTITY: Final = Kind("a quantity such as 100, 500m or 4000Gi", _is_quantity)
 _OPERATOR: Final = Kind(f"one of {', '.join(OPERATORS)}", lambda value: value in OPERATORS)
 _SHARE: Final = Kind("a number of nodes, or a share such as 10%", _is_share)
 
-_CONDITION: Final[Shape] = {"StringEquals": {EACH: TEXTS}, "StringLike": {EACH: TEXTS}, EACH: {}}
+_CONDITION: Final[Shape] = {
+    **{operator: {EACH: TEXTS} for operator in ("StringEquals", "StringLike", "ArnEquals", "ArnLike")},
+    EACH: {},
+}
 _STATEMENT: Final[Shape] = {
     "Effect": TEXT,
     "Principal": Either((TEXT, {EACH: TEXTS})),

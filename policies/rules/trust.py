@@ -17,6 +17,13 @@ _CLAIMS = {
     "sub": (re.compile(r"system:serviceaccount:[^:*?]+:[^:*?]+"), "system:serviceaccount:<namespace>:<name>"),
     "aud": (re.compile(r"sts\.amazonaws\.com"), "sts.amazonaws.com"),
 }
+# What EKS Pod Identity says of whom it takes a role for; the cluster is said in one of two ways.
+_POD_IDENTITY = "pods.eks.amazonaws.com"
+_POD_IDENTITY_CONDITIONS = (
+    ("aws:RequestTag/kubernetes-namespace",),
+    ("aws:RequestTag/kubernetes-service-account",),
+    ("aws:RequestTag/eks-cluster-arn", "aws:SourceArn"),
+)
 _ACCOUNT = re.compile(r"\d{12}|arn:[^:]+:iam::\d{12}:root")
 
 
@@ -41,6 +48,9 @@ def _statement(where: str, statement: Properties, judgement: Judgement) -> None:
                 with judgement.part():
                     _principal(where, kind, names[index], judgement)
     with judgement.part():
+        if "Service" in principal and _POD_IDENTITY in listed(principal["Service"]):
+            _pods(where, section(statement, "Condition"), judgement)
+    with judgement.part():
         actions = listed(statement.get("Action"))
         if any(_WEB_IDENTITY.fullmatch(actions[index]) for index in range(len(actions))):
             _token(where, section(statement, "Condition"), judgement)
@@ -51,6 +61,13 @@ def _principal(where: str, kind: str, name: str, judgement: Judgement) -> None:
         judgement.violation(f"{where} trusts {kind} {name}.")
 
 
+def _pods(where: str, condition: Properties, judgement: Judgement) -> None:
+    exact = {key.lower() for operator in ("StringEquals", "ArnEquals") for key in section(condition, operator)}
+    for keys in _POD_IDENTITY_CONDITIONS:
+        if not exact & {key.lower() for key in keys}:
+            judgement.violation(f"{where} trusts {_POD_IDENTITY} without StringEquals on {' or '.join(keys)}.")
+
+
 def _token(where: str, condition: Properties, judgement: Judgement) -> None:
     exact = section(condition, "StringEquals")
     for claim in ("sub", "aud"):
@@ -59,8 +76,8 @@ def _token(where: str, condition: Properties, judgement: Judgement) -> None:
             of_cluster = False
             for key in exact:
                 if key.endswith(f":{claim}"):
-                    found = listed(exact[key])
-                    values.extend(found[index] for index in range(len(found)))
+                    entries = listed(exact[key])
+                    values.extend(entries[index] for index in range(len(entries)))
                     of_cluster = of_cluster or key.startswith("oidc.eks.")
             pattern, form = _CLAIMS[claim] if of_cluster else (_EXACT, "one value without wildcards")
             if not values:
@@ -77,7 +94,9 @@ IAM_TRUST_BOUND = ResourceRule(
     consequence="Any pod of the cluster, or anybody in the account, gets the role's credentials.",
     remediation=(
         "Name the service or role in Principal; for web identities require <issuer>:sub and <issuer>:aud with "
-        "StringEquals, one service account and sts.amazonaws.com."
+        "StringEquals, one service account and sts.amazonaws.com; for EKS Pod Identity "
+        "aws:RequestTag/kubernetes-namespace, aws:RequestTag/kubernetes-service-account and "
+        "aws:RequestTag/eks-cluster-arn."
     ),
     url="https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html",
     severity=Severity.CRITICAL,

@@ -89,7 +89,7 @@ def parsed(text: Any, shape: Shape, wanted: str, path: str, urn: str | None = No
 def readable(text: str) -> str:
     """A text that can be shown: not too long, and with nothing in it that a terminal obeys."""
     cut = _cut(text, _LONGEST)
-    return "".join(one if one.isprintable() or one == "\n" else one.encode("unicode_escape").decode() for one in cut)
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in cut)
 
 
 class _Object(Mapping[str, Any]):
@@ -136,8 +136,8 @@ def _fitting(value: Any, shape: Shape) -> Shape:
     fits = True
     match shape:
         case Either():
-            found = (_fitting(value, one) for one in shape.shapes)
-            return next((one for one in found if one is not _NONE_FITS), _NONE_FITS)
+            fitting = (_fitting(value, part) for part in shape.shapes)
+            return next((part for part in fitting if part is not _NONE_FITS), _NONE_FITS)
         case Kind():
             fits = shape.accepts(value)
         case list():

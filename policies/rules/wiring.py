@@ -63,7 +63,7 @@ def _node_class_resolves(resources: list[PolicyResource], judgement: Judgement) 
             reference = section(graph.output(pool, "spec"), "template", "spec").get("nodeClassRef") or {}
             kind, name = reference.get("kind"), reference.get("name")
             if (kind, name) not in known and judgement.complete:
-                names = ", ".join(sorted(f"{other} {one}" for other, one in known))
+                names = ", ".join(sorted(" ".join(pair) for pair in known))
                 judgement.violation(
                     f"nodeClassRef of {pool.name} is {kind} {name}, and the stack has {names}.", pool.urn
                 )
@@ -79,18 +79,18 @@ def _discovery_resolves(resources: list[PolicyResource], judgement: Judgement) -
         for name, carriers in (("subnetSelectorTerms", subnets), ("securityGroupSelectorTerms", groups)):
             with judgement.part():
                 terms = graph.output(node_class, "spec").get(name) or []
-                found = False
+                resolved = False
                 wanted = []
                 for index in range(len(terms)):
                     with judgement.part():
                         if "tags" not in set(terms[index]):
-                            found = True  # by id or name, which is no tag's matter
+                            resolved = True  # by id or name, which is no tag's matter
                             continue
                         term = dict(terms[index]["tags"])
                         wanted.append(term)
                         singles = [{key: value} for key, value in tags]
-                        found = found or any(_matches(term, carried) for carried in (*carriers, *singles))
-                if not found and judgement.complete:
+                        resolved = resolved or any(_matches(term, carried) for carried in (*carriers, *singles))
+                if not resolved and judgement.complete:
                     judgement.violation(
                         f"spec.{name} of {node_class.name} looks for {json.dumps(wanted)}, and nothing in the stack "
                         "carries that.",
@@ -130,8 +130,8 @@ def _events(resources: list[PolicyResource], judgement: Judgement) -> None:
     seen: set[tuple[str, str]] = set()
     for rule in graph.of(resources, EVENT_RULE):
         with judgement.part():
-            found = graph.output(rule, "eventPattern")
-            pattern = parsed(found, EVENT_PATTERN, "an event pattern", "eventPattern", rule.urn)
+            text = graph.output(rule, "eventPattern")
+            pattern = parsed(text, EVENT_PATTERN, "an event pattern", "eventPattern", rule.urn)
             if rule.urn not in targets and (rule.props.get("name") or rule.name) not in targets:
                 judgement.violation(f"the events of {rule.name} reach no queue of the stack.", rule.urn)
                 continue

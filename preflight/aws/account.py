@@ -10,11 +10,10 @@ from ..finding import Finding
 from .subject import Subject
 
 _CALL = "sts:GetCallerIdentity"
-_ROLES = ("aws:assumeRoles", "aws:assumeRole")
 
 
 def account(subject: Subject) -> Iterator[Finding]:
-    """Who asks, where; an account that the configuration does not allow; a role that the provider would take first."""
+    """Who asks, where; an account that the configuration does not allow; the root user."""
     caller = subject.caller
     where = f"{caller.arn} in the account {caller.account}, region {subject.aws.region}"
     yield Finding("note", f"asked as {where}", "the stack would be made there", "", _CALL)
@@ -34,14 +33,6 @@ def account(subject: Subject) -> Iterator[Finding]:
             f"the account {caller.account} is not one that aws:allowedAccountIds and aws:forbiddenAccountIds admit",
             "the provider refuses each resource",
             "take credentials of another account, or change the list",
-            _CALL,
-        )
-    if role := next((key for key in _ROLES if subject.raw.get(key)), ""):
-        yield Finding(
-            "warning",
-            f"{role} is set, and all of this was asked as {caller.arn}",
-            "the provider acts as another role, whose rights and account may differ",
-            "look again with credentials of that role",
             _CALL,
         )
     if caller.arn.endswith(":root"):

@@ -16,6 +16,7 @@ from ..finding import NotAskedError, UnknowableError
 _REFUSALS: Final = frozenset(
     {"AccessDenied", "AccessDeniedException", "AuthorizationError", "NotAuthorized", "UnauthorizedOperation"}
 )
+_SESSION: Final = "karpstack-preflight"
 _CONFIG: Final = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "max_attempts": 4})
 
 
@@ -30,20 +31,40 @@ class Aws:
         self._answers: dict[str, Any] = {}
 
     @classmethod
-    def connect(cls, region: str, profile: str | None = None) -> Aws:
-        """The account that the environment's credentials, or those of a profile, are for.
+    def connect(cls, region: str, profile: str = "", role: str = "") -> Aws:
+        """The account as the stack's provider sees it.
+
+        Args:
+            region: Where the stack is.
+            profile: Of the AWS CLI; the environment's credentials if empty.
+            role: ARN of a role that is taken with these; none if empty.
 
         Raises:
-            UnknowableError: There is no such profile.
+            UnknowableError: There is no such profile, or the role cannot be taken.
         """
         try:
-            session = Session(profile_name=profile, region_name=region)
+            session = Session(profile_name=profile or None, region_name=region)
         except BotoCoreError as error:
             raise UnknowableError(
                 f"aws:profile = {profile!r}: {error}, so the account cannot be asked as the stack's provider would; "
                 "write the profile into ~/.aws/config, or take it out of the stack's configuration"
             ) from error
-        return cls(region, lambda service: session.client(service, config=_CONFIG))
+        own = cls(region, lambda service: session.client(service, config=_CONFIG))
+        if not role:
+            return own
+        try:
+            taken = own.ask("sts", "AssumeRole", RoleArn=role, RoleSessionName=_SESSION)["Credentials"]
+        except NotAskedError as error:
+            raise UnknowableError(
+                f"aws:assumeRoles = {role}: {error.call}: {error}, so the account can't be asked as the stack's "
+                "provider would; let these credentials take the role, or take it out of the stack's configuration"
+            ) from error
+        keys = {
+            "aws_access_key_id": taken["AccessKeyId"],
+            "aws_secret_access_key": taken["SecretAccessKey"],
+            "aws_session_token": taken["SessionToken"],
+        }
+        return cls(region, lambda service: session.client(service, config=_CONFIG, **keys))
 
     def ask(self, service: str, operation: str, **given: Any) -> dict[str, Any]:
         """The answer to one call, `ask("iam", "GetRole", RoleName="x")`.

@@ -26,6 +26,7 @@ CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
     "quota of clusters": quotas.clusters,
     "cluster's name": names.cluster,
     "log group's name": names.log_group,
+    "flow logs' name": names.flow_log_group,
     "roles' names": names.roles,
     "policies' names": names.policies,
     "queue's name": names.queue,

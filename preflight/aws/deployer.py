@@ -13,6 +13,9 @@ from typing import Any, Final
 from components.documents.iam import CONTROLLER_POLICIES, VERSION
 from components.naming import EksNames
 
+#: The type of resource that only a stack with `network.flowLogRetentionDays` has.
+FLOW_LOG: Final = "aws:ec2/flowLog:FlowLog"
+_LOG_GROUP: Final = "aws:cloudwatch/logGroup:LogGroup"
 _TAGGING: Final = ("TagResource", "UntagResource", "ListTagsForResource")
 
 
@@ -72,14 +75,22 @@ def deploying(scope: Scope) -> Iterator[Grant]:
     yield from _iam(scope)
     yield from _kms(scope)
     names = scope.names
+    for sid, needed_by, group in (
+        ("ControlPlaneLogs", _LOG_GROUP, names.control_plane_log_group),
+        ("FlowLogsGroup", FLOW_LOG, names.flow_log_group),
+    ):
+        yield Grant(
+            sid=sid,
+            needed_by=(needed_by,),
+            actions=_of("logs", "CreateLogGroup", "DeleteLogGroup", "PutRetentionPolicy", *_TAGGING),
+            resources=_with_children(scope.arn("logs", f"log-group:{group}")),
+        )
+    yield Grant(sid="LogGroups", needed_by=(_LOG_GROUP,), actions=_of("logs", "DescribeLogGroups"))
     yield Grant(
-        sid="ControlPlaneLogs",
-        needed_by=("aws:cloudwatch/logGroup:LogGroup",),
-        actions=_of("logs", "CreateLogGroup", "DeleteLogGroup", "PutRetentionPolicy", *_TAGGING),
-        resources=_with_children(scope.arn("logs", f"log-group:{names.control_plane_log_group}")),
-    )
-    yield Grant(
-        sid="LogGroups", needed_by=("aws:cloudwatch/logGroup:LogGroup",), actions=_of("logs", "DescribeLogGroups")
+        sid="PublicParameters",
+        needed_by=("aws:eks/nodeGroup:NodeGroup",),
+        actions=("ssm:GetParameter",),
+        resources=(f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/service/*",),
     )
     yield Grant(
         sid="InterruptionQueue",
@@ -124,7 +135,6 @@ def looking(scope: Scope) -> Iterator[Grant]:
             "ec2:DescribeInstanceTypes",
             "ec2:DescribeInstances",
             "eks:DescribeClusterVersions",
-            "eks:ListClusters",
             "iam:ListRoles",
             "servicequotas:GetAWSDefaultServiceQuota",
             "servicequotas:GetServiceQuota",
@@ -136,12 +146,6 @@ def looking(scope: Scope) -> Iterator[Grant]:
         actions=("iam:GetRole", "iam:SimulatePrincipalPolicy"),
         resources=(scope.arn("iam", "role/*"), scope.arn("iam", "user/*")),
     )
-    yield Grant(
-        sid="PublicParameters",
-        needed_by=("preflight",),
-        actions=("ssm:GetParameter",),
-        resources=(f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/service/*",),
-    )
 
 
 def _ec2(scope: Scope) -> Iterator[Grant]:
@@ -151,6 +155,7 @@ def _ec2(scope: Scope) -> Iterator[Grant]:
         needed_by=tuple(
             f"aws:ec2/{kind}"
             for kind in (
+                "defaultSecurityGroup:DefaultSecurityGroup",
                 "eip:Eip",
                 "internetGateway:InternetGateway",
                 "natGateway:NatGateway",
@@ -167,6 +172,8 @@ def _ec2(scope: Scope) -> Iterator[Grant]:
             "AllocateAddress",
             "AssociateRouteTable",
             "AttachInternetGateway",
+            "AuthorizeSecurityGroupEgress",
+            "AuthorizeSecurityGroupIngress",
             "CreateInternetGateway",
             "CreateNatGateway",
             "CreateRoute",
@@ -189,6 +196,7 @@ def _ec2(scope: Scope) -> Iterator[Grant]:
             "DescribeNetworkAcls",
             "DescribeNetworkInterfaces",
             "DescribeRouteTables",
+            "DescribeSecurityGroupRules",
             "DescribeSecurityGroups",
             "DescribeSubnets",
             "DescribeTags",
@@ -202,7 +210,15 @@ def _ec2(scope: Scope) -> Iterator[Grant]:
             "ReleaseAddress",
             "ReplaceRoute",
             "ReplaceRouteTableAssociation",
+            "RevokeSecurityGroupEgress",
+            "RevokeSecurityGroupIngress",
         ),
+        context={"aws:RequestedRegion": scope.region},
+    )
+    yield Grant(
+        sid="FlowLogs",
+        needed_by=(FLOW_LOG,),
+        actions=_of("ec2", "CreateFlowLogs", "DeleteFlowLogs", "DescribeFlowLogs"),
         context={"aws:RequestedRegion": scope.region},
     )
     # EKS tries a launch template with the rights of whoever gives it one.
@@ -281,76 +297,84 @@ def _eks(scope: Scope) -> Iterator[Grant]:
         ),
     )
     yield Grant(
-        sid="AddonVersions",
-        needed_by=("aws:eks/addon:Addon",),
-        actions=_of("eks", "DescribeAddonConfiguration", "DescribeAddonVersions"),
+        sid="WhatEksHas",
+        needed_by=("aws:eks/addon:Addon", _LOG_GROUP),
+        actions=_of("eks", "DescribeAddonConfiguration", "DescribeAddonVersions", "ListClusters"),
     )
 
 
 def _iam(scope: Scope) -> Iterator[Grant]:
     names = scope.names
-    yield Grant(
-        sid="Roles",
-        needed_by=("aws:iam/role:Role", "aws:iam/rolePolicyAttachment:RolePolicyAttachment"),
-        actions=_of(
-            "iam",
-            "AttachRolePolicy",
-            "CreateRole",
-            "DeleteRole",
-            "DetachRolePolicy",
-            "GetRole",
-            "ListAttachedRolePolicies",
-            "ListInstanceProfilesForRole",
-            "ListRolePolicies",
-            "TagRole",
-            "UntagRole",
-            "UpdateAssumeRolePolicy",
-            "UpdateRole",
-            "UpdateRoleDescription",
-        ),
-        resources=tuple(
-            scope.arn("iam", f"role/{name}")
-            for name in (names.cluster_role, names.controller_role, names.node_role, names.system_node_role)
-        ),
-    )
-    for sid, role, service in (
-        ("PassClusterRole", names.cluster_role, "eks.amazonaws.com"),
-        ("PassSystemNodeRole", names.system_node_role, "eks.amazonaws.com"),
-        ("PassControllerRole", names.controller_role, "pods.eks.amazonaws.com"),
+    roles: tuple[str, ...] = names.cluster_role, names.controller_role, names.node_role, names.system_node_role
+    policies = tuple(map(names.controller_policy, CONTROLLER_POLICIES))
+    flow_logs: tuple[str, ...] = (names.flow_log_role,)
+    for sid, needed_by, named in (
+        ("Roles", ("aws:iam/role:Role", "aws:iam/rolePolicyAttachment:RolePolicyAttachment"), roles),
+        ("FlowLogsRole", (FLOW_LOG,), flow_logs),
     ):
         yield Grant(
             sid=sid,
-            needed_by=("aws:iam/role:Role",),
+            needed_by=needed_by,
+            actions=_of(
+                "iam",
+                "AttachRolePolicy",
+                "CreateRole",
+                "DeleteRole",
+                "DetachRolePolicy",
+                "GetRole",
+                "ListAttachedRolePolicies",
+                "ListInstanceProfilesForRole",
+                "ListRolePolicies",
+                "TagRole",
+                "UntagRole",
+                "UpdateAssumeRolePolicy",
+                "UpdateRole",
+                "UpdateRoleDescription",
+            ),
+            resources=tuple(scope.arn("iam", f"role/{name}") for name in named),
+        )
+    for sid, needing, role, service in (
+        ("PassClusterRole", "aws:iam/role:Role", names.cluster_role, "eks.amazonaws.com"),
+        ("PassSystemNodeRole", "aws:iam/role:Role", names.system_node_role, "eks.amazonaws.com"),
+        ("PassControllerRole", "aws:iam/role:Role", names.controller_role, "pods.eks.amazonaws.com"),
+        ("PassFlowLogsRole", FLOW_LOG, names.flow_log_role, "vpc-flow-logs.amazonaws.com"),
+    ):
+        yield Grant(
+            sid=sid,
+            needed_by=(needing,),
             actions=("iam:PassRole",),
             resources=(scope.arn("iam", f"role/{role}"),),
             context={"iam:PassedToService": service},
         )
-    yield Grant(
-        sid="ControllerPolicies",
-        needed_by=("aws:iam/policy:Policy",),
-        actions=_of(
-            "iam",
-            "CreatePolicy",
-            "CreatePolicyVersion",
-            "DeletePolicy",
-            "DeletePolicyVersion",
-            "GetPolicy",
-            "GetPolicyVersion",
-            "ListPolicyVersions",
-            "TagPolicy",
-            "UntagPolicy",
-        ),
-        resources=tuple(scope.arn("iam", f"policy/{names.controller_policy(part)}") for part in CONTROLLER_POLICIES),
-    )
+    for sid, kind, named in (
+        ("ControllerPolicies", "aws:iam/policy:Policy", policies),
+        ("FlowLogsPolicy", FLOW_LOG, flow_logs),
+    ):
+        yield Grant(
+            sid=sid,
+            needed_by=(kind,),
+            actions=_of(
+                "iam",
+                "CreatePolicy",
+                "CreatePolicyVersion",
+                "DeletePolicy",
+                "DeletePolicyVersion",
+                "GetPolicy",
+                "GetPolicyVersion",
+                "ListPolicyVersions",
+                "TagPolicy",
+                "UntagPolicy",
+            ),
+            resources=tuple(scope.arn("iam", f"policy/{name}") for name in named),
+        )
     # In an account's first cluster EKS makes its roles with the rights of whoever makes the cluster.
     for sid, service, role in (
         ("FirstCluster", "eks.amazonaws.com", "AWSServiceRoleForAmazonEKS"),
         ("FirstNodeGroup", "eks-nodegroup.amazonaws.com", "AWSServiceRoleForAmazonEKSNodegroup"),
-        ("FirstSpotRequest", "spot.amazonaws.com", "AWSServiceRoleForEC2Spot"),
     ):
         yield Grant(
             sid=sid,
-            needed_by=("aws:iam/serviceLinkedRole:ServiceLinkedRole",),
+            needed_by=("aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"),
             actions=("iam:CreateServiceLinkedRole",),
             resources=(scope.arn("iam", f"role/aws-service-role/{service}/{role}"),),
             context={"iam:AWSServiceName": service},

@@ -31,25 +31,48 @@ def cluster(subject: Subject) -> Iterator[Finding]:
 
 
 def log_group(subject: Subject) -> Iterator[Finding]:
-    """The control plane's log group, which EKS makes again while a cluster of that name is being deleted."""
+    """The control plane's log group: EKS writes to it when the cluster is gone, and the next stack goes on with it."""
     name = subject.names.control_plane_log_group
-    groups = subject.aws.all("logs", "DescribeLogGroups", "logGroups", logGroupNamePrefix=name)
-    if any(group["logGroupName"] == name for group in groups) and not subject.state.has(
-        "aws:cloudwatch/logGroup:LogGroup", name
-    ):
+    if _has_log_group(subject, name):
         yield Finding(
-            "error",
-            f"the log group {name} is there already, most likely left over by an earlier cluster of that name",
-            "CreateLogGroup is refused: The specified log group already exists",
-            f"aws logs delete-log-group --region {subject.aws.region} --log-group-name {name}",
+            "note",
+            f"the log group {name} is there already, most likely of an earlier cluster of that name",
+            "the stack takes it over, old lines and all; the second pulumi up sets its retention and tags",
+            f"to begin with an empty one: {_deletes_log_group(subject, name)}",
             "logs:DescribeLogGroups",
         )
+
+
+def flow_log_group(subject: Subject) -> Iterator[Finding]:
+    """The log group of the VPC's flow logs."""
+    name = subject.names.flow_log_group
+    if subject.settings.network.flow_log_retention_days and _has_log_group(subject, name):
+        yield Finding(
+            "error",
+            f"the log group {name} is there already",
+            "CreateLogGroup is refused: The specified log group already exists",
+            _deletes_log_group(subject, name),
+            "logs:DescribeLogGroups",
+        )
+
+
+def _has_log_group(subject: Subject, name: str) -> bool:
+    """Whether there is a log group that the stack has not made."""
+    groups = subject.aws.all("logs", "DescribeLogGroups", "logGroups", logGroupNamePrefix=name)
+    return any(group["logGroupName"] == name for group in groups) and not subject.state.has(
+        "aws:cloudwatch/logGroup:LogGroup", name
+    )
+
+
+def _deletes_log_group(subject: Subject, name: str) -> str:
+    return f"aws logs delete-log-group --region {subject.aws.region} --log-group-name {name}"
 
 
 def roles(subject: Subject) -> Iterator[Finding]:
     """IAM roles, whose names hold in the whole account, whatever the region."""
     names = subject.names
-    for name in (names.cluster_role, names.system_node_role, names.node_role, names.controller_role):
+    flow_logs = [names.flow_log_role] if subject.settings.network.flow_log_retention_days else []
+    for name in (names.cluster_role, names.system_node_role, names.node_role, names.controller_role, *flow_logs):
         if subject.aws.find("iam", "GetRole", ("NoSuchEntity",), RoleName=name) and not subject.state.has(
             "aws:iam/role:Role", name
         ):
@@ -63,9 +86,10 @@ def roles(subject: Subject) -> Iterator[Finding]:
 
 
 def policies(subject: Subject) -> Iterator[Finding]:
-    """The controller's IAM policies."""
-    for part in CONTROLLER_POLICIES:
-        arn = subject.arn("iam", f"policy/{subject.names.controller_policy(part)}", region="")
+    """IAM policies: the controller's, and that of the flow logs."""
+    flow_logs = [subject.names.flow_log_role] if subject.settings.network.flow_log_retention_days else []
+    for name in (*map(subject.names.controller_policy, CONTROLLER_POLICIES), *flow_logs):
+        arn = subject.arn("iam", f"policy/{name}", region="")
         if subject.aws.find("iam", "GetPolicy", ("NoSuchEntity",), PolicyArn=arn) and not subject.state.has(
             "aws:iam/policy:Policy", arn
         ):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ..finding import Finding, NotAskedError, Severity
-from .deployer import Grant, Scope, deploying
+from .deployer import FLOW_LOG, Grant, Scope, deploying
 from .subject import Subject
 
 _CALL: Final = "iam:SimulatePrincipalPolicy"
@@ -65,6 +65,8 @@ def rights(subject: Subject) -> Iterator[Finding]:
 def _is_needed(subject: Subject, grant: Grant) -> bool:
     """Whether this stack, in this account, needs a grant that others do."""
     if not subject.settings.karpenter.interruption_queue and set(grant.needed_by) <= _OF_THE_QUEUE:
+        return False
+    if not subject.settings.network.flow_log_retention_days and set(grant.needed_by) == {FLOW_LOG}:
         return False
     if subject.settings.karpenter.identity != "irsa" and set(grant.needed_by) <= _OF_IRSA:
         return False

@@ -20,6 +20,7 @@ from rehearsal.aws.ec2 import catalogue, images, instances, lookups, prices
 from rehearsal.aws.ec2.fleet import Fleets
 from rehearsal.aws.ec2.prices import PriceTable
 from rehearsal.aws.eks.api import Eks
+from rehearsal.aws.eks.last_lines import LastLines
 from rehearsal.aws.eks.moto import MotoEks
 from rehearsal.aws.events.bus import EventBus
 from rehearsal.aws.iam import simulation
@@ -77,8 +78,11 @@ class Account:
 
     _running: ClassVar[Account | None] = None
 
-    def __init__(self, region: str, prices: Path, timing: Timing) -> None:
-        """`prices` is the table that `PriceTable.load` reads."""
+    def __init__(self, region: str, prices: Path, timing: Timing, *, used_spot: bool = False) -> None:
+        """An account that is empty, and new to spot instances unless `used_spot` says otherwise.
+
+        `prices` is the table that `PriceTable.load` reads.
+        """
         self.account_id = ACCOUNT_ID
         self.region = region
         self.timing = timing
@@ -87,11 +91,15 @@ class Account:
         self.eks = Eks(ACCOUNT_ID, region, self.roles)
         self.fleet = Fleets(self.prices, self.roles)
         self.quotas = Quotas()
+        self._used_spot = used_spot
         self._turn = threading.RLock()
         self.events = EventBus(ACCOUNT_ID, region, self._turn)
+        self._last_lines = LastLines(ACCOUNT_ID, region, timing.last_log_lines, self._turn)
         self._view = AccountView(ACCOUNT_ID, region, self.eks, self.roles)
         self._identity = PodIdentity(self.eks, self.roles, region, self._reviewer)
-        self._server = Server(self._get_products, self._identity.credentials, self.roles.is_known)
+        self._server = Server(
+            self._get_products, self._identity.credentials, self.roles.is_known, self.eks.has_zonal_shift
+        )
         self._patches = Patches()
         self._clouds: dict[str, AwsCloud] = {}
         self._session: Any = None
@@ -139,8 +147,10 @@ class Account:
         self.events.patch(self._patches)
         self._identity.patch(self._patches)
         self._view.images = images.seed(ACCOUNT_ID, self.region)
-        MotoEks(self.region, self.eks, self.roles, self._view.images).patch(self._patches)
+        MotoEks(self.region, self.eks, self.roles, self._view.images, self._last_lines.follow).patch(self._patches)
         self.roles.seed()
+        if self._used_spot:
+            self.roles.make_spot_role()
 
     def stop(self) -> None:
         """Close the port and forget everything; safe to call twice."""
@@ -149,6 +159,7 @@ class Account:
         from moto.core.base_backend import BackendDict
 
         self._server.stop()
+        self._last_lines.stop()
         self._patches.undo()
         BackendDict.reset()
         self._clients.clear()

@@ -12,8 +12,8 @@ from rehearsal.aws.eks.api import Eks
 from rehearsal.aws.iam.pod_credentials import POD_IDENTITY_AUDIENCE, WEB_IDENTITY_AUDIENCE
 from rehearsal.aws.iam.roles import Roles
 from rehearsal.aws.server import credentials_path
+from rehearsal.cluster.bound import Bound
 from rehearsal.cluster.cloud import ControllerIdentityError, Machine
-from rehearsal.cluster.control_plane import Cluster
 
 POD_IDENTITY_AGENT = "eks-pod-identity-agent"
 ROLE_ANNOTATION = "eks.amazonaws.com/role-arn"
@@ -41,7 +41,7 @@ _NO_ROUTE = (
 )
 
 
-class AwsCloud:
+class AwsCloud(Bound):
     """Implements `rehearsal.cluster.cloud.Cloud` for one cluster of the account."""
 
     controller_engine = "karpenter-aws"
@@ -49,32 +49,9 @@ class AwsCloud:
     controller_needs_pod_files = False
 
     def __init__(self, cluster_name: str, account: AccountView) -> None:
+        super().__init__(cluster_name)
         self.cluster_name = cluster_name
         self._account = account
-        self._cluster: Cluster | None = None
-
-    def bind(self, cluster: Cluster) -> None:
-        """Tell which running control plane makes and reviews tokens."""
-        self._cluster = cluster
-
-    @property
-    def cluster(self) -> Cluster:
-        """The running control plane.
-
-        Raises:
-            RuntimeError: `bind` was not called.
-        """
-        if self._cluster is None:
-            raise RuntimeError(
-                f"the cluster {self.cluster_name} is not bound to its cloud: call bind(cluster) once "
-                "its control plane has started"
-            )
-        return self._cluster
-
-    @property
-    def bound(self) -> Cluster | None:
-        """The running control plane, or None before `bind`."""
-        return self._cluster
 
     def machine(self, provider_id: str) -> Machine | None:
         """Describe the instance behind `aws:///<zone>/<instance id>`; None when it is gone.
@@ -163,8 +140,8 @@ class AwsCloud:
         return path
 
     def _instance(self, provider_id: str) -> Any | None:
-        found = self._account.instance(provider_id.rsplit("/", 1)[-1])
-        return None if found is None or found.state in ("terminated", "shutting-down") else found
+        instance = self._account.instance(provider_id.rsplit("/", 1)[-1])
+        return None if instance is None or instance.state in ("terminated", "shutting-down") else instance
 
     def _kubelet_version(self, instance: Any) -> str:
         image: Image | None = self._account.images.get(instance.image_id)
@@ -236,8 +213,8 @@ class AccountView:
         """EC2's description of an instance's type."""
         from moto.ec2.models.instance_types import INSTANCE_TYPES
 
-        found: Mapping[str, Any] = INSTANCE_TYPES[instance.instance_type]
-        return found
+        description: Mapping[str, Any] = INSTANCE_TYPES[instance.instance_type]
+        return description
 
     def zone_id(self, instance: Any) -> str:
         """Zone id of an instance, `use1-az1`."""

@@ -60,9 +60,9 @@ class AwsControl:
     def interrupt(self, kind: str, instance: str) -> Sequence[Body]:
         """EC2's spot interruption warning or rebalance recommendation for a running spot instance."""
         identifier = instance.rsplit("/", 1)[-1]
-        found = self._instance(identifier)
-        if found is None or found["State"]["Name"] in _GONE:
-            state = "does not exist" if found is None else f"is {found['State']['Name']}"
+        described = self._instance(identifier)
+        if described is None or described["State"]["Name"] in _GONE:
+            state = "does not exist" if described is None else f"is {described['State']['Name']}"
             raise refusal(
                 "instance",
                 instance,
@@ -70,7 +70,7 @@ class AwsControl:
                 "give one that runs: spec.providerID of a node",
                 404,
             )
-        if found.get("InstanceLifecycle") != "spot":
+        if described.get("InstanceLifecycle") != "spot":
             raise refusal(
                 "instance",
                 instance,
@@ -122,12 +122,12 @@ class AwsControl:
 
     def _instance(self, identifier: str) -> Mapping[str, Any] | None:
         try:
-            found = self._ec2.describe_instances(InstanceIds=[identifier])["Reservations"]
+            reservations = self._ec2.describe_instances(InstanceIds=[identifier])["Reservations"]
         except ClientError as error:
             if not error.response["Error"]["Code"].startswith("InvalidInstanceID"):
                 raise
             return None
-        instance: Mapping[str, Any] = found[0]["Instances"][0]
+        instance: Mapping[str, Any] = reservations[0]["Instances"][0]
         return instance
 
     def _end_later(self, identifier: str) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.attachment.resource import Properties, RefusedError
+from rehearsal.attachment.values import Secret
+from rehearsal.aws.eks.api import ADDONS
 
 if TYPE_CHECKING:
     from rehearsal.aws.account import Account
@@ -71,10 +73,59 @@ def invokes(account: Account) -> dict[str, Invoke]:
             "groupNames": [account.region],
             "id": account.region,
             "region": account.region,
-            **{key: value for key, value in arguments.items() if value is not None},
+            **_given(arguments),
+        }
+
+    def addon_version(arguments: Mapping[str, Any]) -> Properties:
+        _takes("getAddonVersion", arguments, {"addonName", "kubernetesVersion", "mostRecent"})
+        name = arguments["addonName"]
+        if name not in ADDONS:
+            raise RefusedError(f"reading EKS Add-On version info ({name}): couldn't find resource")
+        return {**_given(arguments), "id": name, "version": ADDONS[name][-1 if arguments.get("mostRecent") else 0]}
+
+    def clusters(arguments: Mapping[str, Any]) -> Properties:
+        _takes("getClusters", arguments, set())
+        return {"names": account.client("eks").list_clusters()["clusters"], "id": account.region}
+
+    def log_groups(arguments: Mapping[str, Any]) -> Properties:
+        _takes("getLogGroups", arguments, {"logGroupNamePrefix"})
+        prefix = arguments.get("logGroupNamePrefix")
+        pages = account.client("logs").get_paginator("describe_log_groups")
+        found = [
+            group
+            for page in pages.paginate(**({"logGroupNamePrefix": prefix} if prefix else {}))
+            for group in page["logGroups"]
+        ]
+        return {
+            **_given(arguments),
+            "logGroupNames": [group["logGroupName"] for group in found],
+            "arns": [group["arn"].removesuffix(":*") for group in found],
+            "id": account.region,
+        }
+
+    def parameter(arguments: Mapping[str, Any]) -> Properties:
+        _takes("getParameter", arguments, {"name", "withDecryption"})
+        name = arguments["name"]
+        ssm = account.client("ssm")
+        try:
+            seen = ssm.get_parameter(Name=name)["Parameter"]
+        except ssm.exceptions.ParameterNotFound as error:
+            raise RefusedError(f"reading SSM Parameter ({name}): couldn't find resource") from error
+        return {
+            **_given(arguments),
+            "id": name,
+            "type": seen["Type"],
+            "version": seen["Version"],
+            "insecureValue": seen["Value"],
+            # The real one is secret whatever the parameter's type.
+            "value": Secret(seen["Value"]),
         }
 
     return {
+        "aws:cloudwatch/getLogGroups:getLogGroups": log_groups,
+        "aws:eks/getAddonVersion:getAddonVersion": addon_version,
+        "aws:eks/getClusters:getClusters": clusters,
+        "aws:ssm/getParameter:getParameter": parameter,
         "aws:index/getCallerIdentity:getCallerIdentity": caller_identity,
         "aws:index/getPartition:getPartition": partition,
         "aws:index/getRegion:getRegion": region,
@@ -82,8 +133,12 @@ def invokes(account: Account) -> dict[str, Invoke]:
     }
 
 
-def _takes(name: str, arguments: Mapping[str, Any], known: set[str]) -> None:
+def _given(arguments: Mapping[str, Any]) -> Properties:
     # Pulumi's SDK sends arguments that are not set as null.
-    unknown = sorted(key for key, value in arguments.items() if value is not None and key not in known)
+    return {key: value for key, value in arguments.items() if value is not None}
+
+
+def _takes(name: str, arguments: Mapping[str, Any], known: set[str]) -> None:
+    unknown = sorted(_given(arguments).keys() - known)
     if unknown:
         raise RefusedError(f"{name}: the rehearsal does not know the argument {', '.join(unknown)}; leave it out")

@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 from rehearsal.attachment.resource import Failure, Properties
 from rehearsal.aws.resource import AwsResource, api, pairs, properties, unpaired
 
+#: How often KMS makes new key material when nobody says so.
+ROTATION_DAYS = 365
 _DELETED = ("PendingDeletion", "PendingReplicaDeletion")
 
 
@@ -18,7 +20,19 @@ class Key(AwsResource):
     title, service = "KMS Key", "kms"
     accepts = frozenset({"description", "enableKeyRotation", "deletionWindowInDays", "policy", "tags"})
     computed = frozenset({"policy"})
-    defaults: ClassVar[Mapping[str, Any]] = {"enableKeyRotation": False}
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "bypassPolicyLockoutSafetyCheck": False,
+        "customerMasterKeySpec": "SYMMETRIC_DEFAULT",
+        "enableKeyRotation": False,
+        "isEnabled": True,
+        "keyUsage": "ENCRYPT_DECRYPT",
+    }
+    unset: ClassVar[Mapping[str, Any]] = {
+        "customKeyStoreId": "",
+        "multiRegion": False,
+        "rotationPeriodInDays": 0,
+        "xksKeyId": "",
+    }
 
     def examine(self, inputs: Properties) -> Iterator[Failure]:
         """The waiting period that KMS takes."""
@@ -43,10 +57,12 @@ class Key(AwsResource):
         metadata = self.client.describe_key(KeyId=id)["KeyMetadata"]
         if metadata["KeyState"] in _DELETED:
             return None
+        rotated = self.client.get_key_rotation_status(KeyId=id)["KeyRotationEnabled"]
         return {
-            **properties(metadata, ("description", "arn", "keyId", "keyUsage", "multiRegion")),
+            **properties(metadata, ("description", "arn", "keyId")),
             "isEnabled": metadata["Enabled"],
-            "enableKeyRotation": self.client.get_key_rotation_status(KeyId=id)["KeyRotationEnabled"],
+            "enableKeyRotation": rotated,
+            "rotationPeriodInDays": ROTATION_DAYS if rotated else None,
             "policy": self.client.get_key_policy(KeyId=id, PolicyName="default")["Policy"],
             "tags": unpaired(self.client.list_resource_tags(KeyId=id)["Tags"], "TagKey", "TagValue"),
         }
@@ -84,10 +100,11 @@ class Alias(AwsResource):
     replace_on = frozenset({"name"})
     required = frozenset({"targetKeyId"})
     name_property, name_limit = "name", 256
+    unset: ClassVar[Mapping[str, Any]] = {"namePrefix": ""}
 
     def autoname(self, inputs: Properties, old: Mapping[str, Any], proposed: str | None) -> Properties:
-        """An automatic name has KMS's prefix, too."""
-        return super().autoname(inputs, old, proposed and f"alias/{proposed}")
+        """An automatic name has KMS's prefix, too, which the logical name may begin with already."""
+        return super().autoname(inputs, old, proposed and f"alias/{proposed.removeprefix('alias/')}")
 
     def examine(self, inputs: Properties) -> Iterator[Failure]:
         """KMS wants a prefix and keeps one for itself."""

@@ -44,7 +44,13 @@ class LogGroup(AwsResource):
     accepts = frozenset({"name", "retentionInDays", "kmsKeyId", "tags"})
     replace_on = frozenset({"name"})
     name_property, name_limit = "name", 512
-    defaults: ClassVar[Mapping[str, Any]] = {"retentionInDays": 0}
+    defaults: ClassVar[Mapping[str, Any]] = {"retentionInDays": 0, "skipDestroy": False}
+    unset: ClassVar[Mapping[str, Any]] = {
+        "deletionProtectionEnabled": False,
+        "kmsKeyId": "",
+        "logGroupClass": "STANDARD",
+        "namePrefix": "",
+    }
 
     def examine(self, inputs: Properties) -> Iterator[Failure]:
         """Only some numbers of days exist."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rehearsal.attachment.resource import Properties, RefusedError, Resource
 from rehearsal.attachment.server import Configuration, Provider
 from rehearsal.aws import kms, logs, sqs
-from rehearsal.aws.ec2 import launch_template, network, security_groups
+from rehearsal.aws.ec2 import flow_logs, launch_template, network, security_groups
 from rehearsal.aws.ec2 import resources as ec2
 from rehearsal.aws.eks import node_group
 from rehearsal.aws.eks import resources as eks
@@ -43,9 +43,11 @@ TYPES: tuple[type[AwsResource], ...] = (
     network.Route,
     network.RouteTableAssociation,
     security_groups.SecurityGroup,
+    security_groups.DefaultSecurityGroup,
     security_groups.SecurityGroupIngressRule,
     security_groups.SecurityGroupEgressRule,
     ec2.Tag,
+    flow_logs.FlowLog,
     launch_template.LaunchTemplate,
     eks.Cluster,
     node_group.NodeGroup,
@@ -68,14 +70,22 @@ TYPES: tuple[type[AwsResource], ...] = (
 )
 
 
-def resources(account: Account, clusters: Clusters, default_tags: Mapping[str, str] | None = None) -> list[Resource]:
-    """One of each type, for one instance of the provider."""
-    session = Session(account, clusters, dict(default_tags or {}))
+def resources(
+    account: Account,
+    clusters: Clusters,
+    default_tags: Mapping[str, str] | None = None,
+    deployer: Mapping[str, str] | None = None,
+) -> list[Resource]:
+    """One of each type, for one instance of the provider; the arguments are those of `Session`."""
+    session = Session(account, clusters, dict(default_tags or {}), dict(deployer or {}))
     return [kind(session) for kind in TYPES]
 
 
 def configuration(account: Account, clusters: Clusters) -> Configuration:
-    """What the provider takes as configuration: `region`, which must be the account's, and `defaultTags`."""
+    """What the provider takes as configuration: `region`, which must be the account's, `defaultTags`, and who deploys.
+
+    A `profile` and `assumeRoles` are everybody's: there is one administrator. They count where a cluster is made.
+    """
 
     def configure(given: Properties, cancelled: threading.Event) -> Provider:
         region = given.get("region")
@@ -89,16 +99,27 @@ def configuration(account: Account, clusters: Clusters) -> Configuration:
                 f"aws:region is {region!r}, but the rehearsed account is in {account.region}; start the "
                 f"rehearsal with the stack's region, or set aws:region to {account.region}"
             )
-        return Provider(resources(account, clusters, _default_tags(given.get("defaultTags"))), invokes(account))
+        return Provider(
+            resources(account, clusters, _default_tags(given.get("defaultTags")), _deployer(given)), invokes(account)
+        )
 
     return Configuration(
-        names=frozenset({"region", "defaultTags"}),
+        names=frozenset({"region", "defaultTags", "profile", "assumeRoles"}),
         configure=configure,
         replaces=lambda old, new: ["region"] if old.get("region") != new.get("region") else [],
     )
 
 
 def _default_tags(given: Any) -> dict[str, str]:
+    return dict((_nested(given) or {}).get("tags") or {})
+
+
+def _deployer(given: Properties) -> dict[str, str]:
+    roles = _nested(given.get("assumeRoles")) or []
+    options = {"--profile": given.get("profile"), "--role-arn": roles[-1].get("roleArn") if roles else None}
+    return {option: str(value) for option, value in options.items() if value}
+
+
+def _nested(given: Any) -> Any:
     # The engine hands nested settings of a provider over as JSON.
-    block = json.loads(given) if isinstance(given, str) and given else given
-    return dict((block or {}).get("tags") or {})
+    return json.loads(given) if isinstance(given, str) and given else given

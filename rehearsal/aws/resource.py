@@ -13,6 +13,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from botocore.exceptions import ClientError, ParamValidationError
@@ -38,11 +39,13 @@ class Session:
         account: The simulated account.
         clusters: The clusters that run in it.
         default_tags: The provider's `defaultTags`, once the engine has configured it.
+        deployer: Options by which `aws eks get-token` asks for the identity that the provider has.
     """
 
     account: Account
     clusters: Clusters
     default_tags: dict[str, str] = field(default_factory=dict)
+    deployer: Mapping[str, str] = field(default_factory=dict)
 
 
 class AwsRefusalError(RefusedError):
@@ -69,8 +72,10 @@ class AwsResource(Resource):
     name_limit: ClassVar[int] = 255
     #: What AWS chooses when the program leaves it out; leaving it out later is no change.
     computed: ClassVar[frozenset[str]] = frozenset()
-    #: What the provider fills in when the program leaves it out.
+    #: What the provider fills in when the program leaves it out. What is not in `accepts` can have no other value.
     defaults: ClassVar[Mapping[str, Any]] = {}
+    #: What the provider answers of what a resource does not have; recorded, see docs/recorded.md.
+    unset: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -115,10 +120,17 @@ class AwsResource(Resource):
 
     # The order of calls, the same for all.
 
+    def unknown(self, inputs: Properties) -> list[str]:
+        """As for every resource; what would be answered anyway changes nothing, so it is taken."""
+        told = {**self.unset, **self.defaults}
+        return [name for name in super().unknown(inputs) if name not in told or inputs[name] != told[name]]
+
     def check(self, inputs: Mapping[str, Any], *, name: str) -> tuple[Properties, list[Failure]]:
-        """Fill in the provider's defaults and find what is missing or malformed."""
+        """Fill in the provider's defaults and all tags, and find what is missing or malformed."""
         given = {key: value for key, value in inputs.items() if value is not None}
         checked = {**self.defaults, **given}
+        if "tags" in self.accepts and (checked.get("tags") or self.session.default_tags):
+            checked["tagsAll"] = self.tags(checked) if is_known(checked.get("tags")) else UNKNOWN
         failures = [
             Failure(key, f"Missing required argument: {self.title} cannot be created without {key}; set it")
             for key in sorted((self.required | {self.name_property} - {""}) - checked.keys())
@@ -140,7 +152,8 @@ class AwsResource(Resource):
     def preview(self, inputs: Properties, *, id: str, state: Properties) -> Properties:
         """Inputs and what stays as it is; all tags are known as soon as its own are."""
         tags = {"tagsAll": self.tags(inputs)} if "tags" in self.accepts and is_known(inputs.get("tags")) else {}
-        return {**{name: value for name, value in state.items() if name != "tagsAll"}, **inputs, **tags}
+        kept = {name: value for name, value in state.items() if name != "tagsAll"}
+        return {**kept, **self._region(), **inputs, **tags}
 
     def create(self, inputs: Properties, *, timeout: float) -> Created:
         """Make, complete, look; see the class."""
@@ -191,6 +204,14 @@ class AwsResource(Resource):
                 if not is_gone(error):
                     raise
 
+    def inputs_of(self, outputs: Properties, old: Mapping[str, Any]) -> Properties:
+        """As for every resource; an import takes no inputs from what the resource does not have."""
+        if not old:
+            outputs = {
+                name: value for name, value in outputs.items() if name not in self.unset or value != self.unset[name]
+            }
+        return super().inputs_of(outputs, old)
+
     # Help for the types.
 
     def tags(self, inputs: Properties) -> dict[str, str]:
@@ -229,7 +250,14 @@ class AwsResource(Resource):
             if not seen["tags"] and state.get("tags") is None:
                 del seen["tags"]
         kept = {key: value for key, value in state.items() if key in self.accepts and key != "tags"}
-        return {key: same(kept.get(key), value) for key, value in {**kept, **seen}.items()}
+        found = {key: same(kept.get(key), value) for key, value in {**kept, **seen}.items()}
+        fixed = {key: value for key, value in self.defaults.items() if key not in self.accepts}
+        empty = {key: value for key, value in self.unset.items() if found.get(key) is None}
+        return {**self._region(), **fixed, **found, **empty}
+
+    def _region(self) -> Properties:
+        # IAM is the same in all regions.
+        return {} if self.service == "iam" else {"region": self.account.region}
 
     @contextmanager
     def _telling(self, action: str, subject: str) -> Iterator[None]:
@@ -303,6 +331,11 @@ def properties(answer: Mapping[str, Any], names: Iterable[str]) -> Properties:
 def capital(name: str) -> str:
     """`cidrBlock` as the API writes it: `CidrBlock`."""
     return name[:1].upper() + name[1:]
+
+
+def moment(time: datetime) -> str:
+    """A time as the provider writes it: `2026-01-31T12:00:00Z`."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def pairs(tags: Mapping[str, str], key: str = "Key", value: str = "Value") -> list[dict[str, str]]:

@@ -1,8 +1,9 @@
 """The one HTTP server of the simulated account, on a loopback port of its own.
 
-It serves those of moto's services that the account has; the price list (a request addressed to its target); and the
-Pod Identity agent of each cluster at `/pod-identity/<cluster>/v1/credentials`. Whatever else moto would serve (its own
-dashboard and recorder, the instance metadata, S3 for everything that it cannot place) is not there.
+It serves those of moto's services that the account has; the price list (a request addressed to its target); whether a
+cluster is enabled for zonal shift; and the Pod Identity agent of each cluster at
+`/pod-identity/<cluster>/v1/credentials`. Whatever else moto would serve (its own dashboard and recorder, the instance
+metadata, S3 for everything that it cannot place) is not there.
 
 Changes in moto: no `Access-Control-Allow-Origin`.
 """
@@ -20,6 +21,7 @@ from botocore.model import OperationNotFoundError
 
 from rehearsal.aws import errors, shapes
 from rehearsal.aws.iam.pod_credentials import CredentialError
+from rehearsal.aws.iam.roles import INVALID_TOKEN
 from rehearsal.aws.patching import Patches
 from rehearsal.host.guard import LOOPBACK, GuardedHandler, OwnUserServer
 from rehearsal.host.loopback import Loopback
@@ -27,6 +29,8 @@ from rehearsal.host.loopback import Loopback
 #: moto's services that are served. Each of them asks `roles` about each request's caller.
 SERVICES: Final = frozenset({"ec2", "eks", "events", "iam", "kms", "logs", "servicequotas", "sqs", "ssm", "sts"})
 
+_ZONAL_SHIFT, _MANAGED_RESOURCES = "arc-zonal-shift", "/managedresources/"
+_NOT_MANAGED = "The resource {arn} is not enabled for zonal shift"
 _PREFIX, _SUFFIX = "/pod-identity/", "/v1/credentials"
 _PRICING_TARGET = "AWSPriceListService."
 _GET_PRODUCTS = "GetProducts"
@@ -35,7 +39,6 @@ _SIGNED = re.compile(r"AWS4-HMAC-SHA256 Credential=(?P<key>[^/, ]+)/\d+/[^/, ]+/
 # The one service that may be asked without a signature, for one action: a pod's token for credentials.
 _UNSIGNED = "sts"
 _JSON = "application/x-amz-json-1.1"
-_INVALID_TOKEN = "The security token included in the request is invalid."
 _NOT_SIGNED = "Authorization header requires 'Credential' parameter: only signatures of version 4 are known."
 _FAILED = "The rehearsal's AWS failed at this request to {service}: {error}; its logs/daemon.log says more"
 _LONGEST_REASON = 200
@@ -57,6 +60,7 @@ class Server:
         get_products: Callable[[dict[str, Any]], dict[str, Any]],
         credentials: Callable[[str, str], dict[str, str]],
         is_known: Callable[[str], bool],
+        has_zonal_shift: Callable[[str], bool],
     ) -> None:
         """Make it.
 
@@ -64,10 +68,12 @@ class Server:
             get_products: Answers the price list's request.
             credentials: What a cluster's Pod Identity agent gives for a token.
             is_known: Whether the account has an access key.
+            has_zonal_shift: Whether AWS may take traffic away from a zone of the resource of an ARN.
         """
         self._get_products = get_products
         self._credentials = credentials
         self._is_known = is_known
+        self._has_zonal_shift = has_zonal_shift
         self._loopback: Loopback | None = None
         self._applications: dict[str, Any] = {}
         self._lock = threading.Lock()
@@ -117,11 +123,13 @@ class Server:
         signed = _SIGNED.match(authorization)
         if environ.get("HTTP_X_AMZ_TARGET", "").startswith(_PRICING_TARGET):
             if not signed or not self._is_known(signed["key"]):
-                return _refuse(start_response, "400 Bad Request", "UnrecognizedClientException", _INVALID_TOKEN)
+                return _refuse(start_response, "400 Bad Request", "UnrecognizedClientException", INVALID_TOKEN)
             return self._pricing(environ, start_response)
         if authorization and not signed:
             return _refuse(start_response, "400 Bad Request", "IncompleteSignatureException", _NOT_SIGNED)
         service = signed["service"].lower() if signed else _UNSIGNED
+        if signed and service == _ZONAL_SHIFT and path.startswith(_MANAGED_RESOURCES):
+            return self._zonal_shift(path.removeprefix(_MANAGED_RESOURCES), signed["key"], start_response)
         if service not in SERVICES:
             return _refuse(
                 start_response,
@@ -156,6 +164,15 @@ class Server:
             _log.warning("pod identity of %s: %s", cluster, error)
             return _send(start_response, f"{error.status} Refused", "text/plain", str(error).encode())
         return _send(start_response, "200 OK", "application/json", body)
+
+    def _zonal_shift(self, arn: str, key: str, start_response: StartResponse) -> Iterable[bytes]:
+        """GetManagedResource: from no zone is traffic ever taken away here."""
+        if not self._is_known(key):
+            return _refuse(start_response, "403 Forbidden", "UnrecognizedClientException", INVALID_TOKEN)
+        if not self._has_zonal_shift(arn):
+            return _refuse(start_response, "404 Not Found", "ResourceNotFoundException", _NOT_MANAGED.format(arn=arn))
+        found = {"arn": arn, "name": arn.rpartition("/")[2], "appliedWeights": {}, "autoshifts": [], "zonalShifts": []}
+        return _send(start_response, "200 OK", "application/json", json.dumps(found).encode())
 
     def _pricing(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         action = environ["HTTP_X_AMZ_TARGET"].removeprefix(_PRICING_TARGET)

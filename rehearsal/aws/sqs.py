@@ -28,7 +28,22 @@ class Queue(AwsResource):
     accepts = frozenset(attributes) | {"name", "sqsManagedSseEnabled", "tags"}
     replace_on = frozenset({"name"})
     name_property, name_limit = "name", 80
-    defaults: ClassVar[Mapping[str, Any]] = {name: limits[1] for name, limits in attributes.items()}
+    defaults: ClassVar[Mapping[str, Any]] = {
+        **{name: limits[1] for name, limits in attributes.items()},
+        "contentBasedDeduplication": False,
+        "fifoQueue": False,
+    }
+    # Its policy is a resource of its own; shown here, it would be a change of the queue.
+    unset: ClassVar[Mapping[str, Any]] = {
+        "deduplicationScope": "",
+        "fifoThroughputLimit": "",
+        "kmsDataKeyReusePeriodSeconds": 300,
+        "kmsMasterKeyId": "",
+        "namePrefix": "",
+        "policy": "",
+        "redriveAllowPolicy": "",
+        "redrivePolicy": "",
+    }
 
     def examine(self, inputs: Properties) -> Iterator[Failure]:
         """Limits of the attributes."""

@@ -9,19 +9,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rehearsal.azure.bootstrap import Bootstrap
-from rehearsal.azure.catalogue import Size
+from rehearsal.azure.arm.errors import resource_not_found
+from rehearsal.azure.arm.identifiers import ResourceId
+from rehearsal.azure.arm.kind import at
+from rehearsal.azure.arm.store import Resource
+from rehearsal.azure.clusters import CLUSTER_TYPE
+from rehearsal.azure.clusters.agent_pool import scale_set_id, subnet_of
 from rehearsal.azure.context import Context
-from rehearsal.azure.entra import LOGIN, TOKEN_AUDIENCE
-from rehearsal.azure.errors import resource_not_found
-from rehearsal.azure.identifiers import ResourceId
-from rehearsal.azure.kinds.base import at
-from rehearsal.azure.kinds.clusters import CLUSTER_TYPE, scale_set_name, subnet_of
-from rehearsal.azure.kinds.machines import MACHINE_TYPE
-from rehearsal.azure.kinds.networks import SCALE_SET_TYPE
-from rehearsal.azure.store import Resource
+from rehearsal.azure.identity.entra import LOGIN, TOKEN_AUDIENCE
+from rehearsal.azure.machines import MACHINE_TYPE
+from rehearsal.azure.machines.bootstrap import Bootstrap
+from rehearsal.azure.machines.catalogue import Size
 from rehearsal.azure.wire.routes import IDENTITY_PATH
 from rehearsal.azure.wire.server import Server
+from rehearsal.cluster.bound import Bound
 from rehearsal.cluster.cloud import ControllerIdentityError, Machine
 from rehearsal.cluster.control_plane import Cluster
 
@@ -43,8 +44,8 @@ _NO_LABEL = (
 )
 _NO_CLIENT = (
     f"the service account {{account}} has no annotation {CLIENT_ANNOTATION}, so nothing says which managed identity "
-    "the controller is; "
-    "set serviceAccount.annotations in the chart's values to the identity's client id (cluster {cluster})"
+    "the controller is; set serviceAccount.annotations in the chart's values to the identity's client id "
+    "(cluster {cluster})"
 )
 _NO_SCRIPT = (
     "the VM {name} has no AKS bootstrap script as its custom data, so no kubelet starts; is it one of Karpenter's?"
@@ -64,7 +65,7 @@ _BAD_BOOTSTRAP = (
 )
 
 
-class AzureCloud:
+class AzureCloud(Bound):
     """Implements `rehearsal.cluster.cloud.Cloud` for one managed cluster of the subscription."""
 
     controller_engine = "karpenter-azure"
@@ -75,37 +76,18 @@ class AzureCloud:
         self, cluster_id: str, context: Context, server: Server, identity_secret: Callable[[str], str]
     ) -> None:
         """`identity_secret` makes a secret for the managed identity endpoint from a principal's object id."""
+        super().__init__(cluster_id)
         self.cluster_id = cluster_id
         self._context = context
         self._server = server
         self._identity_secret = identity_secret
-        self._cluster: Cluster | None = None
 
     def bind(self, cluster: Cluster) -> None:
         """Tell which running control plane makes and reviews tokens: from now on Entra trusts its issuer."""
-        self._cluster = cluster
+        super().bind(cluster)
         issuer = at(self._resource.properties, "oidcIssuerProfile.issuerURL")
         if issuer:
             self._context.directory.trust(str(issuer), cluster)
-
-    @property
-    def cluster(self) -> Cluster:
-        """The running control plane.
-
-        Raises:
-            RuntimeError: `bind` was not called.
-        """
-        if self._cluster is None:
-            raise RuntimeError(
-                f"the cluster {self.cluster_id} is not bound to its cloud: call bind(cluster) once its control plane "
-                "has started"
-            )
-        return self._cluster
-
-    @property
-    def bound(self) -> Cluster | None:
-        """The running control plane, or None before `bind`."""
-        return self._cluster
 
     @property
     def issuer(self) -> str:
@@ -137,7 +119,7 @@ class AzureCloud:
             return None
         if script is None:
             return Machine(provider_id, name, refusal=_NO_SCRIPT.format(name=vm.id.name))
-        zone = next((f"{self._context.region}-{one}" for one in vm.body.get("zones") or []), "0")
+        zone = next((f"{self._context.region}-{zone}" for zone in vm.body.get("zones") or []), "0")
         return Machine(
             provider_id,
             name,
@@ -151,8 +133,8 @@ class AzureCloud:
         """Whether there is a VM or an instance behind the provider ID, and not on its way out."""
         with self._context.store.lock:
             self._context.operations.settle()
-            found = self._pool_machine(provider_id) if _is_of_pool(provider_id) else self._vm(provider_id)
-        return found is not None
+            machine = self._pool_machine(provider_id) if _is_of_pool(provider_id) else self._vm(provider_id)
+        return machine is not None
 
     def agent_pool(self, name: str) -> list[Machine]:
         """The instances of an agent pool, for `Cluster.join`.
@@ -162,13 +144,13 @@ class AzureCloud:
         """
         with self._context.store.lock:
             cluster = self._resource
-            pool = next((one for one in cluster.properties["agentPoolProfiles"] if one["name"] == name), None)
+            pool = next(
+                (profile for profile in cluster.properties["agentPoolProfiles"] if profile["name"] == name), None
+            )
             size = self._context.size(str(pool["vmSize"])) if pool else None
             if pool is None or size is None:
                 raise resource_not_found(f"{CLUSTER_TYPE}/agentPools", f"{cluster.id.name}/{name}", cluster.id.group)
-            scale_set = self._context.named(
-                str(cluster.properties["nodeResourceGroup"]), SCALE_SET_TYPE, scale_set_name(cluster, name)
-            )
+            scale_set = scale_set_id(self._context, cluster, name)
             return [self._instance(cluster, pool, size, scale_set, number) for number in range(int(pool["count"]))]
 
     def controller_environment(
@@ -223,7 +205,7 @@ class AzureCloud:
         properties, context = cluster.properties, self._context
         kubelet = properties["identityProfile"]["kubeletidentity"]
         system = next(pool for pool in properties["agentPoolProfiles"] if pool.get("mode") == "System")
-        subnet = subnet_of(context.named, cluster, system)
+        subnet = subnet_of(context, cluster, system)
         network = context.get(ResourceId.parse(subnet).parent)
         profile = properties["networkProfile"]
         return {
@@ -251,9 +233,9 @@ class AzureCloud:
         }
 
     def _vm(self, provider_id: str) -> Resource | None:
-        found = self._context.get(provider_id.removeprefix(_PROVIDER))
-        gone = found is None or found.type != MACHINE_TYPE or found.state in ("Deleting", "Failed")
-        return None if gone else found
+        vm = self._context.get(provider_id.removeprefix(_PROVIDER))
+        gone = vm is None or vm.type != MACHINE_TYPE or vm.state in ("Deleting", "Failed")
+        return None if gone else vm
 
     def _pool_machine(self, provider_id: str) -> Machine | None:
         """The instance of an agent pool behind a provider ID; None when its pool has shrunk or gone."""
@@ -271,11 +253,11 @@ class AzureCloud:
 
     @property
     def _resource(self) -> Resource:
-        found = self._context.get(self.cluster_id)
-        if found is None:
+        resource = self._context.get(self.cluster_id)
+        if resource is None:
             identifier = ResourceId.parse(self.cluster_id)
             raise resource_not_found(CLUSTER_TYPE, identifier.name, identifier.group)
-        return found
+        return resource
 
     def _way(self) -> dict[str, str]:
         """How a client gets to the simulated Azure and to nothing else."""
@@ -351,10 +333,10 @@ class AzureCloud:
         if script.api_server.lower() != actual:
             return _WRONG_SERVER.format(name=name, given=script.api_server, actual=actual)
         identifier, _, secret = script.token.partition(".")
-        found = self.cluster.objects.get(f"/api/v1/namespaces/kube-system/secrets/bootstrap-token-{identifier}")
-        if found is None:
+        manifest = self.cluster.objects.get(f"/api/v1/namespaces/kube-system/secrets/bootstrap-token-{identifier}")
+        if manifest is None:
             return _UNKNOWN_BOOTSTRAP.format(name=name, id=identifier)
-        why = _token_fault(found, identifier, secret)
+        why = _token_fault(manifest, identifier, secret)
         return _BAD_BOOTSTRAP.format(name=name, id=identifier, why=why) if why else ""
 
 
@@ -362,13 +344,13 @@ def _is_of_pool(provider_id: str) -> bool:
     return "/virtualmachinescalesets/" in provider_id.lower()
 
 
-def _token_fault(found: Mapping[str, Any], identifier: str, secret: str) -> str:
+def _token_fault(manifest: Mapping[str, Any], identifier: str, secret: str) -> str:
     """Why the API server would not take a bootstrap token's Secret; empty when it would."""
     try:
-        data = {key: base64.b64decode(value).decode() for key, value in (found.get("data") or {}).items()}
+        data = {key: base64.b64decode(value).decode() for key, value in (manifest.get("data") or {}).items()}
     except (binascii.Error, UnicodeDecodeError):
         return "cannot be read"
-    if found.get("type") != "bootstrap.kubernetes.io/token":
+    if manifest.get("type") != "bootstrap.kubernetes.io/token":
         return "is not of the type bootstrap.kubernetes.io/token"
     if data.get("token-id") != identifier or data.get("token-secret") != secret:
         return "holds another token"

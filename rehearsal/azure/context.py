@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from rehearsal.azure.catalogue import Size, offered
-from rehearsal.azure.entra import Directory
-from rehearsal.azure.errors import ArmError
-from rehearsal.azure.faults import Faults
-from rehearsal.azure.identifiers import ResourceId, resource_id
-from rehearsal.azure.images import Images
-from rehearsal.azure.operations import Durations, Operations
-from rehearsal.azure.prices import PriceTable
-from rehearsal.azure.store import Resource, Store
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.faults import Faults
+from rehearsal.azure.arm.identifiers import ResourceId, resource_id
+from rehearsal.azure.arm.operations import Durations, Operations
+from rehearsal.azure.arm.store import Resource, Store
+from rehearsal.azure.identity.entra import Directory
+from rehearsal.azure.machines.catalogue import Size, offered
+from rehearsal.azure.machines.images import Images
+from rehearsal.azure.machines.prices import PriceTable
 
 
 @dataclass

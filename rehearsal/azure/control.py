@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from rehearsal.azure.catalogue import ZONES, offered
-from rehearsal.azure.faults import Fault
-from rehearsal.azure.kinds.base import NETWORK_VERSIONS, at
-from rehearsal.azure.kinds.machines import MACHINE_TYPE
-from rehearsal.azure.kinds.machines import VERSIONS as MACHINE_VERSIONS
-from rehearsal.azure.kinds.networks import INTERFACE_TYPE
+from rehearsal.azure.arm.faults import Fault
+from rehearsal.azure.arm.kind import at
+from rehearsal.azure.machines import MACHINE_TYPE
+from rehearsal.azure.machines.catalogue import ZONES, offered
+from rehearsal.azure.machines.virtual_machines import VERSIONS as MACHINE_VERSIONS
+from rehearsal.azure.network.networks import INTERFACE_TYPE, NETWORK_VERSIONS
 from rehearsal.azure.subscription import Subscription
 from rehearsal.session.control import Body, ControlError, Hits
 
@@ -48,12 +48,7 @@ class AzureControl:
         if capacity_type == "spot":
             fault = Fault.sku_not_available(instance_type, number, "Spot")
         else:
-            priority = "Regular" if capacity_type else ""
-            fault = (
-                Fault.zonal_allocation_failed(number, instance_type, priority)
-                if number
-                else Fault.allocation_failed(instance_type, priority)
-            )
+            fault = Fault.allocation_failed(instance_type, number, "Regular" if capacity_type else "")
         return self._inject(fault)
 
     def throttle(self, calls: int) -> Hits:
@@ -81,7 +76,7 @@ class AzureControl:
                 {"id": machine["id"], "nodeclaim": str(machine["name"]).removeprefix(_NAME_PREFIX)}
                 for machine in machines
             ],
-            "networkInterfaces": [one["id"] for one in self._ours(INTERFACE_TYPE, NETWORK_VERSIONS[-1])],
+            "networkInterfaces": [interface["id"] for interface in self._ours(INTERFACE_TYPE, NETWORK_VERSIONS[-1])],
             # They are no resources of their own here: each goes with its machine.
             "disks": [name for name in disks if name],
         }

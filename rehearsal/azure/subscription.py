@@ -12,19 +12,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rehearsal.azure.arm import Action, Arm
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.faults import Faults
+from rehearsal.azure.arm.identifiers import ResourceId
+from rehearsal.azure.arm.kind import Body
+from rehearsal.azure.arm.manager import Action, Arm
+from rehearsal.azure.arm.operations import Durations, Operations
+from rehearsal.azure.arm.store import Resource, Store
 from rehearsal.azure.cloud import AzureCloud
+from rehearsal.azure.clusters import CLUSTER_TYPE
 from rehearsal.azure.context import Context
-from rehearsal.azure.entra import Directory
-from rehearsal.azure.errors import ArmError
-from rehearsal.azure.faults import Faults
-from rehearsal.azure.identifiers import ResourceId
-from rehearsal.azure.kinds.base import Body
-from rehearsal.azure.kinds.clusters import CLUSTER_TYPE
-from rehearsal.azure.kinds.identities import credentials
-from rehearsal.azure.operations import Durations, Operations
-from rehearsal.azure.prices import PriceTable
-from rehearsal.azure.store import Resource, Store
+from rehearsal.azure.identity.access import Access
+from rehearsal.azure.identity.entra import Directory
+from rehearsal.azure.identity.identities import credentials
+from rehearsal.azure.kinds import KINDS
+from rehearsal.azure.machines.prices import PriceTable
 from rehearsal.azure.wire.routes import Routes
 from rehearsal.azure.wire.server import Server
 from rehearsal.timing import Timing
@@ -94,7 +96,7 @@ class Subscription:
         )
         self.images = self._context.images
         self.quotas = self._context.quotas
-        self.arm = Arm(self._context)
+        self.arm = Arm(self._context, KINDS, Access(store, self.directory))
         for action in ("listClusterUserCredential", "listClusterAdminCredential"):
             self.arm.answer(CLUSTER_TYPE, action, self._credentials(action))
         self._secrets: dict[str, str] = {}

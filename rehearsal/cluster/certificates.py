@@ -52,7 +52,7 @@ class Certificates:
         authority_key = ec.generate_private_key(ec.SECP256R1())
         authority_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kubernetes")])
         authority = (
-            _builder(authority_name, authority_name, authority_key.public_key())
+            builder(authority_name, authority_name, authority_key.public_key())
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(_usage(sign=True), critical=True)
             .sign(authority_key, hashes.SHA256())
@@ -62,7 +62,7 @@ class Certificates:
         names = [x509.DNSName(name) for name in ("localhost", service, service.removesuffix(".cluster.local"))]
         addresses = [x509.IPAddress(ipaddress.ip_address(address)) for address in ("127.0.0.1", service_ip)]
         serving = (
-            _builder(
+            builder(
                 x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")]),
                 authority_name,
                 serving_key.public_key(),
@@ -111,7 +111,10 @@ def write_kubeconfig(
     )
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, lifetime: datetime.timedelta = _LIFETIME
+) -> x509.CertificateBuilder:
+    """What every certificate has, good from now on."""
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
@@ -120,7 +123,7 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicK
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + _LIFETIME)
+        .not_valid_after(now + lifetime)
     )
 
 

@@ -40,6 +40,7 @@ class Cluster:
         kubeconfig: The administrator's.
         token: The administrator's.
         cloud: What decides who may join and which credentials there are.
+        deployer: Options of the cloud's plugin, by which it asks for the identity of who has made the cluster.
         timing: How long the simulated parts take.
         objects: Client with administrator's rights, for any thread.
         releases: Helm.
@@ -56,8 +57,10 @@ class Cluster:
         engine_set: EngineSet,
         timing: Timing,
         cloud: Cloud,
+        deployer: Mapping[str, str],
     ) -> None:
         self.name = name
+        self.deployer = deployer
         self.endpoint = running.endpoint
         self.certificate_authority = running.certificates.authority.read_bytes()
         self.version = version
@@ -224,6 +227,7 @@ class Clusters:
         issuer: str,
         cloud: Cloud,
         deployer_known: float = 0,
+        deployer: Mapping[str, str] | None = None,
     ) -> Cluster:
         """Start a cluster.
 
@@ -234,6 +238,7 @@ class Clusters:
             issuer: Issuer of its service account tokens, as the cloud names it.
             cloud: The cloud around it.
             deployer_known: Seconds until its API server takes tokens of who makes it.
+            deployer: Options of the cloud's plugin, by which it asks for the identity of who makes it.
 
         Raises:
             ValueError: A cluster is running already, or the version is not that of the engines.
@@ -259,7 +264,15 @@ class Clusters:
                 )
                 _check_version(running.objects(), version)
                 cluster = Cluster(
-                    name, version, running, self._folder, self._engines, self._engine_set, self._timing, cloud
+                    name,
+                    version,
+                    running,
+                    self._folder,
+                    self._engines,
+                    self._engine_set,
+                    self._timing,
+                    cloud,
+                    deployer or {},
                 )
             except BaseException:
                 self._stop_servers()

@@ -114,8 +114,8 @@ def wait_available(
             feed.watch(source, objects.path(KINDS[kind], kind, namespace), fields=f"metadata.name={name}")
         while lacking and (event := feed.next()) is not None and event.source != "timeout":
             if event.source == "look":
-                if found := problem():
-                    return found
+                if reason := problem():
+                    return reason
                 feed.after(_SECONDS_BETWEEN_LOOKS, "look")
                 continue
             lacks = "it was deleted" if event.type == "DELETED" else shortfall(event.object, all_replicas=all_replicas)

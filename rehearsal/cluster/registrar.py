@@ -2,6 +2,9 @@
 
 It launches and ends nothing; that is the cloud's. A machine that the cloud's stand-in would not let join never
 becomes a node, and says why in an event, as the kubelet's log would on the machine.
+
+With a node go its pods, those of DaemonSets too: Kubernetes' own pod garbage collector would leave them there for 40 to
+60 seconds, and whoever deletes their DaemonSet meanwhile would wait for a kubelet that is gone.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ _SECONDS_BETWEEN_TRIES = 3.0
 # A cloud offers no watch: its controllers look from time to time too.
 _SECONDS_BETWEEN_LOOKS = 2.0
 _SECONDS_UNTIL_SERVED = 0.2
+# Controllers and scheduler learn a moment late, under load some seconds late, that a node is gone, and until then still
+# make pods for it and bind them to it.
+_SECONDS_UNTIL_SWEPT = (0.5, 2.0, 8.0)
 _LOG = logging.getLogger(__name__)
 
 
@@ -94,9 +100,7 @@ class Registrar:
         """Remove nodes and what ran on them, at once: their machines have ended."""
         for name in names:
             self._objects.delete(f"{_NODES}/{name}")
-            for pod in self._objects.list("/api/v1/pods", fields=f"spec.nodeName={name}"):
-                metadata = pod["metadata"]
-                self._objects.delete(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}", grace=0)
+            self._remove_pods(name)
 
     def _handle(self, event: Event) -> None:
         if event.source == "definitions":
@@ -107,8 +111,13 @@ class Registrar:
             name = event.object["metadata"]["name"]
             if event.type == "DELETED":
                 self._nodes.pop(name, None)
+                for seconds in _SECONDS_UNTIL_SWEPT:
+                    self._feed.after(seconds, "sweep", {"name": name})
             else:
                 self._nodes[name] = event.object
+        elif event.source == "sweep":
+            if event.object["name"] not in self._nodes:  # another machine may have got the name
+                self._remove_pods(event.object["name"])
         elif event.source == "serve":
             self._watch_claims()
         elif event.source == "boot":
@@ -197,3 +206,8 @@ class Registrar:
             if not self._cloud.has_machine(provider_id):
                 _LOG.info("the machine %s is gone: removing its node %s", provider_id, name)
                 self.remove([name])
+
+    def _remove_pods(self, node: str) -> None:
+        for pod in self._objects.list("/api/v1/pods", fields=f"spec.nodeName={node}"):
+            metadata = pod["metadata"]
+            self._objects.delete(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}", grace=0)

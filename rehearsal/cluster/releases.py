@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +77,9 @@ class Releases:
         Raises:
             ReleaseError: Helm refused, or the workloads were not available in time.
         """
-        options = [*(["--skip-crds"] if skip_crds else []), *(["--create-namespace"] if create_namespace else [])]
-        self._upgrade(["--install", *options], name, namespace, chart, values, skip_await=skip_await, timeout=timeout)
+        chosen = {"--install": True, "--skip-crds": skip_crds, "--create-namespace": create_namespace}
+        options = [option for option, wanted in chosen.items() if wanted]
+        self.upgrade(name, namespace, chart, values, skip_await=skip_await, timeout=timeout, options=options)
 
     def upgrade(
         self,
@@ -89,9 +90,45 @@ class Releases:
         *,
         skip_await: bool = False,
         timeout: float = _HELM_TIMEOUT,
+        options: Sequence[str] = (),
     ) -> None:
-        """Upgrade a release; arguments and errors as for `install`. Values that are not given go back to defaults."""
-        self._upgrade([], name, namespace, chart, values, skip_await=skip_await, timeout=timeout)
+        """Upgrade a release; arguments and errors as for `install`. Values that are not given go back to defaults.
+
+        `options` are more of Helm's.
+        """
+        if chart.name == "karpenter" and values.get("nameOverride"):
+            raise ReleaseError(
+                f"nameOverride={values['nameOverride']!r} would hide the controller's pods from the "
+                "rehearsal, which finds them by the chart's own name; use fullnameOverride"
+            )
+        answer = json.loads(
+            self._run(
+                "upgrade",
+                name,
+                str(chart.folder),
+                "--namespace",
+                namespace,
+                "--reset-values",
+                "--values",
+                "-",
+                "--output",
+                "json",
+                "--timeout",
+                f"{timeout:g}s",
+                *options,
+                text=yaml.safe_dump(dict(values)),
+            )
+        )
+        if skip_await:
+            return
+        workloads = [
+            (manifest["kind"], manifest["metadata"].get("namespace", namespace), manifest["metadata"]["name"])
+            for manifest in _parse(answer["manifest"])
+            if manifest["kind"] in KINDS
+        ]
+        reason = wait_available(self._objects, workloads, timeout, all_replicas=False, problem=self._problem)
+        if reason:
+            raise ReleaseError(f"release {namespace}/{name} ({chart.name} {chart.version}) is not available: {reason}")
 
     def uninstall(self, name: str, namespace: str, *, timeout: float = _GONE_TIMEOUT) -> None:
         """Uninstall a release and wait until its pods and resource definitions are gone; nothing if there is none.
@@ -142,51 +179,6 @@ class Releases:
             "status": release["status"],
             "version": version,
         }
-
-    def _upgrade(
-        self,
-        options: list[str],
-        name: str,
-        namespace: str,
-        chart: Chart,
-        values: Mapping[str, Any],
-        *,
-        skip_await: bool,
-        timeout: float,
-    ) -> None:
-        if chart.name == "karpenter" and values.get("nameOverride"):
-            raise ReleaseError(
-                f"nameOverride={values['nameOverride']!r} would hide the controller's pods from the "
-                "rehearsal, which finds them by the chart's own name; use fullnameOverride"
-            )
-        answer = json.loads(
-            self._run(
-                "upgrade",
-                name,
-                str(chart.folder),
-                "--namespace",
-                namespace,
-                "--reset-values",
-                "--values",
-                "-",
-                "--output",
-                "json",
-                "--timeout",
-                f"{timeout:g}s",
-                *options,
-                text=yaml.safe_dump(dict(values)),
-            )
-        )
-        if skip_await:
-            return
-        workloads = [
-            (manifest["kind"], manifest["metadata"].get("namespace", namespace), manifest["metadata"]["name"])
-            for manifest in _parse(answer["manifest"])
-            if manifest["kind"] in KINDS
-        ]
-        reason = wait_available(self._objects, workloads, timeout, all_replicas=False, problem=self._problem)
-        if reason:
-            raise ReleaseError(f"release {namespace}/{name} ({chart.name} {chart.version}) is not available: {reason}")
 
     def _run(self, *arguments: str, text: str = "") -> str:
         """Run Helm. Values come by its standard input: they may be secret."""

@@ -319,12 +319,12 @@ def _refusal(body: Body, key: str, consequence: str, fix: str) -> ControlError:
 
 def _parsed(body: bytes) -> Body:
     try:
-        found = json.loads(body or b"{}")
+        request = json.loads(body or b"{}")
     except (ValueError, RecursionError) as error:
         raise ControlError(f"the body is not JSON ({error}), so nothing was done; send an object") from error
-    if not isinstance(found, dict):
-        raise ControlError(f"the body is {_shown(found)}, so nothing was done; send an object")
-    return found
+    if not isinstance(request, dict):
+        raise ControlError(f"the body is {_shown(request)}, so nothing was done; send an object")
+    return request
 
 
 def _only(body: Body, *known: str) -> None:

@@ -19,15 +19,12 @@ from rich.table import Table
 from rich.text import Text
 
 from rehearsal.host.guard import LOOPBACK, NO_BROWSER, OWN_USER
+from rehearsal.session.clouds import CLOUDS
 from rehearsal.session.control import URL_VARIABLE
 from rehearsal.session.daemon import DaemonInfo
 from rehearsal.state.folder import StackFolder
 
 _TOKEN = "a bearer token"  # noqa: S105 - words for people
-_ACCOUNTS = {
-    "aws": ("the simulated AWS account", "the account's access keys"),
-    "azure": ("the simulated Azure, as a proxy", "Entra's tokens"),
-}
 _UNKNOWN = "not declared"
 
 
@@ -53,8 +50,9 @@ def declared(folder: StackFolder, info: DaemonInfo) -> Iterator[Listener]:
     for package, port in info.providers.items():
         yield Listener("daemon", f"{LOOPBACK}:{port}", f"Pulumi's provider for {package}", OWN_USER)
     if info.account:
-        purpose, credentials = _ACCOUNTS[info.cloud]
-        yield Listener("daemon", _address(info.account), purpose, f"{OWN_USER}, {NO_BROWSER}, {credentials}")
+        cloud = CLOUDS[info.cloud]
+        guard = f"{OWN_USER}, {NO_BROWSER}, {cloud.credentials}"
+        yield Listener("daemon", _address(info.account), cloud.account, guard)
     if control := info.variables.get(URL_VARIABLE):
         yield Listener("daemon", _address(control), "the control endpoint", f"{OWN_USER}, {NO_BROWSER}, {_TOKEN}")
     if folder.kubeconfig.is_file():
@@ -70,12 +68,12 @@ def declared(folder: StackFolder, info: DaemonInfo) -> Iterator[Listener]:
 def open_sockets(info: DaemonInfo) -> set[tuple[str, str]]:
     """Process and address of every socket on which the daemon and its descendants take connections or datagrams."""
     daemon = psutil.Process(info.pid)
-    found = set()
+    listening = set()
     for process in [daemon, *daemon.children(recursive=True)]:
         with suppress(psutil.NoSuchProcess):
             name = "daemon" if process.pid == info.pid else Path(process.exe()).name
-            found |= {(name, address) for address in _open(process)}
-    return found
+            listening |= {(name, address) for address in _open(process)}
+    return listening
 
 
 def table(folder: StackFolder, info: DaemonInfo) -> Table:

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, assert_never
 
 import psutil
 
@@ -29,6 +29,7 @@ from rehearsal.engines import EngineSet
 from rehearsal.host import log
 from rehearsal.host.processes import Engines, start_time
 from rehearsal.session import control
+from rehearsal.session.clouds import Name
 from rehearsal.session.daemon import STAY, DaemonInfo
 from rehearsal.session.stack_file import StackFile, StackFileError
 from rehearsal.state.folder import StackFolder
@@ -82,7 +83,8 @@ def _aws(
 
     if problem := unknown_region(stack_file.region):
         raise StackFileError(f"{stack_file.path}: {problem}")
-    account = Account(stack_file.region, engine_set.prices("aws"), timing)
+    used_spot = bool(os.environ.get("REHEARSAL_USED_SPOT"))
+    account = Account(stack_file.region, engine_set.prices("aws"), timing, used_spot=used_spot)
 
     def start() -> Mapping[str, str]:
         account.start()
@@ -132,7 +134,14 @@ def _azure(
     )
 
 
-_CLOUDS = {"aws": _aws, "azure": _azure}
+def _composing(cloud: Name) -> Callable[[StackFolder, StackFile, EngineSet, Timing, Clusters], _Cloud]:
+    match cloud:
+        case "aws":
+            return _aws
+        case "azure":
+            return _azure
+        case unplayed:
+            assert_never(unplayed)
 
 
 class Daemon:
@@ -150,7 +159,8 @@ class Daemon:
         self._engines = Engines(folder, on_crash=self._crashed, on_loss=self._lose)
         charts = Charts(engine_set)
         self._clusters = Clusters(folder, self._engines, engine_set, timing)
-        self._cloud = cloud = _CLOUDS[stack_file.cloud](folder, stack_file, engine_set, timing, self._clusters)
+        compose = _composing(stack_file.cloud)
+        self._cloud = cloud = compose(folder, stack_file, engine_set, timing, self._clusters)
         self._cloud_started = threading.Event()
         self._control = control.ControlServer(
             control.Control(cloud.control, {API_SERVER: self._clusters.restart_api_server})

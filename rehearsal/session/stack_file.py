@@ -15,15 +15,10 @@ from typing import Any
 
 import yaml
 
+from rehearsal.session.clouds import CLOUDS, Name
 from rehearsal.state import records
 
 _SALT = "encryptionsalt"
-#: Cloud -> the key of its region, an example, and what all of them look like.
-_REGIONS = {
-    "aws": ("aws:region", "us-east-1", r"[a-z]{2}(-[a-z]+)+-[0-9]"),
-    "azure": ("azure-native:location", "westus2", r"[A-Za-z]+( ?[A-Za-z0-9]+)*"),
-}
-
 # Far more than a stack has to say. Aliases make a file of a few lines say a thousand times as much.
 _MAX_BYTES = 1_000_000
 _MAX_VALUES = 100_000
@@ -45,13 +40,13 @@ class StackFile:
 
     Attributes:
         path: The file.
-        cloud: `aws` or `azure`.
+        cloud: The cloud that it is for.
         region: For example `us-east-1`, or `westus2`.
-        subscription: Id of the Azure subscription that the stack is for; empty on AWS.
+        subscription: Id of the subscription that the stack is for; empty where it names none.
     """
 
     path: Path
-    cloud: str
+    cloud: Name
     region: str
     subscription: str = ""
 
@@ -77,12 +72,13 @@ class StackFile:
                 f"{path} holds secrets that only the environment's own key can open ({', '.join(encrypted)}); a "
                 "rehearsal never gets that key. Give it a copy with test values: --config-file FILE"
             )
-        cloud = config.get("karpstack:cloud")
-        if not isinstance(cloud, str) or cloud not in _REGIONS:
+        name = config.get("karpstack:cloud")
+        cloud = CLOUDS.get(name) if isinstance(name, str) else None
+        if cloud is None:
             raise StackFileError(
-                f"{path}: karpstack:cloud is {reprlib.repr(cloud)}; the rehearsal plays: {', '.join(_REGIONS)}"
+                f"{path}: karpstack:cloud is {reprlib.repr(name)}; the rehearsal plays: {', '.join(CLOUDS)}"
             )
-        key, example, pattern = _REGIONS[cloud]
+        key, example, pattern = cloud.region
         region = config.get(key)
         if region is None:
             raise StackFileError(f"{path}: {key} is missing; add for example `{key}: {example}`")
@@ -91,16 +87,14 @@ class StackFile:
                 f"{path}: {key} = {reprlib.repr(region)} is the name of no region, so that nothing could be created "
                 f"there; write for example `{key}: {example}`"
             )
-        if cloud == "aws":
-            return cls(path, cloud, region)
         # The rehearsal plays the very subscription that the stack names: ids in its configuration mean something.
-        subscription = config.get("azure-native:subscriptionId") or ""
+        subscription = config.get(cloud.subscription) or ""
         if not isinstance(subscription, str):
             raise StackFileError(
-                f"{path}: azure-native:subscriptionId = {reprlib.repr(subscription)} is no id, so that the rehearsal "
+                f"{path}: {cloud.subscription} = {reprlib.repr(subscription)} is no id, so that the rehearsal "
                 "would play another subscription; write it in quotes, or leave it out"
             )
-        return cls(path, cloud, region.replace(" ", "").lower(), subscription.lower())
+        return cls(path, cloud.name, region.replace(" ", "").lower(), subscription.lower())
 
     def copy_to(self, target: Path) -> None:
         """Write Pulumi's own copy, keeping the encryption salt that an earlier copy was given."""
@@ -190,13 +184,13 @@ def _refuse_doubles(path: Path, root: yaml.Node | None) -> None:
                         )
                     told.add(key.value)
                 inner.append(value)
-        waiting += [one for one in inner if id(one) not in seen]
+        waiting += [node for node in inner if id(node) not in seen]
         seen.update(map(id, inner))
 
 
-def _line(found: Any) -> int:
+def _line(place: Any) -> int:
     """The line of an event or a node, from 1."""
-    return int(found.start_mark.line) + 1
+    return int(place.start_mark.line) + 1
 
 
 def _encrypted(value: Any, path: str = "") -> list[str]:
@@ -205,8 +199,8 @@ def _encrypted(value: Any, path: str = "") -> list[str]:
         if set(value) == {"secure"}:
             return [path]
         return [
-            found for key, item in value.items() for found in _encrypted(item, f"{path}.{key}" if path else str(key))
+            place for key, item in value.items() for place in _encrypted(item, f"{path}.{key}" if path else str(key))
         ]
     if isinstance(value, list):
-        return [found for index, item in enumerate(value) for found in _encrypted(item, f"{path}[{index}]")]
+        return [place for index, item in enumerate(value) for place in _encrypted(item, f"{path}[{index}]")]
     return []

@@ -19,11 +19,11 @@ READERS: Final[Mapping[Cloud, ModuleType]] = {"aws": aws, "azure": azure}
 
 def permissions(resources: Sequence[Resource]) -> tuple[tuple[Entry, ...], tuple[Permission, ...]]:
     """The entries and the permissions of a stack, in the program's order, an identity's together."""
-    entries = [one for cloud in CLOUDS for one in READERS[cloud].entries(resources)]
-    granted = [one for cloud in CLOUDS for one in READERS[cloud].granted(resources)]
-    names = [*(one.identity for one in granted), *(one.identity for one in entries)]
+    entries = [entry for cloud in CLOUDS for entry in READERS[cloud].entries(resources)]
+    granted = [grant for cloud in CLOUDS for grant in READERS[cloud].granted(resources)]
+    names = [grant.identity for grant in (*granted, *entries)]
     order = {name: rank for rank, name in enumerate(dict.fromkeys(names))}
     return (
-        tuple(sorted(entries, key=lambda one: order[one.identity])),
-        tuple(sorted(granted, key=lambda one: order[one.identity])),
+        tuple(sorted(entries, key=lambda entry: order[entry.identity])),
+        tuple(sorted(granted, key=lambda grant: order[grant.identity])),
     )

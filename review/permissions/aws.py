@@ -34,7 +34,7 @@ _ATTACHED: Final = {
 def entries(resources: Sequence[Resource]) -> Iterator[Entry]:
     """Who may take a role: by its trust policy, and by associations of EKS Pod Identity."""
     known = by_urn(resources)
-    roles = {urn: one for urn, one in known.items() if one.token == tokens.IAM_ROLE}
+    roles = {urn: resource for urn, resource in known.items() if resource.token == tokens.IAM_ROLE}
     for resource in resources:
         if resource.token == tokens.IAM_ROLE:
             yield from _trusted(resource)
@@ -56,11 +56,11 @@ def _trusted(role: Resource) -> Iterator[Entry]:
         return Entry(identity=identity, who=who, when=when, source=role.name, urn=role.urn)
 
     document = role.inputs.get("assumeRolePolicy")
-    found = _statements(document)
-    if found is None:
+    statements = _statements(document)
+    if statements is None:
         yield entry(waits(role, "assumeRolePolicy") if not is_known(document) else "its trust policy can't be read")
         return
-    for statement in found:
+    for statement in statements:
         denied = ("denied",) if statement.get("Effect") == "Deny" else ()
         for who in _who(statement):
             yield entry(who, *denied, *conditions(statement.get("Condition")))
@@ -70,17 +70,17 @@ def _who(statement: Mapping[str, Any]) -> list[str]:
     inverted = "NotPrincipal" in statement
     principal = statement.get("NotPrincipal" if inverted else "Principal")
     if isinstance(principal, Mapping):
-        found = [f"{kind} {name}" for kind, names in principal.items() for name in listed(names)]
+        who = [f"{kind} {name}" for kind, names in principal.items() for name in listed(names)]
     else:
-        found = ["everybody" if principal == "*" else shown(principal)]
-    return [f"all but {', '.join(found)}"] if inverted else ["everybody" if one == "AWS *" else one for one in found]
+        who = ["everybody" if principal == "*" else shown(principal)]
+    return [f"all but {', '.join(who)}"] if inverted else ["everybody" if name == "AWS *" else name for name in who]
 
 
 def granted(resources: Sequence[Resource]) -> Iterator[Permission]:
     """What each identity may do."""
     known = by_urn(resources)
     roles, policies, queues = (
-        {urn: one for urn, one in known.items() if one.token == token}
+        {urn: resource for urn, resource in known.items() if resource.token == token}
         for token in (tokens.IAM_ROLE, tokens.IAM_POLICY, tokens.QUEUE)
     )
     attached: set[str] = set()
@@ -126,14 +126,14 @@ def _role(role: Resource) -> Iterator[Permission]:
 
 
 def _holders(attachment: Resource, roles: Mapping[str, Resource]) -> list[str]:
-    found: list[str] = []
+    holders: list[str] = []
     for key in _ATTACHED[attachment.token]:
         value = attachment.inputs.get(key)
         if isinstance(value, list):
-            found.extend(name if is_known(name) else text(attachment, key) for name in value)
+            holders.extend(name if is_known(name) else text(attachment, key) for name in value)
         elif value is not None:
-            found.append(_principal(attachment, key, roles))
-    return found or [UNSAID]
+            holders.append(_principal(attachment, key, roles))
+    return holders or [UNSAID]
 
 
 def _managed(resource: Resource, identity: str, arn: str) -> Permission:
@@ -149,12 +149,12 @@ def _managed(resource: Resource, identity: str, arn: str) -> Permission:
 
 def _document(resource: Resource, key: str, identity: str, document: Any = None, on: str = "") -> Iterator[Permission]:
     document = resource.inputs.get(key) if document is None else document
-    found = _statements(document)
-    if found is None:
+    statements = _statements(document)
+    if statements is None:
         why = waits(resource, key) if not is_known(document) else "is no policy document"
         yield _unknown(resource, identity, why)
         return
-    for statement in found:
+    for statement in statements:
         who = ", ".join(_who(statement)) if "Principal" in statement or "NotPrincipal" in statement else identity
         yield _permission(resource, who, statement, on)
 
@@ -227,8 +227,8 @@ def _principal(resource: Resource, key: str, roles: Mapping[str, Resource]) -> s
     role = target(resource, key, roles, _NAMES)
     if role:
         return _identity(role)
-    found = text(resource, key)
-    return f"{key} {found}" if key in ("role", "user", "group") else found or UNSAID
+    name = text(resource, key)
+    return f"{key} {name}" if key in ("role", "user", "group") else name or UNSAID
 
 
 def conditions(condition: Any) -> tuple[str, ...]:
@@ -252,7 +252,7 @@ def _statements(document: Any) -> list[Mapping[str, Any]] | None:
             return None
     if not isinstance(document, Mapping):
         return None
-    found = document.get("Statement")
-    statements = found if isinstance(found, list) else [found]
-    read = [one for one in statements if isinstance(one, Mapping)]
+    content = document.get("Statement")
+    statements = content if isinstance(content, list) else [content]
+    read = [statement for statement in statements if isinstance(statement, Mapping)]
     return read if len(read) == len(statements) else None

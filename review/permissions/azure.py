@@ -26,7 +26,8 @@ _BROAD: Final = {*PRIVILEGED.values(), "Azure Kubernetes Service RBAC Cluster Ad
 
 def entries(resources: Sequence[Resource]) -> Iterator[Entry]:
     """Which tokens Entra takes for an identity."""
-    identities = {urn: one for urn, one in by_urn(resources).items() if one.token == tokens.AZURE_IDENTITY}
+    known = by_urn(resources)
+    identities = {urn: resource for urn, resource in known.items() if resource.token == tokens.AZURE_IDENTITY}
     for resource in resources:
         if resource.token != tokens.AZURE_FEDERATED_CREDENTIAL:
             continue
@@ -81,9 +82,9 @@ def _scope(resource: Resource) -> str:
 
 
 def _role(resource: Resource) -> str:
-    found = text(resource, "roleDefinitionId")
-    guid = found.rsplit("/", 1)[-1].lower()
-    return f"role {_ROLES.get(guid, guid)}" if is_known(resource.inputs.get("roleDefinitionId")) else f"role {found}"
+    role = text(resource, "roleDefinitionId")
+    guid = role.rsplit("/", 1)[-1].lower()
+    return f"role {_ROLES.get(guid, guid)}" if is_known(resource.inputs.get("roleDefinitionId")) else f"role {role}"
 
 
 def _principal(resource: Resource, known: Mapping[str, Resource]) -> str:

@@ -43,8 +43,8 @@ class Cluster:
         Raises:
             ClusterError: The API server does not answer, or refuses.
         """
-        found = self._ask("POST", _collection(wanted), wanted, HTTPStatus.CONFLICT)
-        return str(found["metadata"]["uid"]) if found else None
+        created = self._ask("POST", _collection(wanted), wanted, HTTPStatus.CONFLICT)
+        return str(created["metadata"]["uid"]) if created else None
 
     def read(self, wanted: Mapping[str, Any]) -> dict[str, Any] | None:
         """What has the kind and the name of an object; None where there is nothing.
@@ -61,8 +61,8 @@ class Cluster:
             ClusterError: The API server does not answer, or refuses.
         """
         path = f"{_COLLECTIONS[kind]}?{urlencode({'labelSelector': selector})}"
-        found = self._ask("GET", path, None, HTTPStatus.NOT_FOUND)
-        return list(found["items"]) if found else []
+        collection = self._ask("GET", path, None, HTTPStatus.NOT_FOUND)
+        return list(collection["items"]) if collection else []
 
     def delete(self, wanted: Mapping[str, Any], uid: str) -> bool:
         """Ask for the end of the object that has this uid; False where it is not there any more.
@@ -108,17 +108,17 @@ class Cluster:
             method, path, body=body, header_params=headers, auth_settings=["BearerToken"]
         )
         try:
-            answer: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=_TIMEOUTS).response
-            content = answer.read()
+            response: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=_TIMEOUTS).response
+            content = response.read()
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise ClusterError(f"{method} {path}: {visible(error)}; is the API server there?") from error
-        if answer.status in expected:
+        if response.status in expected:
             return None
-        if answer.status not in (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED):
+        if response.status not in (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED):
             reason = cut(visible(content.decode(errors="replace")), _REASON)
-            raise ClusterError(f"{method} {path}: {answer.status} {reason}")
-        found: dict[str, Any] = json.loads(content)
-        return found
+            raise ClusterError(f"{method} {path}: {response.status} {reason}")
+        answer: dict[str, Any] = json.loads(content)
+        return answer
 
 
 def _collection(wanted: Mapping[str, Any]) -> str:

@@ -252,15 +252,15 @@ def kill_controller(namespace: str) -> list[str]:
     """
     core = client.CoreV1Api(config.new_client_from_config())
     try:
-        found = core.list_namespaced_pod(namespace, label_selector=_CONTROLLER).items
-        pods = [str(pod.metadata.name) for pod in found if pod.metadata]
-        if pods:
+        pods = core.list_namespaced_pod(namespace, label_selector=_CONTROLLER).items
+        names = [str(pod.metadata.name) for pod in pods if pod.metadata]
+        if names:
             core.delete_collection_namespaced_pod(namespace, label_selector=_CONTROLLER, grace_period_seconds=0)
     except client.ApiException as error:
         raise FaultError(
             f"the controller's pods in {namespace} cannot be deleted: {error.reason}; whoever runs the scale test "
             "needs list and deletecollection of pods there"
         ) from error
-    if not pods:
+    if not names:
         raise FaultError(f"no pod with {_CONTROLLER} in {namespace}, so there is no controller to kill")
-    return pods
+    return names

@@ -52,10 +52,10 @@ def check_names(cluster: Cluster, wanted: Iterable[Mapping[str, Any]]) -> None:
         ClusterError: The API server does not answer, or refuses.
     """
     taken = []
-    for one in {title(one): one for one in wanted if one["kind"] != "Deployment"}.values():
-        found = cluster.read(one)
-        if found and _scenario(found) is None:
-            taken.append(_taken(one, _whose(found)))
+    for manifest in {title(manifest): manifest for manifest in wanted if manifest["kind"] != "Deployment"}.values():
+        live = cluster.read(manifest)
+        if live and _scenario(live) is None:
+            taken.append(_taken(manifest, _whose(live)))
     if taken:
         raise TakenError("\n".join(taken))
 
@@ -66,8 +66,8 @@ def leftovers(cluster: Cluster) -> list[str]:
     Raises:
         ClusterError: The API server does not answer, or refuses.
     """
-    there = (one for kind in ("Namespace", "NodePool") for one in cluster.labelled(kind, WORKLOAD_SELECTOR))
-    return sorted({name for one in there if (name := _scenario(one)) is not None})
+    there = (live for kind in ("Namespace", "NodePool") for live in cluster.labelled(kind, WORKLOAD_SELECTOR))
+    return sorted({name for live in there if (name := _scenario(live)) is not None})
 
 
 def make(cluster: Cluster, wanted: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -77,13 +77,13 @@ def make(cluster: Cluster, wanted: Sequence[Mapping[str, Any]]) -> Iterator[tupl
         TakenError: Something of that name is there already; it stays as it is.
         ClusterError: The API server does not answer, or refuses.
     """
-    for one in wanted:
-        uid = cluster.create(one)
+    for manifest in wanted:
+        uid = cluster.create(manifest)
         if uid is None:
-            found = cluster.read(one)
-            whose = _whose(found) if found else "was when it should be made, and has gone since"
-            raise TakenError(_taken(one, whose))
-        yield title(one), uid
+            live = cluster.read(manifest)
+            whose = _whose(live) if live else "was when it should be made, and has gone since"
+            raise TakenError(_taken(manifest, whose))
+        yield title(manifest), uid
 
 
 def remove(
@@ -113,21 +113,21 @@ def remove(
     """
     done = Removal()
     end = clock() + timeout
-    left = [one for one in wanted if one["kind"] != "Deployment"]
+    left = [manifest for manifest in wanted if manifest["kind"] != "Deployment"]
     while left:
         going = []
-        for one in left:
-            found = cluster.read(one)
-            if found is None:
+        for manifest in left:
+            live = cluster.read(manifest)
+            if live is None:
                 continue
-            if not _own(found, scenarios, made.get(title(one))):
+            if not _own(live, scenarios, made.get(title(manifest))):
                 # What was asked to go is gone then, and this came after it.
-                done.kept.append(f"{title(one)} stays as it is: it {_whose(found)}")
+                done.kept.append(f"{title(manifest)} stays as it is: it {_whose(live)}")
                 continue
-            going.append(one)
-            metadata = found["metadata"]
-            if "deletionTimestamp" not in metadata and cluster.delete(one, metadata["uid"]):
-                done.removed.append(title(one))
+            going.append(manifest)
+            metadata = live["metadata"]
+            if "deletionTimestamp" not in metadata and cluster.delete(manifest, metadata["uid"]):
+                done.removed.append(title(manifest))
         if going and clock() >= end:
             raise ClusterError(
                 f"{', '.join(map(title, going))}: there after {timeout:g} seconds still, and its nodes may cost money; "
@@ -143,32 +143,32 @@ def _taken(wanted: Mapping[str, Any], whose: str) -> str:
     return f"{title(wanted)} is on the cluster already: it {whose}; {_OTHERWISE[wanted['kind']]}"
 
 
-def title(found: Mapping[str, Any]) -> str:
+def title(manifest: Mapping[str, Any]) -> str:
     """Kind and name of an object."""
-    return f"{found['kind']} {found['metadata']['name']}"
+    return f"{manifest['kind']} {manifest['metadata']['name']}"
 
 
-def _own(found: Mapping[str, Any], scenarios: Collection[str], uid: str | None) -> bool:
+def _own(live: Mapping[str, Any], scenarios: Collection[str], uid: str | None) -> bool:
     """Whether an object has a scenario's labels, and is the one that was made where that is known."""
-    scenario = _scenario(found)
-    return scenario is not None and scenario in scenarios and uid in (None, found["metadata"]["uid"])
+    scenario = _scenario(live)
+    return scenario is not None and scenario in scenarios and uid in (None, live["metadata"]["uid"])
 
 
-def _scenario(found: Mapping[str, Any]) -> str | None:
+def _scenario(live: Mapping[str, Any]) -> str | None:
     """The scenario that made an object, by its labels; None if none did."""
-    labels = found["metadata"].get("labels") or {}
+    labels = live["metadata"].get("labels") or {}
     part_of, scale_test = WORKLOAD_SELECTOR.split("=")
     return labels.get(SCENARIO_LABEL) if labels.get(part_of) == scale_test else None
 
 
-def _whose(found: Mapping[str, Any]) -> str:
+def _whose(live: Mapping[str, Any]) -> str:
     """Whose an object seems to be, as the end of a sentence."""
-    metadata = found["metadata"]
+    metadata = live["metadata"]
     since = value(metadata.get("creationTimestamp"))
-    scenario = _scenario(found)
+    scenario = _scenario(live)
     if scenario is not None:
         return visible(f"was made by another run of a scale test, for scenario {value(scenario)}, at {since}")
-    managers = dict.fromkeys(one.get("manager") for one in metadata.get("managedFields") or [])
+    managers = dict.fromkeys(entry.get("manager") for entry in metadata.get("managedFields") or [])
     labels = metadata.get("labels") or {}
     return visible(
         f"is none of a scale test's (made at {since} with {', '.join(map(value, managers)) or 'an unknown tool'}, "

@@ -88,9 +88,9 @@ class RehearsalControl:
             raise RehearsalError(f"the rehearsal at {self.url} does not answer: {error}; is the stack up?") from error
         text = answer.data.decode(errors="replace")
         try:
-            found = json.loads(text) if text else {}
+            parsed = json.loads(text) if text else {}
         except json.JSONDecodeError:
-            found = {"error": text[:500]}
+            parsed = {"error": text[:500]}
         if answer.status >= 400:
-            raise RehearsalError(str(found.get("error", text)) if isinstance(found, dict) else text)
-        return found
+            raise RehearsalError(str(parsed.get("error", text)) if isinstance(parsed, dict) else text)
+        return parsed

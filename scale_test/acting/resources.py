@@ -66,11 +66,11 @@ def cloud(outputs: Mapping[str, Any], rehearsal_url: str) -> tuple[str, Ask]:
 def from_rehearsal(answer: Mapping[str, Sequence[Any]]) -> list[CloudResource]:
     """What a rehearsal's control endpoint says that there is."""
     return [
-        CloudResource(_KINDS.get(kind, kind), str(one["id"]), str(one.get("nodeclaim") or ""))
-        if isinstance(one, Mapping)
-        else CloudResource(_KINDS.get(kind, kind), str(one))
-        for kind, ones in answer.items()
-        for one in ones
+        CloudResource(_KINDS.get(kind, kind), str(entry["id"]), str(entry.get("nodeclaim") or ""))
+        if isinstance(entry, Mapping)
+        else CloudResource(_KINDS.get(kind, kind), str(entry))
+        for kind, entries in answer.items()
+        for entry in entries
     ]
 
 
@@ -115,15 +115,16 @@ def from_aws(region: str, cluster: str) -> list[CloudResource]:
         ) from error
 
 
-def orphans(found: Sequence[CloudResource], node_claims: set[str]) -> list[CloudResource]:
+def orphans(resources: Sequence[CloudResource], node_claims: set[str]) -> list[CloudResource]:
     """Instances without a NodeClaim, and what else there is when no instance is left to need it.
 
     Launch templates are left out: Karpenter keeps them for a while on purpose.
     """
-    homeless = [one for one in found if one.kind == INSTANCE and one.nodeClaim not in node_claims]
-    if any(one.kind == INSTANCE for one in found if one not in homeless):
+    instances = [resource for resource in resources if resource.kind == INSTANCE]
+    homeless = [instance for instance in instances if instance.nodeClaim not in node_claims]
+    if len(homeless) < len(instances):
         return homeless
-    return [*homeless, *(one for one in found if one.kind not in (INSTANCE, TEMPLATE))]
+    return [*homeless, *(resource for resource in resources if resource.kind not in (INSTANCE, TEMPLATE))]
 
 
 def look(
@@ -137,25 +138,25 @@ def look(
         rehearsal_url: Address of the rehearsal's control endpoint; empty for a real cloud.
         moment: Before all stories, at the end of one, or after all: then launch templates that the stories brought
             are waited for, too.
-        scenario: Name of the story; empty before and after all.
+        scenario: Name of the scenario; empty before and after all.
         patience: Seconds to wait.
     """
     live = Live(timeline)
     deadline = time.monotonic() + patience
     source, reason = "", ""
-    found: list[CloudResource] = []
+    resources: list[CloudResource] = []
     left: list[CloudResource] = []
     try:
         source, ask = cloud(outputs, rehearsal_url)
         while True:
             live.look()
-            found = ask()
+            resources = ask()
             if moment == "before":
                 break
-            left = orphans(found, {claim.name for claim in live.replay.claims.values() if claim.gone is None})
+            left = orphans(resources, {claim.name for claim in live.replay.claims.values() if claim.gone is None})
             if moment == "after":
                 brought = brought_templates(live.replay)
-                left += [one for one in found if one.kind == TEMPLATE and one.id in brought]
+                left += [resource for resource in resources if resource.kind == TEMPLATE and resource.id in brought]
             if not left or time.monotonic() > deadline:
                 break
             time.sleep(_LOOK_SECONDS)
@@ -168,10 +169,10 @@ def look(
             moment=moment,
             source=source,
             reason=reason,
-            resources=[asdict(one) for one in found],
-            orphans=[asdict(one) for one in left],
+            resources=[asdict(resource) for resource in resources],
+            orphans=[asdict(orphan) for orphan in left],
         )
-    return [f"{one.kind} {one.id}" for one in left]
+    return [f"{orphan.kind} {orphan.id}" for orphan in left]
 
 
 def brought_templates(replay: Replay) -> set[str]:
@@ -179,16 +180,16 @@ def brought_templates(replay: Replay) -> set[str]:
     looks = [mark for mark in replay.marks if mark["type"] == "RESOURCES"]
     before, during = (
         {
-            one["id"]
+            resource["id"]
             for look in looks
             if look["moment"] == moment
-            for one in look["resources"]
-            if one["kind"] == TEMPLATE
+            for resource in look["resources"]
+            if resource["kind"] == TEMPLATE
         }
         for moment in ("before", "story")
     )
     return during - before
 
 
-def _tag(found: Mapping[str, Any], key: str) -> str:
-    return next((str(tag["Value"]) for tag in found.get("Tags", ()) if tag["Key"] == key), "")
+def _tag(resource: Mapping[str, Any], key: str) -> str:
+    return next((str(tag["Value"]) for tag in resource.get("Tags", ()) if tag["Key"] == key), "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from functools import partial
 
-from ..judging.assertions import Assertion
+from ..judging.assertion import Assertion
 from ..judging.gate import wait_for_end
 from ..judging.live import Live
 from ..recording.timeline import now, parse_time

@@ -1,4 +1,4 @@
-"""Judges a step: whether what came of it is what the scenario expects. Some things are judged once a story.
+"""Judges a step: whether what came of it is what the scenario expects.
 
 Pure functions of a replayed timeline. Each assertion says what was expected, what was seen and where to look.
 """
@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 
 from ..market.prices import HOW_TO_GET_PRICES
 from ..market.quantities import amount
-from ..recording.timeline import TEMPLATE
 from ..scenarios.expectation import Pending, Replacement
-from ..scenarios.scenario import Scenario
+from .assertion import Assertion
 from .replay import NodeClaim, Replay
-from .steps import StepRun, title, told, why_not_ready
+from .steps import StepRun, told, why_not_ready
 
 # Reasons of events with which the controller says what it could not do, or would not.
 _COMPLAINTS = {
@@ -30,151 +28,34 @@ _COMPLAINTS = {
     "Unconsolidatable",
 }
 
-# Errors of the interruption queue that a story may meet: one or two come and go, for example when credentials are
-# renewed. A queue that is gone or forbidden makes ten within three seconds.
-_QUEUE_ERRORS = 2
-
-
-#: What the report says of an assertion.
-TOLD: Final = ("name", "expected", "seen", "passed", "where_to_look")
-
-
-@dataclass(frozen=True)
-class Assertion:
-    """One thing that was checked.
-
-    Attributes:
-        name: What.
-        expected: What was expected.
-        seen: What was seen.
-        passed: Whether that is the same.
-        where_to_look: Where people find out why not.
-        about: Names of the objects that it is about.
-        kinds: Where it names none, the kinds that it is about.
-    """
-
-    name: str
-    expected: str
-    seen: str
-    passed: bool
-    where_to_look: str
-    about: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-
-    @property
-    def told(self) -> dict[str, Any]:
-        """What the report says of it."""
-        return {field: getattr(self, field) for field in TOLD}
-
-    @property
-    def message(self) -> str:
-        """What people read when it failed."""
-        return f"{self.name}: expected {self.expected}; seen {self.seen}; look at {self.where_to_look}"
-
 
 def judge(run: StepRun) -> list[Assertion]:
     """Check a step that has come to its end, in the cluster as it was then."""
     expect = run.step.expect
-    found = [*_node_pools(run), _time(run), _pods(run)]
+    assertions = [*_node_pools(run), _time(run), _pods(run)]
     if expect.pending:
-        found += _pending(run, expect.pending)
+        assertions += _pending(run, expect.pending)
     if expect.nodes is not None:
         seen = len(run.live())
-        found.append(_check(run, "number of nodes", str(expect.nodes), str(seen), seen in expect.nodes))
+        assertions.append(_check(run, "number of nodes", str(expect.nodes), str(seen), seen in expect.nodes))
     if expect.no_nodes:
         left = ", ".join(claim.node or "" for claim in run.left())
-        found.append(_check(run, "Nodes", "none left", left or "none left", not left, run.left()))
-    found += _nodes(run)
-    found += [_event(run, reason, kind) for reason, kinds in expect.events.items() for kind in kinds]
+        assertions.append(_check(run, "Nodes", "none left", left or "none left", not left, run.left()))
+    assertions += _nodes(run)
+    assertions += [_event(run, reason, kind) for reason, kinds in expect.events.items() for kind in kinds]
     if expect.replacement:
-        found += _replacement(run, expect.replacement)
+        assertions += _replacement(run, expect.replacement)
     if expect.undisturbed:
-        found.append(_undisturbed(run))
+        assertions.append(_undisturbed(run))
     if expect.disrupted_at_once:
-        found.append(_disrupted_at_once(run, expect.disrupted_at_once))
+        assertions.append(_disrupted_at_once(run, expect.disrupted_at_once))
     if expect.other_instance_type:
-        found.append(_other_instance_type(run))
+        assertions.append(_other_instance_type(run))
     if expect.always_a_home:
-        found += [_homes(run), _order(run)]
+        assertions += [_homes(run), _order(run)]
     if expect.ready_gap is not None:
-        found.append(_ready_gap(run, expect.ready_gap))
-    return found
-
-
-def not_run(scenario: Scenario, index: int) -> Assertion:
-    """The assertion that stands for a step that was never reached."""
-    return Assertion(title(scenario, index), "run", "not run", False, "the failure before it")
-
-
-def clean(replay: Replay, scenario: Scenario) -> Assertion:
-    """Whether the story left nothing behind; holds after the clean-up."""
-    left = [f"NodeClaim {claim.name}" for claim in replay.claims_of(scenario) if claim.gone is None]
-    left += [f"Node {claim.node}" for claim in replay.claims_of(scenario) if claim.gone and replay.has_node(claim)]
-    left += [f"NodePool {name}" for name in scenario.node_pools if replay.exists("NodePool", name)]
-    left += [f"Pod {pod.name}" for pod in replay.pods.values() if pod.scenario == scenario.name]
-    return Assertion(
-        "clean-up",
-        "no NodePool, NodeClaim, Node and pod of the story left",
-        ", ".join(left) or "none left",
-        not left,
-        "kubectl describe nodepools,nodeclaims,nodes; the controller's log",
-        about=tuple(named.partition(" ")[2] for named in left),
-    )
-
-
-def resources(replay: Replay, scenario: Scenario) -> Assertion | None:
-    """Whether the story left nothing in the cloud; None before anyone looked. Holds after all stories.
-
-    Instances and what belongs to them must be gone with the story. Karpenter keeps a launch template for some
-    minutes, so that one which the story brought is an orphan only if it is still there at the end of the run.
-    """
-    looks = [mark for mark in replay.marks if mark["type"] == "RESOURCES"]
-    ours = next((look for look in looks if look["scenario"] == scenario.name), None)
-    if ours is None:
-        return None
-    expected, where = "nothing left that belongs to no NodeClaim", "the controller's log; the cloud's own lists"
-    if not ours["source"]:
-        return Assertion("clean-up, cloud", expected, f"not checked: {ours['reason']}", True, where)
-    earlier = {_named(found) for look in looks[: looks.index(ours)] for found in look["resources"]}
-    brought = {_named(found) for found in ours["resources"] if found["kind"] == TEMPLATE} - earlier
-    after = [look for look in looks if look["moment"] == "after" and look["source"]]
-    last = {_named(found) for look in after for found in look["orphans"]}
-    left = sorted({_named(found) for found in ours["orphans"]} | (brought & last))
-    seen = ", ".join(left) or f"nothing left, says {ours['source']}"
-    if brought and not after:
-        seen += f"; not checked: {', '.join(sorted(brought))}, which Karpenter keeps for some minutes"
-    return Assertion("clean-up, cloud", expected, seen, not left, where)
-
-
-def _named(found: Mapping[str, Any]) -> str:
-    return f"{found['kind']} {found['id']}"
-
-
-def interruption_queue(replay: Replay, scenario: Scenario, queue: str) -> Assertion | None:
-    """Whether the controller could read its interruption queue during the story; None where nothing tells.
-
-    After each error in a row the controller waits twice as long as before, up to 1000 s, so that a queue that is gone
-    makes many errors at first and none for a whole story later on. But a queue that can be read is being read nearly
-    all the time, for a read waits 20 s for messages. So this fails when errors grow, and also when there were errors,
-    be they old, and the controller waits instead of reading.
-    """
-    begun = replay.begun(scenario)
-    lines = [line for time, line in replay.queue if begun and time >= begun]
-    if not queue or len(lines) < 2:
-        return None
-    counts = [line["errors"] for line in lines]
-    # A controller that started anew counts from 0.
-    grown = sum(later - earlier if later >= earlier else later for earlier, later in itertools.pairwise(counts))
-    waits = counts[-1] > 0 and sum(line["reading"] for line in lines) * 2 < len(lines)
-    seen = f"{grown or 'no'} errors"
-    return Assertion(
-        "interruption queue",
-        "read without errors",
-        f"{seen}, {counts[-1]} since the controller started and hardly ever a read under way" if waits else seen,
-        grown <= _QUEUE_ERRORS and not waits,
-        f"the controller's log: Reconciler error, controller: interruption; does the queue {queue} exist, and may the "
-        "controller's role read it?",
-    )
+        assertions.append(_ready_gap(run, expect.ready_gap))
+    return assertions
 
 
 def _node_pools(run: StepRun) -> Iterator[Assertion]:
@@ -216,20 +97,20 @@ def _restless(run: StepRun) -> list[NodeClaim]:
 
 def _unrest(run: StepRun) -> str:
     """What keeps the step from its end, and the controller's last words on it."""
-    found = [f"{len(run.live())} nodes"]
+    parts = [f"{len(run.live())} nodes"]
     for claim in _restless(run):
         if claim.deleting:
-            found.append(f"{claim.name} going")
+            parts.append(f"{claim.name} going")
         elif "Initialized" not in claim.reached:
-            found.append(f"{claim.name} not initialized{_why_not_initialized(claim)}")
+            parts.append(f"{claim.name} not initialized{_why_not_initialized(claim)}")
         else:
-            found.append(f"{claim.name} still there")
+            parts.append(f"{claim.name} still there")
     complaints = [
         f"{event['reason']}: {event.get('message', '')}"
         for time, event in run.replay.events
         if run.during(time) and event.get("reason") in _COMPLAINTS
     ]
-    return ", ".join(found) + (f"; the controller said {complaints[-1]}" if complaints else "")
+    return ", ".join(parts) + (f"; the controller said {complaints[-1]}" if complaints else "")
 
 
 def _why_not_initialized(claim: NodeClaim) -> str:
@@ -278,10 +159,10 @@ def _limits(run: StepRun, node_pool: str, limits: Mapping[str, Any]) -> Assertio
     """Whether a NodePool never had more than its limits."""
     expected = ", ".join(f"{key} at most {value}" for key, value in limits.items())
     most: dict[str, float] = {}
-    for time, found in run.replay.node_pools.get(node_pool, ()):
+    for time, pool in run.replay.node_pools.get(node_pool, ()):
         if time > run.ended:
             break
-        for key, value in found.get("resources", {}).items():
+        for key, value in pool.get("resources", {}).items():
             most[key] = max(most.get(key, 0.0), amount(value))
     seen = ", ".join(f"{key} {_written(key, most.get(key, 0.0))}" for key in limits)
     kept = bool(most) and all(most.get(key, 0.0) <= amount(value) for key, value in limits.items())
@@ -316,14 +197,14 @@ def _nodes(run: StepRun) -> Iterator[Assertion]:
     if (checks or expect.taints_gone) and not live:
         yield _check(run, "nodes", "a node to look at", "no node", False)
         return
-    for name, accepted, value in checks:
-        seen = [value(claim) for claim in live]
+    for name, accepted, value_of in checks:
+        seen = [value_of(claim) for claim in live]
         yield _check(
             run,
             name,
             " or ".join(accepted) if accepted else "present",
-            ", ".join(found or "missing" for found in seen),
-            all(found is not None and (accepted is None or found in accepted) for found in seen),
+            ", ".join(value or "missing" for value in seen),
+            all(value is not None and (accepted is None or value in accepted) for value in seen),
         )
     for key in expect.taints_gone:
         tainted = [claim.node or claim.name for claim in live if key in run.replay.taints(claim)]
@@ -386,7 +267,7 @@ def _saving(run: StepRun, old: list[NodeClaim], new: list[NodeClaim], change: st
 
 def _types(claims: list[NodeClaim]) -> str:
     offerings = [claim.offering for claim in claims]
-    return ", ".join(found.instance_type if found else "not launched" for found in offerings) or "nothing"
+    return ", ".join(offering.instance_type if offering else "not launched" for offering in offerings) or "nothing"
 
 
 def _undisturbed(run: StepRun) -> Assertion:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..recording.timeline import SCENARIO_LABEL, Line
-from .assertions import Assertion
+from .assertion import Assertion
 
 MOST = 20
 
@@ -23,36 +23,36 @@ class Lines:
         self.last = number
         if "object" not in line:
             return
-        found = line["object"]
-        metadata, kind = found["metadata"], line["kind"]
-        about = found.get("involvedObject", {}).get("name")
+        excerpt = line["object"]
+        metadata, kind = excerpt["metadata"], line["kind"]
+        about = excerpt.get("involvedObject", {}).get("name")
         for name in filter(None, (metadata["name"], about)):
             self._by_name.setdefault(name, []).append(number)
-        # Pods tell which story they are of; what has no such label may be anybody's.
-        story = metadata.get("labels", {}).get(SCENARIO_LABEL, "") if kind == "Pod" else ""
-        self._by_kind.setdefault((kind, story), []).append(number)
+        # Pods tell which scenario they are of; what has no such label may be anybody's.
+        scenario = metadata.get("labels", {}).get(SCENARIO_LABEL, "") if kind == "Pod" else ""
+        self._by_kind.setdefault((kind, scenario), []).append(number)
 
-    def of(self, assertion: Assertion, story: str, begin: int, end: int, mark: int | None = None) -> list[int]:
+    def of(self, assertion: Assertion, scenario: str, begin: int, end: int, mark: int | None = None) -> list[int]:
         """The lines that an assertion is about.
 
         Those of the objects that it names; where it names none, the last ones of the kinds that it names.
 
         Args:
             assertion: The assertion.
-            story: Name of its story.
+            scenario: Name of its scenario.
             begin: First line that can belong to it.
             end: Last line that can.
             mark: The line with which the playbook ended the step, if it did.
         """
-        found = {number for name in assertion.about for number in self._by_name.get(name, ()) if begin <= number <= end}
-        if not found:
-            found = {
+        lines = {number for name in assertion.about for number in self._by_name.get(name, ()) if begin <= number <= end}
+        if not lines:
+            lines = {
                 number
                 for kind in assertion.kinds
-                for number in self._by_kind.get((kind, story if kind == "Pod" else ""), ())
+                for number in self._by_kind.get((kind, scenario if kind == "Pod" else ""), ())
                 if begin <= number <= end
             }
-        return _latest(found, mark)
+        return _latest(lines, mark)
 
 
 def _latest(numbers: Iterable[int], mark: int | None) -> list[int]:

@@ -12,7 +12,8 @@ from datetime import datetime
 from ..recording.process import RecorderError
 from ..recording.timeline import Writer, now, parse_time
 from ..scenarios.scenario import Scenario
-from .assertions import Assertion, judge
+from .assertion import Assertion
+from .assertions import judge
 from .live import Live
 from .steps import Rest, StepRun
 

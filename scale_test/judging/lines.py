@@ -258,9 +258,9 @@ def _checked(line: Any, number: int) -> Line:
     try:
         form.model_validate(line)
     except ValidationError as error:
-        found = error.errors(include_url=False)[0]
+        details = error.errors(include_url=False)[0]
         raise _unusable(
-            number, f"{type_}: {shown.key(found['loc'])}: {shown.value(found['input'])}: {found['msg']}"
+            number, f"{type_}: {shown.key(details['loc'])}: {shown.value(details['input'])}: {details['msg']}"
         ) from error
     return line  # type: ignore[no-any-return]
 

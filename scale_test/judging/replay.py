@@ -26,7 +26,7 @@ class Pod:
     Attributes:
         name: Its name.
         namespace: Its namespace.
-        scenario: The story that it belongs to.
+        scenario: Name of the scenario that it belongs to.
         seen: When we learnt of it.
         uid: Its uid.
         cpu: CPUs that it asks for.
@@ -207,51 +207,51 @@ class Replay:
             case _:
                 self.marks.append(line)
 
-    def _change(self, kind: str, found: Line, *, deleted: bool) -> None:
-        name = found["metadata"]["name"]
+    def _change(self, kind: str, excerpt: Line, *, deleted: bool) -> None:
+        name = excerpt["metadata"]["name"]
         if kind == "Pod":
-            self._pod(found, deleted=deleted)
+            self._pod(excerpt, deleted=deleted)
         elif kind == "NodeClaim":
-            self._node_claim(found, deleted=deleted)
+            self._node_claim(excerpt, deleted=deleted)
         elif kind == "Node" and deleted:
             self._nodes_gone.add(name)
         elif kind == "Node":
-            self.nodes[name] = found
+            self.nodes[name] = excerpt
             self._nodes_gone.discard(name)
         elif kind == "Event":
             if not deleted:  # they go by themselves an hour later, or with their namespace
-                self._event(found)
+                self._event(excerpt)
         else:
             self._objects.pop((kind, name), None)
-            if "spec" in found:
-                self._node_pool_specs[name] = found["spec"]
-            if "maxPods" in found:
-                self._max_pods[kind, name] = found["maxPods"]
+            if "spec" in excerpt:
+                self._node_pool_specs[name] = excerpt["spec"]
+            if "maxPods" in excerpt:
+                self._max_pods[kind, name] = excerpt["maxPods"]
             if not deleted:
-                self._objects[kind, name] = found
+                self._objects[kind, name] = excerpt
             if kind == "NodePool":
-                self.node_pools.setdefault(name, []).append((self.time, found))
+                self.node_pools.setdefault(name, []).append((self.time, excerpt))
 
-    def _event(self, found: Line) -> None:
-        self.events.append((self.time, found))
-        about = found["involvedObject"]
+    def _event(self, event: Line) -> None:
+        self.events.append((self.time, event))
+        about = event["involvedObject"]
         if about.get("kind") == "Pod":
             pod = self.all_pods.get(about.get("uid", ""))
             # One that has a node is nominated for where it moves when that one is consolidated.
-            if pod and pod.scheduled is None and found.get("reason") == "Nominated":
+            if pod and pod.scheduled is None and event.get("reason") == "Nominated":
                 pod.nominated = pod.nominated or self.time
         else:
-            self.told.setdefault((about.get("kind", ""), about.get("name", "")), []).append((self.time, found))
+            self.told.setdefault((about.get("kind", ""), about.get("name", "")), []).append((self.time, event))
 
-    def _pod(self, found: Line, *, deleted: bool) -> None:
-        metadata = found["metadata"]
+    def _pod(self, excerpt: Line, *, deleted: bool) -> None:
+        metadata = excerpt["metadata"]
         scenario = metadata.get("labels", {}).get(SCENARIO_LABEL, "")
         if metadata["uid"] not in self.pods:
             self.pods_added.setdefault(scenario, []).append((self.time, metadata["uid"]))
-            self.pods[metadata["uid"]] = self.all_pods[metadata["uid"]] = _new_pod(found, scenario, self.time)
+            self.pods[metadata["uid"]] = self.all_pods[metadata["uid"]] = _new_pod(excerpt, scenario, self.time)
         pod = self.pods[metadata["uid"]]
-        conditions = {condition["type"]: condition for condition in found.get("conditions", ())}
-        was_ready, pod.node = pod.ready, found.get("nodeName", pod.node)
+        conditions = {condition["type"]: condition for condition in excerpt.get("conditions", ())}
+        was_ready, pod.node = pod.ready, excerpt.get("nodeName", pod.node)
         pod.ready = (
             not deleted and "deletionTimestamp" not in metadata and conditions.get("Ready", {}).get("status") == "True"
         )
@@ -272,25 +272,25 @@ class Replay:
         if deleted:
             del self.pods[metadata["uid"]]
 
-    def _node_claim(self, found: Line, *, deleted: bool) -> None:
-        metadata = found["metadata"]
+    def _node_claim(self, excerpt: Line, *, deleted: bool) -> None:
+        metadata = excerpt["metadata"]
         claim = self.claims.setdefault(
             metadata["name"],
             NodeClaim(metadata["name"], {}, metadata.get("creationTimestamp", ""), self.time),
         )
         claim.labels = metadata.get("labels", claim.labels)
-        claim.node = found.get("nodeName", claim.node)
-        if cpu := found.get("capacity", {}).get("cpu"):
+        claim.node = excerpt.get("nodeName", claim.node)
+        if cpu := excerpt.get("capacity", {}).get("cpu"):
             claim.cpus = Decimal(f"{amount(cpu):g}")
-        if memory := found.get("capacity", {}).get("memory"):
+        if memory := excerpt.get("capacity", {}).get("memory"):
             claim.memory = int(amount(memory))
-        claim.allocatable = found.get("allocatable", claim.allocatable)
-        claim.expire_after = found.get("expireAfter", claim.expire_after)
-        if DISRUPTION_REASON not in {condition["type"] for condition in found.get("conditions", ())} and not deleted:
+        claim.allocatable = excerpt.get("allocatable", claim.allocatable)
+        claim.expire_after = excerpt.get("expireAfter", claim.expire_after)
+        if DISRUPTION_REASON not in {condition["type"] for condition in excerpt.get("conditions", ())} and not deleted:
             # The controller takes it back where a disruption did not come to pass.
             claim.conditions.pop(DISRUPTION_REASON, None)
             claim.reached.pop(DISRUPTION_REASON, None)
-        for condition in found.get("conditions", ()):
+        for condition in excerpt.get("conditions", ()):
             claim.conditions[condition["type"]] = condition
             if condition["status"] == "True":
                 claim.reached.setdefault(condition["type"], self.time)
@@ -335,8 +335,8 @@ class Replay:
 
     def conditions(self, kind: str, name: str) -> dict[str, Line]:
         """Type -> condition of a NodePool or node class."""
-        found = self._objects.get((kind, name), {})
-        return {condition["type"]: condition for condition in found.get("conditions", ())}
+        excerpt = self._objects.get((kind, name), {})
+        return {condition["type"]: condition for condition in excerpt.get("conditions", ())}
 
     def node_pool_spec(self, name: str) -> Line | None:
         """The `spec` of a NodePool, also when it is gone; None where the timeline does not tell."""
@@ -365,8 +365,8 @@ class Replay:
 
     def allocatable(self, claim: NodeClaim) -> Line:
         """What pods may have of a NodeClaim's node, empty where nothing tells."""
-        found: Line = self.nodes.get(claim.node or "", {}).get("allocatable") or claim.allocatable
-        return found
+        quantities: Line = self.nodes.get(claim.node or "", {}).get("allocatable") or claim.allocatable
+        return quantities
 
     def labels(self, claim: NodeClaim) -> dict[str, str]:
         """Labels of a NodeClaim's node, empty before it is registered."""
@@ -387,8 +387,8 @@ class Replay:
         return bool(self.nodes.get(claim.node or "", {}).get("simulated"))
 
 
-def _new_pod(found: Line, scenario: str, time: datetime) -> Pod:
-    metadata, requests = found["metadata"], found.get("requests", {})
+def _new_pod(excerpt: Line, scenario: str, time: datetime) -> Pod:
+    metadata, requests = excerpt["metadata"], excerpt.get("requests", {})
     return Pod(
         metadata["name"],
         metadata.get("namespace", ""),
@@ -397,5 +397,5 @@ def _new_pod(found: Line, scenario: str, time: datetime) -> Pod:
         uid=metadata["uid"],
         cpu=requests.get("cpu", 0.0),
         memory=requests.get("memory", 0.0),
-        node_selector=found.get("nodeSelector", {}),
+        node_selector=excerpt.get("nodeSelector", {}),
     )

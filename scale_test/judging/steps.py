@@ -24,7 +24,7 @@ class StepRun:
 
     Attributes:
         replay: The timeline up to the step's end.
-        scenario: The story.
+        scenario: What is run.
         index: Which step, from 0.
         requested: When it was asked for, by our clock.
         ended: When it came to its end; now, while it is under way.
@@ -138,10 +138,10 @@ class Rest:
 
     def outcome(self, run: StepRun) -> Outcome | None:
         """How the step has come to its end; None while it is under way. To be asked again and again."""
-        found = outcome(run)
-        if found != "rest":
+        ended = outcome(run)
+        if ended != "rest":
             self._since = None
-            return found
+            return ended
         self._since = self._since or run.ended
         if (run.ended - self._since).total_seconds() >= run.step.expect.hold:
             return "rest"
@@ -212,10 +212,10 @@ def why_not_ready(replay: Replay, scenario: Scenario, node_pool: str) -> str:
     if not replay.exists(kind, name):
         return f"{kind} {name} is not there"
     # The reasons are in the node class; its Ready and the NodePool's conditions only repeat them.
-    for owner, found in ((f"{kind} {name}", replay.conditions(kind, name)), ("NodePool", conditions)):
+    for owner, reported in ((f"{kind} {name}", replay.conditions(kind, name)), ("NodePool", conditions)):
         wrong = [
             f"{condition['type']} {condition.get('reason', '')}: {condition.get('message', '')}"
-            for condition in found.values()
+            for condition in reported.values()
             if condition["status"] == "False" and condition["type"] != "Ready"
         ]
         if wrong:

@@ -72,8 +72,8 @@ class Bound:
             return None
         if demand not in self._known:
             wanted: _Vector = np.array([demand.cpu, demand.memory / _GIB, demand.pods, 1.0])
-            found = self._by_earlier(wanted)
-            self._known[demand] = self._solve(wanted) if found is None else found
+            usd = self._by_earlier(wanted)
+            self._known[demand] = self._solve(wanted) if usd is None else usd
         return self._known[demand]
 
     def _by_earlier(self, wanted: _Vector) -> float | None:

@@ -20,7 +20,7 @@ def pod_requests(spec: Mapping[str, Any]) -> dict[str, float]:
 
     Containers and sidecars run side by side; an init container runs beside the sidecars that are before it.
     """
-    found = {}
+    requests = {}
     for resource in RESOURCES:
         sidecars = highest = 0.0
         for container in spec.get("initContainers") or ():
@@ -34,13 +34,13 @@ def pod_requests(spec: Mapping[str, Any]) -> dict[str, float]:
         overhead = (spec.get("overhead") or {}).get(resource)
         total = max(highest, running) + (amount(overhead) if overhead is not None else 0)
         if total:
-            found[resource] = total
-    return found
+            requests[resource] = total
+    return requests
 
 
 def total(resources: Iterable[Mapping[str, Any]], resource: str) -> float:
     """Sum of one resource over several `allocatable` or `capacity`."""
-    return sum(amount(found.get(resource, 0)) for found in resources)
+    return sum(amount(quantities.get(resource, 0)) for quantities in resources)
 
 
 def _request(container: Mapping[str, Any], resource: str) -> float:

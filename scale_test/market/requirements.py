@@ -57,18 +57,16 @@ class Allowed:
 
 def allowed(facts: Facts, region: str, pools: Iterable[Pool], selectors: Sequence[Mapping[str, str]]) -> list[Allowed]:
     """What may be launched for pods with any of the node selectors, by any of the pools."""
-    narrowed = [
-        found for pool in pools for selector in (selectors or [{}]) if (found := pool.narrowed(selector)) is not None
-    ]
-    return [found for pool in narrowed for found in _of_pool(facts, region, pool)]
+    narrowed = (pool.narrowed(selector) for pool in pools for selector in selectors or [{}])
+    return [choice for pool in narrowed if pool is not None for choice in _of_pool(facts, region, pool)]
 
 
 def _of_pool(facts: Facts, region: str, pool: Pool) -> Iterator[Allowed]:
     wanted = pool.requirements
-    for found in facts.types.values():
-        kinds = tuple(kind for kind in found.capacity_types if kind in SOLD and allows(wanted, CAPACITY_TYPE, kind))
-        everywhere = found.zones.get(region, ())
+    for type_ in facts.types.values():
+        kinds = tuple(kind for kind in type_.capacity_types if kind in SOLD and allows(wanted, CAPACITY_TYPE, kind))
+        everywhere = type_.zones.get(region, ())
         zones = tuple(zone for zone in everywhere if allows(wanted, ZONE, zone))
         # Of a region that the file does not know, nothing is known of the zones either.
-        if kinds and (zones or not everywhere) and fits(wanted, found, region, facts.labels - {CAPACITY_TYPE, ZONE}):
-            yield Allowed(found, kinds, zones, pool.max_pods or found.max_pods)
+        if kinds and (zones or not everywhere) and fits(wanted, type_, region, facts.labels - {CAPACITY_TYPE, ZONE}):
+            yield Allowed(type_, kinds, zones, pool.max_pods or type_.max_pods)

@@ -38,13 +38,13 @@ class Market:
     cheapest: Mapping[str, Mapping[str, float]]
     simulated: bool
 
-    def price(self, found: Allowed, capacity_type: str) -> float | None:
+    def price(self, choice: Allowed, capacity_type: str) -> float | None:
         """USD an hour in the cheapest zone: by the controller where it says any price, else by the table."""
         if self.cheapest:
-            return self.cheapest.get(capacity_type, {}).get(found.type.name)
+            return self.cheapest.get(capacity_type, {}).get(choice.type.name)
         prices = (
-            self.facts.price(found.type.name, capacity_type, self.region, zone, simulated=self.simulated)
-            for zone in found.zones
+            self.facts.price(choice.type.name, capacity_type, self.region, zone, simulated=self.simulated)
+            for zone in choice.zones
         )
         return min((price for price in prices if price is not None), default=None)
 
@@ -62,9 +62,9 @@ def bound_of(story: Story, market: Market | None) -> Bound:
     if market is None:
         raise NoBoundError("no facts about instance types of this cloud")
     pods = story.pods
-    selectors = [dict(found) for found in {tuple(sorted(pod.node_selector.items())) for pod in pods}]
+    selectors = [dict(selector) for selector in {tuple(sorted(pod.node_selector.items())) for pod in pods}]
     try:
-        found = allowed(market.facts, market.region, pools(story), selectors)
+        choices = allowed(market.facts, market.region, pools(story), selectors)
     except ValueError as error:
         raise NoBoundError(str(error)) from error
     smallest_cpu = min((pod.cpu for pod in pods), default=0.0)
@@ -72,14 +72,14 @@ def bound_of(story: Story, market: Market | None) -> Bound:
     offers: list[Offer] = []
     kinds: set[str] = set()
     priced: set[str] = set()
-    for one in found:
-        if one.type.vcpus < smallest_cpu or one.type.memory < smallest_memory:
+    for choice in choices:
+        if choice.type.vcpus < smallest_cpu or choice.type.memory < smallest_memory:
             continue
-        for kind in one.capacity_types:
+        for kind in choice.capacity_types:
             kinds.add(kind)
-            if (price := market.price(one, kind)) is not None:
+            if (price := market.price(choice, kind)) is not None:
                 priced.add(kind)
-                offers.append(Offer(price, one.type.vcpus, one.type.memory, one.max_pods or UNLIMITED_PODS))
+                offers.append(Offer(price, choice.type.vcpus, choice.type.memory, choice.max_pods or UNLIMITED_PODS))
     if unknown := kinds - priced:
         # Without the cheaper of two capacity types, the least of the others would be no lower bound.
         raise NoBoundError(f"no {' and no '.join(sorted(unknown))} price in {market.region} is known")
@@ -90,12 +90,12 @@ def bound_of(story: Story, market: Market | None) -> Bound:
 
 def pools(story: Story) -> list[Pool]:
     """The story's NodePools; those that are not its own by what the timeline tells of them."""
-    found = []
+    launchable = []
     for spec in specs(story.scenario, story.replay).values():
         reference = spec.get("template", {}).get("spec", {}).get("nodeClassRef", {})
         pods = story.replay.node_class_max_pods(str(reference.get("kind", "")), str(reference.get("name", "")))
-        found.append(Pool.of(spec, pods))
-    return found
+        launchable.append(Pool.of(spec, pods))
+    return launchable
 
 
 def specs(scenario: Scenario, replay: Replay) -> dict[str, dict[str, Any]]:

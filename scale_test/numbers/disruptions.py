@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
+
+from karpenter.quantities import duration
 
 from ..judging.replay import DISRUPTION_REASON, NodeClaim, Pod, Replay
 from ..judging.steps import StepRun
@@ -15,8 +17,6 @@ from .story import Story
 _CONSOLIDATION = {"Underutilized", "Empty"}
 _INTERRUPTED = {"SpotInterrupted", "TerminatingOnInterruption"}
 _MESSAGE = re.compile(r"Disrupting (?:Node|NodeClaim): (\w+)")
-_DURATION = re.compile(r"(\d+)(h|m|s)")
-_UNITS = {"h": 3600, "m": 60, "s": 1}
 
 
 def reason(replay: Replay, claim: NodeClaim) -> str | None:
@@ -35,16 +35,17 @@ def reason(replay: Replay, claim: NodeClaim) -> str | None:
     for event in events:
         if event.get("reason") == "DisruptionTerminating" and (said := _MESSAGE.match(event.get("message", ""))):
             return said[1]
-    lifetime = _seconds(claim.expire_after)
-    if claim.deleting and lifetime is not None and claim.deleting - claim.first_seen >= timedelta(seconds=lifetime - 1):
+    lifetime = _lifetime(claim)
+    if claim.deleting and lifetime is not None and claim.deleting - claim.first_seen >= lifetime - timedelta(seconds=1):
         return "Expired"
     return None
 
 
-def _seconds(duration: str) -> float | None:
-    """Go's way to write a duration; None for `Never`."""
-    parts = _DURATION.findall(duration)
-    return sum(int(number) * _UNITS[unit] for number, unit in parts) if parts else None
+def _lifetime(claim: NodeClaim) -> timedelta | None:
+    try:
+        return duration(claim.expire_after)
+    except ValueError:  # `Never`
+        return None
 
 
 def consolidation(story: Story, runs: Iterable[StepRun]) -> dict[str, Any] | None:
@@ -65,23 +66,19 @@ def consolidation(story: Story, runs: Iterable[StepRun]) -> dict[str, Any] | Non
     return None
 
 
-def interruptions(story: Story) -> list[dict[str, Any]]:
+def interruptions(story: Story) -> Iterator[dict[str, Any]]:
     """`interruptions` of the report: from the message until as many pods ran elsewhere as had run before it."""
-    rows = []
     for time, line in _faults(story):
         if line["kind"] in ("interruption", "rebalance"):
             name = str(line.get("detail", {}).get("nodeClaim", ""))
             claim = story.replay.claims.get(name)
             at = _replaced(story.pods, claim.node, time) if claim and claim.node else None
-            rows.append(
-                {
-                    "nodeclaim": name,
-                    "kind": line["kind"],
-                    "t": story.after(time),
-                    "replacement_running": round((at - time).total_seconds(), 3) if at else None,
-                }
-            )
-    return rows
+            yield {
+                "nodeclaim": name,
+                "kind": line["kind"],
+                "t": story.after(time),
+                "replacement_running": round((at - time).total_seconds(), 3) if at else None,
+            }
 
 
 def _replaced(pods: list[Pod], node: str, since: datetime) -> datetime | None:

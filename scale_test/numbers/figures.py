@@ -31,7 +31,7 @@ def accumulate(changes: Iterable[tuple[datetime | None, float]]) -> Steps:
     steps: Steps = []
     value = 0.0
     happened = [(time, change) for time, change in changes if time is not None]
-    for time, change in sorted(happened, key=lambda found: found[0]):
+    for time, change in sorted(happened, key=lambda pair: pair[0]):
         value += change
         if steps and steps[-1][0] == time:
             steps[-1] = (time, value)

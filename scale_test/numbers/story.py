@@ -13,11 +13,11 @@ from .figures import Steps, accumulate
 
 @dataclass(frozen=True)
 class Story:
-    """A story that was run.
+    """A run of a scenario.
 
     Attributes:
         replay: The whole timeline.
-        scenario: What was to be run.
+        scenario: What was run.
         begin: When it began, by our clock.
         end: When all was removed, or when it was last heard of.
     """

@@ -14,7 +14,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
-from ..judging.assertions import Assertion
+from ..judging.assertion import Assertion
 from ..text import shown
 from ..text.yaml_file import YamlError, read
 from .durations import NAMES
@@ -103,14 +103,14 @@ class Thresholds:
             )
         limits: dict[str, Limits] = {}
         problems: list[str] = []
-        for name, found in data.items():
+        for name, section in data.items():
             if name != DEFAULT and name not in scenarios:
                 problems.append(
                     f"{source}: {shown.key([name])}: no such scenario, so it would limit nothing; "
                     f"{_instead(str(name), (DEFAULT, *scenarios))}"
                 )
             try:
-                limits[str(name)] = Limits.model_validate(found or {})
+                limits[str(name)] = Limits.model_validate(section or {})
             except ValidationError as error:
                 problems += [f"{source}: {_explain(str(name), details)}" for details in error.errors()[: shown.LINES]]
         if problems:
@@ -134,13 +134,13 @@ class Thresholds:
         """As data: all of them by name, or those that apply to one scenario."""
         if scenario is None:
             return {name: limits.model_dump(exclude_defaults=True) for name, limits in self._limits.items()}
-        found: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
         for name in (DEFAULT, scenario):
             for key, value in (
                 self._limits[name].model_dump(exclude_defaults=True) if name in self._limits else {}
             ).items():
-                found[key] = found.get(key, {}) | value if isinstance(value, dict) else value
-        return found
+                merged[key] = merged.get(key, {}) | value if isinstance(value, dict) else value
+        return merged
 
     def limits(self, scenario: str) -> Limits:
         """What applies to one scenario."""

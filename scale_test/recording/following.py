@@ -95,10 +95,10 @@ class Follower:
         """Read the whole list; its resource version."""
         present: set[str] = set()
         for page in pages(self._resource, self._fetch):
-            for found in page["items"]:
-                uid = found["metadata"]["uid"]
+            for item in page["items"]:
+                uid = item["metadata"]["uid"]
                 present.add(uid)
-                self._tell("MODIFIED" if uid in self._known else "ADDED", found)
+                self._tell("MODIFIED" if uid in self._known else "ADDED", item)
         for uid in self._known.keys() - present:
             self._listener.changed("DELETED", self._resource.kind, self._known.pop(uid)[1])
         self._listener.listed(self._resource.kind)
@@ -120,9 +120,9 @@ class Follower:
                     raise BrokenError(event["object"].get("message", ""), event["object"].get("code", 0))
                 yield event
 
-    def _tell(self, type_: str, found: dict[str, Any]) -> None:
-        kept = excerpt(self._resource.kind, found)
-        uid = found["metadata"]["uid"]
+    def _tell(self, type_: str, item: dict[str, Any]) -> None:
+        kept = excerpt(self._resource.kind, item)
+        uid = item["metadata"]["uid"]
         fingerprint = hash(json.dumps(kept, sort_keys=True))
         if type_ == "DELETED":
             self._known.pop(uid, None)
@@ -156,7 +156,7 @@ def pages(resource: Resource, fetch: Fetch) -> Iterator[dict[str, Any]]:
 def _parse(text: bytes) -> dict[str, Any]:
     """An answer, or one line of it. An API server that goes down may leave half of it."""
     try:
-        found: dict[str, Any] = json.loads(text)
+        answer: dict[str, Any] = json.loads(text)
     except ValueError as error:
         raise BrokenError(f"half an answer: {error}") from error
-    return found
+    return answer

@@ -80,18 +80,18 @@ def parse_prices(text: str) -> dict[Offering, float]:
 
 def parse_queue(text: str) -> QueueReading | None:
     """How it gets on with the interruption queue; None for a controller that has none to read, or does not lead."""
-    found = {
+    values = {
         sample.name: sample.value
         for family in _families(text, *_QUEUE)
         for sample in family.samples
         if sample.labels["controller"] == _INTERRUPTION
     }
-    return QueueReading(int(found[ERRORS]), found[ACTIVE] > 0) if found.keys() >= {ERRORS, ACTIVE} else None
+    return QueueReading(int(values[ERRORS]), values[ACTIVE] > 0) if values.keys() >= {ERRORS, ACTIVE} else None
 
 
 def parse_process(text: str) -> ProcessReading | None:
     """How the controller's process gets on; None where it does not say."""
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     errors = 0.0
     for family in _families(text, *_PROCESS):
         for sample in family.samples:
@@ -100,21 +100,21 @@ def parse_process(text: str) -> ProcessReading | None:
             elif sample.name == CLOUD_ERRORS:
                 errors += sample.value * (sample.labels["error"] != _HARMLESS_CLOUD_ERROR)
             else:
-                found[sample.name] = sample.value
-    if not found.keys() >= {MEMORY, CPU, STARTED}:
+                values[sample.name] = sample.value
+    if not values.keys() >= {MEMORY, CPU, STARTED}:
         return None
-    return ProcessReading(int(found[MEMORY]), found[CPU], int(errors), found[STARTED])
+    return ProcessReading(int(values[MEMORY]), values[CPU], int(errors), values[STARTED])
 
 
 def cheapest(prices: Mapping[Offering, float]) -> dict[str, dict[str, float]]:
     """Capacity type -> instance type -> USD an hour in the cheapest zone; what is reserved is paid for already."""
-    found: dict[str, dict[str, float]] = {}
+    lowest: dict[str, dict[str, float]] = {}
     for offering, price in prices.items():
         if offering.capacity_type == "reserved":
             continue
-        of_type = found.setdefault(offering.capacity_type, {})
+        of_type = lowest.setdefault(offering.capacity_type, {})
         of_type[offering.instance_type] = min(price, of_type.get(offering.instance_type, price))
-    return {kind: dict(sorted(of_type.items())) for kind, of_type in sorted(found.items())}
+    return {kind: dict(sorted(of_type.items())) for kind, of_type in sorted(lowest.items())}
 
 
 def scrape(url: str, *, prices: bool, token: str = "") -> Reading:

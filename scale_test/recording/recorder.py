@@ -193,27 +193,27 @@ class Recorder:
         """Look once; the seconds until the next time."""
         rest = 0.0
         with suppress(urllib3.exceptions.HTTPError):  # it restarts, perhaps; a port-forward may come back
-            found = scrape(url, prices=self._prices_wanted(), token=self._metrics_token)
-            rest = min(_REST * found.seconds, _LONGEST_REST)
-            self._note(found)
+            reading = scrape(url, prices=self._prices_wanted(), token=self._metrics_token)
+            rest = min(_REST * reading.seconds, _LONGEST_REST)
+            self._note(reading)
         return max(_PRICE_SECONDS if self._prices_wanted() else _METRICS_SECONDS, rest)
 
     def _prices_wanted(self) -> bool:
         """Whether to ask the controller: once for all that it knows, and again when something new was launched."""
         return self._source == "controller" and (not self._prices or bool(self._unpriced))
 
-    def _note(self, found: Reading) -> None:
+    def _note(self, reading: Reading) -> None:
         if self._stopping.is_set():
             return
-        if found.queue:
-            self._writer.write("QUEUE", errors=found.queue.errors, reading=found.queue.reading)
-        if found.process:
-            self._controller_started = found.process.started
-            self._writer.write("CONTROLLER", **found.process._asdict())
-        if found.prices and found.prices != self._prices:
-            self._writer.write("PRICES", cheapest=cheapest(found.prices))
+        if reading.queue:
+            self._writer.write("QUEUE", errors=reading.queue.errors, reading=reading.queue.reading)
+        if reading.process:
+            self._controller_started = reading.process.started
+            self._writer.write("CONTROLLER", **reading.process._asdict())
+        if reading.prices and reading.prices != self._prices:
+            self._writer.write("PRICES", cheapest=cheapest(reading.prices))
             with self._lock:
-                self._prices = found.prices
+                self._prices = reading.prices
                 self._price_launched()
             self._wake.set()
 

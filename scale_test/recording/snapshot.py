@@ -65,14 +65,14 @@ def save(folder: Path, wanted: tuple[Resource, ...], kubeconfig: Path | None = N
     read: dict[str, list[dict[str, Any]]] = {}
     for position, resource in enumerate(wanted):
         try:
-            found = read.setdefault(resource.kind, []) + _read(api, resource)
+            objects = read.setdefault(resource.kind, []) + _read(api, resource)
         except BrokenError as error:
             if not error.status:  # nobody answers: the others need not be waited for
-                return [*missing, f"{', '.join(dict.fromkeys(one.kind for one in wanted[position:]))}: {error}"]
+                return [*missing, f"{', '.join(dict.fromkeys(unread.kind for unread in wanted[position:]))}: {error}"]
             missing.append(f"{resource.kind}: {error.status} {error}")
             continue
-        read[resource.kind] = found
-        text = yaml.dump([_shown(one) for one in found], Dumper=_DUMPER, allow_unicode=True)
+        read[resource.kind] = objects
+        text = yaml.dump([_shown(item) for item in objects], Dumper=_DUMPER, allow_unicode=True)
         replace(folder / f"{resource.kind.lower()}.yml", text)
     return missing
 
@@ -83,22 +83,22 @@ def _read(api: client.ApiClient, resource: Resource) -> list[dict[str, Any]]:
     Raises:
         BrokenError: There was no answer, or another one than the objects.
     """
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     try:
         for page in pages(resource, partial(ask, api, timeouts=_TIMEOUTS)):
-            found += [{"apiVersion": page["apiVersion"], "kind": resource.kind, **one} for one in page["items"]]
+            objects += [{"apiVersion": page["apiVersion"], "kind": resource.kind, **item} for item in page["items"]]
     except BrokenError as error:
         if error.status != HTTPStatus.NOT_FOUND:
             raise
-    return found
+    return objects
 
 
-def _shown(found: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(item: Mapping[str, Any]) -> dict[str, Any]:
     """An object without what nobody reads and without what may be secret."""
-    metadata = {key: value for key, value in found["metadata"].items() if key != "managedFields"}
+    metadata = {key: value for key, value in item["metadata"].items() if key != "managedFields"}
     if _REPEATED in (metadata.get("annotations") or {}):
         metadata["annotations"] = {**metadata["annotations"], _REPEATED: HIDDEN}
-    hidden: dict[str, Any] = _without_secrets({**found, "metadata": metadata})
+    hidden: dict[str, Any] = _without_secrets({**item, "metadata": metadata})
     return hidden
 
 
@@ -109,6 +109,6 @@ def _without_secrets(value: Any, key: str = "") -> Any:
         return {name: _without_secrets(inner, name) for name, inner in value.items()}
     if isinstance(value, list):
         if key == "env":
-            return [{**one, "value": HIDDEN} if isinstance(one, dict) and "value" in one else one for one in value]
+            return [{**item, "value": HIDDEN} if isinstance(item, dict) and "value" in item else item for item in value]
         return [_without_secrets(inner) for inner in value]
     return value

@@ -123,13 +123,13 @@ class Reader:
         try:
             if len(text) > LONGEST:
                 raise ValueError(f"more than {LONGEST // 2**20} MiB in one line")
-            found: Line = json.loads(text)
+            line: Line = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise TimelineError(
                 f"{self._path}, line {self._number}: not a line of a timeline ({error}), so the run cannot be judged; "
                 "run the scale test again"
             ) from error
-        return found
+        return line
 
 
 def is_recorded(path: Path) -> bool:
@@ -144,17 +144,17 @@ def is_recorded(path: Path) -> bool:
     return False
 
 
-def excerpt(kind: str, found: dict[str, Any]) -> Line:
+def excerpt(kind: str, item: dict[str, Any]) -> Line:
     """What the timeline keeps of an object: enough to judge a story, small enough for thousands of pods."""
     if kind == "Event":
         return {
-            "metadata": _pick(found["metadata"], "name", "namespace", "uid", "creationTimestamp"),
-            "involvedObject": _pick(found["involvedObject"], "kind", "name", "namespace", "uid"),
-            **_pick(found, "type", "reason", "message", "count", "firstTimestamp", "lastTimestamp", "eventTime"),
+            "metadata": _pick(item["metadata"], "name", "namespace", "uid", "creationTimestamp"),
+            "involvedObject": _pick(item["involvedObject"], "kind", "name", "namespace", "uid"),
+            **_pick(item, "type", "reason", "message", "count", "firstTimestamp", "lastTimestamp", "eventTime"),
         }
-    metadata = _pick(found["metadata"], "name", "namespace", "uid", "labels", "creationTimestamp", "deletionTimestamp")
-    status = found.get("status") or {}
-    spec = found.get("spec") or {}
+    metadata = _pick(item["metadata"], "name", "namespace", "uid", "labels", "creationTimestamp", "deletionTimestamp")
+    status = item.get("status") or {}
+    spec = item.get("spec") or {}
     kept: Line = {
         "metadata": metadata,
         "conditions": [
@@ -168,7 +168,7 @@ def excerpt(kind: str, found: dict[str, Any]) -> Line:
     elif kind == "Node":
         kept |= _pick(spec, "providerID", "taints") | _pick(status, "capacity", "allocatable")
         # A fake kubelet's nodes carry kwok's annotation: their boot time was chosen, not measured.
-        kept["simulated"] = "kwok.x-k8s.io/node" in (found["metadata"].get("annotations") or {})
+        kept["simulated"] = "kwok.x-k8s.io/node" in (item["metadata"].get("annotations") or {})
     elif kind == "NodeClaim":
         kept |= _pick(spec, "expireAfter")
         kept |= _pick(status, "nodeName", "providerID", "imageID", "capacity", "allocatable")

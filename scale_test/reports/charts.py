@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -107,24 +107,22 @@ def waterfall(story: Story, step: Mapping[str, Any]) -> Chart | None:
     return Chart(visible(title), svg, tuple(legend))
 
 
-def distributions(story: Story) -> list[Chart]:
+def distributions(story: Story) -> Iterator[Chart]:
     """How long each phase took: for pods, for nodes that come and for nodes that go, the share that was through."""
-    found = []
     for prefix, title in (
         ("pod_", "Pods, share through"),
         ("nodeclaim_", "Nodes coming, share through"),
         ("node_", "Nodes going, share through"),
     ):
         curves = [
-            (PHASES[one["phase"]], one["values"], one["simulated"])
-            for one in story["durations"]
-            if one["phase"].startswith(prefix) and one["phase"] in PHASES and one["values"]
+            (PHASES[times["phase"]], times["values"], times["simulated"])
+            for times in story["durations"]
+            if times["phase"].startswith(prefix) and times["phase"] in PHASES and times["values"]
         ]
         if prefix == "pod_":
             curves.reverse()  # the whole first: it has the accent
         if curves:
-            found.append(ecdf(story["name"], title, curves))
-    return found
+            yield ecdf(story["name"], title, curves)
 
 
 def ecdf(name: str, title: str, curves: Sequence[tuple[str, Sequence[float], bool]], *, paired: bool = False) -> Chart:
@@ -164,18 +162,17 @@ def ecdf(name: str, title: str, curves: Sequence[tuple[str, Sequence[float], boo
     return Chart(visible(title), svg, tuple(legend))
 
 
-def over_time(story: Story) -> list[Chart]:
+def over_time(story: Story) -> Iterator[Chart]:
     """Pods, nodes and cost per hour over the time of the story."""
     series = story["series"]
-    found = []
     columns: tuple[tuple[str, str, str], ...]
     if pods := series["pods"]:
         columns = (("wanted", "quiet", "dashed"), ("running", "accent", "shade"), ("pending", "wait", "line"))
         highest = f"at most {count(max(row[2] for row in pods))} running, {count(max(row[3] for row in pods))} pending"
-        found.append(_series(story, "Pods", "pods", pods, columns, highest))
+        yield _series(story, "Pods", "pods", pods, columns, highest)
     if nodes := series["nodes"]:
         columns = (("present", "phase-2", "shade"), ("ready", "accent", "line"))
-        found.append(_series(story, "Nodes", "nodes", nodes, columns, f"at most {count(max(n[1] for n in nodes))}"))
+        yield _series(story, "Nodes", "nodes", nodes, columns, f"at most {count(max(n[1] for n in nodes))}")
     bounded = all(row[2] is not None for row in series["cost"])
     cost = [row if bounded else row[:2] for row in series["cost"]]
     if cost and all(row[1] is not None for row in cost):
@@ -183,8 +180,7 @@ def over_time(story: Story) -> list[Chart]:
         highest = f"at most {dollars(max(row[1] for row in cost))} per hour"
         if len(columns) == 2:
             highest += f", where {dollars(max(row[2] for row in cost))} would do"
-        found.append(_series(story, "Cost per hour", "USD/h", cost, columns, highest))
-    return found
+        yield _series(story, "Cost per hour", "USD/h", cost, columns, highest)
 
 
 def _series(
@@ -368,7 +364,8 @@ def _bars(
             autolim=False,
         )
     by_name = {claim["name"]: y for y, claim in rows}
-    marks = [(one["t"], by_name[one["nodeclaim"]]) for one in story["interruptions"] if one["nodeclaim"] in by_name]
+    interrupted = [(warning["t"], warning["nodeclaim"]) for warning in story["interruptions"]]
+    marks = [(time, by_name[name]) for time, name in interrupted if name in by_name]
     if marks:
         axes.plot(
             *zip(*marks, strict=True), "D", color=COLOURS["alert"], markersize=5, gid="data:interruption", zorder=5
@@ -402,8 +399,8 @@ def _gantt_texts(story: Story, claims: Sequence[Mapping[str, Any]]) -> tuple[str
 
 def controller(report: Mapping[str, Any]) -> list[Chart]:
     """Memory and processor of Karpenter's controller over the run."""
-    found = report.get("controller") or {}
-    samples = found.get("samples") or []
+    process = report.get("controller") or {}
+    samples = process.get("samples") or []
     if len(samples) < 2:
         return []
     end = samples[-1][0]
@@ -415,8 +412,8 @@ def controller(report: Mapping[str, Any]) -> list[Chart]:
     sizes = [[row[0], row[1] / 2**20] for row in samples if row[1] is not None]
     charts = []
     for title, unit, rows, said in (
-        ("Memory of the controller", "MiB", sizes, f"at most {memory(found.get('peak_memory_bytes'))}"),
-        ("Processors used by the controller", "cores", rates, f"{duration(found.get('cpu_seconds'))} in all"),
+        ("Memory of the controller", "MiB", sizes, f"at most {memory(process.get('peak_memory_bytes'))}"),
+        ("Processors used by the controller", "cores", rates, f"{duration(process.get('cpu_seconds'))} in all"),
     ):
         if not rows:
             continue
@@ -440,7 +437,7 @@ def phase_name(phase: str) -> str:
 
 def simulated_phases(story: Story) -> set[str]:
     """Phases of which a fake gave at least one time."""
-    return {one["phase"] for one in story["durations"] if one["simulated"]}
+    return {times["phase"] for times in story["durations"] if times["simulated"]}
 
 
 def _make(claim: Mapping[str, Any], *, zone: bool = True) -> str:

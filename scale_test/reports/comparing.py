@@ -28,8 +28,8 @@ def compare_reports(
     """
     old, new = _report("before", before), _report("after", after)
     parsed = comparison.parse_rules(rules)
-    found = comparison.compare(old, new, parsed)
-    html = comparison_page.render(found, old, new, parsed)
+    result = comparison.compare(old, new, parsed)
+    html = comparison_page.render(result, old, new, parsed)
     there = dest.read_text(encoding="utf-8", errors="replace") if dest.is_file() else ""
     if there and comparison_page.TITLE not in there:
         raise ValueError(
@@ -39,7 +39,7 @@ def compare_reports(
     if there != html and write:
         dest.parent.mkdir(parents=True, exist_ok=True)
         replace(dest, html)
-    return found, there != html
+    return result, there != html
 
 
 def _report(key: str, folder: Path) -> dict[str, Any]:

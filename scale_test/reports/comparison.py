@@ -6,6 +6,7 @@ Pure functions of two report.json; what comes of them is for a page, for the pla
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -82,9 +83,9 @@ def parse_rules(data: Mapping[str, Any]) -> Rules:
         return Rules.model_validate(data)
     except ValidationError as error:
         problems = "; ".join(
-            f"comparison_rules.{'.'.join(map(str, found['loc']))} = {json.dumps(found['input'], default=str)[:80]}: "
-            f"{found['msg']}"
-            for found in error.errors()
+            f"comparison_rules.{'.'.join(map(str, details['loc']))} = {json.dumps(details['input'], default=str)[:80]}"
+            f": {details['msg']}"
+            for details in error.errors()
         )
         raise ValueError(
             f"{problems}; so nothing was compared. playbooks/vars/comparison.yml has all keys with good values"
@@ -150,15 +151,15 @@ class StoryComparison:
     @property
     def values(self) -> list[Difference]:
         """Differences other than those of phases."""
-        return [found for found in self.differences if not found.phase]
+        return [difference for difference in self.differences if not difference.phase]
 
     @property
     def phases(self) -> list[tuple[str, list[Difference]]]:
         """Differences of phases: of each its name and its percentiles."""
         rows: dict[str, list[Difference]] = {}
-        for found in self.differences:
-            if found.phase:
-                rows.setdefault(found.name.rsplit(",", 1)[0], []).append(found)
+        for difference in self.differences:
+            if difference.phase:
+                rows.setdefault(difference.name.rsplit(",", 1)[0], []).append(difference)
         return list(rows.items())
 
 
@@ -242,10 +243,10 @@ def what_got_worse(comparison: Comparison) -> list[str]:
     groups = [(story.name, story.differences) for story in comparison.stories]
     groups.append(("Karpenter's controller", comparison.controller))
     return lost + [
-        f"{name}: {found.name} {written(found.before, found.unit)} before, {written(found.after, found.unit)} after"
-        for name, differences in groups
-        for found in differences
-        if found.verdict == "worse"
+        f"{name}: {value.name} {written(value.before, value.unit)} before, {written(value.after, value.unit)} after"
+        for name, values in groups
+        for value in values
+        if value.verdict == "worse"
     ]
 
 
@@ -273,8 +274,8 @@ def _story(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, unlike:
     if old["passed"] != new["passed"]:
         verdict: Verdict = "better" if new["passed"] else "worse"
     else:
-        verdict = _sum(found.verdict for found in differences)
-    durations = [{one["phase"]: one for one in story["durations"]} for story in (old, new)]
+        verdict = _sum(difference.verdict for difference in differences)
+    durations = [{times["phase"]: times for times in story["durations"]} for story in (old, new)]
     return StoryComparison(
         old["name"],
         verdict,
@@ -283,22 +284,17 @@ def _story(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, unlike:
         tuple(_kinds(old, new)),
         tuple(_settings(old.get("configuration"), new.get("configuration"), "")),
         tuple(
-            (
-                phase_name(phase),
-                one["values"],
-                other["values"],
-                one["simulated"] or other["simulated"],
-            )
-            for phase, one in durations[0].items()
-            if (other := durations[1].get(phase)) and phase in PHASES and one["n"] > 1 and other["n"] > 1
+            (phase_name(phase), before["values"], after["values"], before["simulated"] or after["simulated"])
+            for phase, before in durations[0].items()
+            if (after := durations[1].get(phase)) and phase in PHASES and before["n"] > 1 and after["n"] > 1
         ),
     )
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, unlike: str) -> Iterator[Difference]:
-    faked = any(one["simulated"] for story in (old, new) for one in story["durations"])
+    faked = any(times["simulated"] for story in (old, new) for times in story["durations"])
     reached = [
-        {(one["step"], one["kind"]): one["seconds"] for one in story["reached"] if one["percent"] == 100}
+        {(level["step"], level["kind"]): level["seconds"] for level in story["reached"] if level["percent"] == 100}
         for story in (old, new)
     ]
     for key in {**reached[0], **reached[1]}:
@@ -326,27 +322,27 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, u
 
 
 def _percentiles(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, unlike: str) -> Iterator[Difference]:
-    phases = [{one["phase"]: one for one in story["durations"] if one["n"]} for story in (old, new)]
+    phases = [{times["phase"]: times for times in story["durations"] if times["n"]} for story in (old, new)]
     for phase in PHASES:
-        one, other = phases[0].get(phase), phases[1].get(phase)
-        if not one or not other:
+        before, after = phases[0].get(phase), phases[1].get(phase)
+        if not before or not after:
             continue
-        sides = "simulated on one side only" if one["simulated"] != other["simulated"] else ""
-        few = f"fewer than {rules.least_values} values" if min(one["n"], other["n"]) < rules.least_values else ""
+        sides = "simulated on one side only" if before["simulated"] != after["simulated"] else ""
+        few = f"fewer than {rules.least_values} values" if min(before["n"], after["n"]) < rules.least_values else ""
         for percent in (50, 90, 99):
-            found = _judged(
+            difference = _judged(
                 f"{phase_name(phase)}, p{percent}",
                 "duration",
-                (one[f"p{percent}"], other[f"p{percent}"]),
+                (before[f"p{percent}"], after[f"p{percent}"]),
                 rules.time,
                 unlike or sides or few or ("" if percent in rules.percentiles else "shown only"),
-                simulated=one["simulated"] or other["simulated"],
+                simulated=before["simulated"] or after["simulated"],
             )
-            yield replace(found, phase=phase, percentile=percent)
+            yield replace(difference, phase=phase, percentile=percent)
 
 
 def _slowest_replacement(story: Mapping[str, Any]) -> float | None:
-    times = [one["replacement_running"] for one in story["interruptions"]]
+    times = [interruption["replacement_running"] for interruption in story["interruptions"]]
     return max((time for time in times if time is not None), default=None)
 
 
@@ -386,11 +382,11 @@ def _judged(
 
 
 def _sum(verdicts: Iterable[Verdict]) -> Verdict:
-    found = set(verdicts)
-    if "mixed" in found or {"better", "worse"} <= found:
+    distinct = set(verdicts)
+    if "mixed" in distinct or {"better", "worse"} <= distinct:
         return "mixed"
     order: tuple[Verdict, ...] = ("worse", "better", "same")
-    return next((verdict for verdict in order if verdict in found), "unknown")
+    return next((verdict for verdict in order if verdict in distinct), "unknown")
 
 
 def _verdict(stories: Sequence[StoryComparison], controller: Sequence[Difference]) -> tuple[Verdict, str]:
@@ -400,9 +396,9 @@ def _verdict(stories: Sequence[StoryComparison], controller: Sequence[Difference
     won = [story.name for story in stories if story.passed == (False, True)]
     if lost:
         return "worse", f"Passed before and fails now: {', '.join(lost)}."
-    verdict = _sum([*(story.verdict for story in stories), *(found.verdict for found in controller)])
-    values = [found for story in stories for found in story.differences] + list(controller)
-    counts = {kind: sum(found.verdict == kind for found in values) for kind in ("better", "worse", "same")}
+    verdict = _sum([*(story.verdict for story in stories), *(difference.verdict for difference in controller)])
+    values = [difference for story in stories for difference in story.differences] + list(controller)
+    counts = {kind: sum(difference.verdict == kind for difference in values) for kind in ("better", "worse", "same")}
     judged = sum(counts.values())
     passing = f"Failed before and passes now: {', '.join(won)}. " if won else ""
     if not judged:
@@ -415,13 +411,13 @@ def _verdict(stories: Sequence[StoryComparison], controller: Sequence[Difference
 
 
 def _kinds(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
-    counts: list[dict[str, int]] = [{}, {}]
-    for found, story in zip(counts, (old, new), strict=True):
-        for claim in story["nodeclaims"]:
-            kind = f"{claim['instance_type'] or 'not launched'} {claim['capacity_type'] or ''}".strip()
-            found[kind] = found.get(kind, 0) + 1
-    for kind in {**counts[0], **counts[1]}:
-        yield kind, counts[0].get(kind, 0), counts[1].get(kind, 0)
+    before, after = (Counter(map(_kind, story["nodeclaims"])) for story in (old, new))
+    for kind in {**before, **after}:
+        yield kind, before[kind], after[kind]
+
+
+def _kind(claim: Mapping[str, Any]) -> str:
+    return f"{claim['instance_type'] or 'not launched'} {claim['capacity_type'] or ''}".strip()
 
 
 def _settings(before: object, after: object, key: str) -> Iterator[tuple[str, str, str]]:

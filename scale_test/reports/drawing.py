@@ -199,11 +199,11 @@ def quantiles(values: Sequence[float], limit: int = _POINTS) -> list[tuple[float
 _PATTERN = r'<pattern id="([^"]*)"[^>]*>\s*<rect [^>]*fill="([^"]*)"/>.*?</pattern>'
 
 
-def _hatched(found: re.Match[str]) -> str:
+def _hatched(match: re.Match[str]) -> str:
     """A hatch pattern in three elements instead of dozens of lines."""
     return (
-        f'<pattern id="{found[1]}" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-        f'<rect width="5" height="5" fill="{found[2]}"/><rect width="2" height="5" fill="{COLOURS["surface"]}"/>'
+        f'<pattern id="{match[1]}" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+        f'<rect width="5" height="5" fill="{match[2]}"/><rect width="2" height="5" fill="{COLOURS["surface"]}"/>'
         "</pattern>"
     )
 
@@ -216,11 +216,11 @@ def _for_html(text: str, title: str, description: str, salt: str, size: tuple[fl
     referenced = set(re.findall(r"#([\w-]+)\)?\"?", text))
     text = re.sub(
         r' id="([^"]*)"',
-        lambda found: (
-            f' data-series="{found[1].removeprefix("data:")}"'
-            if found[1].startswith("data:")
-            else f' id="{salt}-{found[1]}"'
-            if found[1] in referenced
+        lambda match: (
+            f' data-series="{match[1].removeprefix("data:")}"'
+            if match[1].startswith("data:")
+            else f' id="{salt}-{match[1]}"'
+            if match[1] in referenced
             else ""
         ),
         text,
@@ -229,7 +229,7 @@ def _for_html(text: str, title: str, description: str, salt: str, size: tuple[fl
     text = re.sub(r"font-family: [^;\"]*(?:; )?", "", text)
     text = re.sub(r' transform="rotate\(-0 [^"]*"', "", text)
     text = re.sub(_PATTERN, _hatched, text, flags=re.DOTALL)
-    text = re.sub(r"#0b[0-9a-f]{2}fe", lambda found: _PROPERTIES.get(found[0], found[0]), text)
+    text = re.sub(r"#0b[0-9a-f]{2}fe", lambda match: _PROPERTIES.get(match[0], match[0]), text)
     text = re.sub(r"<style[^>]*>\*\{[^<]*</style>", "", text)
     text = re.sub(r"\n\s*", "\n", text)
     width, height = size

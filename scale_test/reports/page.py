@@ -82,7 +82,7 @@ def template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
         # Markup is what this project made itself, of text that was cleaned before.
-        finalize=lambda found: visible(found) if isinstance(found, str) and not isinstance(found, Markup) else found,
+        finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
     )
     for made in (
         units.brief,
@@ -119,14 +119,14 @@ def read_lines(path: Path, numbers: Iterable[int]) -> dict[int, str]:
     if not wanted or not path.is_file():
         return {}
     last = max(wanted)
-    found = {}
+    lines = {}
     with path.open(encoding="utf-8", errors="replace") as file:
         for number, text in enumerate(file, 1):
             if number in wanted:
-                found[number] = text.rstrip("\n")
+                lines[number] = text.rstrip("\n")
             if number >= last:
                 break
-    return found
+    return lines
 
 
 def slug(text: str) -> str:
@@ -135,8 +135,8 @@ def slug(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Assertion:
-    found: Mapping[str, Any]
+class _Row:
+    assertion: Mapping[str, Any]
     name: str
     heading: str  # the step's title where a step's assertions begin
     first: tuple[int, ...]  # lines that it is about
@@ -144,20 +144,20 @@ class _Assertion:
     last: tuple[int, ...]
 
 
-def _assertions(story: Mapping[str, Any]) -> Iterator[_Assertion]:
+def _assertions(story: Mapping[str, Any]) -> Iterator[_Row]:
     """Assertions under the titles of their steps, which their names then need not repeat."""
     titles = {step["index"]: step for step in story["steps"]}
     before: int | None = None
-    for found in story["assertions"]:
-        step = found.get("step")
+    for assertion in story["assertions"]:
+        step = assertion.get("step")
         heading = ""
         if step != before:
             heading = charts.step_title(titles[step]) if step in titles else f"Step {step}" if step else "The story"
         before = step
         prefix = f"{titles[step]['title']}, " if step in titles else ""
-        first, last = _ends(found)
-        more = len(found.get("lines") or ()) - len(first) - len(last)
-        yield _Assertion(found, found["name"].removeprefix(prefix), heading, first, more, last)
+        first, last = _ends(assertion)
+        more = len(assertion.get("lines") or ()) - len(first) - len(last)
+        yield _Row(assertion, assertion["name"].removeprefix(prefix), heading, first, more, last)
 
 
 def _ends(assertion: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -182,8 +182,8 @@ def _story(story: Mapping[str, Any], lines: Mapping[int, str]) -> dict[str, Any]
         "lines": _lines(story, lines),
         "waterfalls": waterfalls[:_STEPS_SHOWN],
         "more_waterfalls": waterfalls[_STEPS_SHOWN:],
-        "distributions": charts.distributions(story),
-        "over_time": charts.over_time(story),
+        "distributions": list(charts.distributions(story)),
+        "over_time": list(charts.over_time(story)),
         "gantt": charts.gantt(story),
         "simulated": bool(charts.simulated_phases(story)),
         "reached": _reached(story),
@@ -195,25 +195,25 @@ def _story(story: Mapping[str, Any], lines: Mapping[int, str]) -> dict[str, Any]
 def _reached(story: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A row for each step and kind: seconds by percent."""
     rows: dict[tuple[int, str], dict[int, float | None]] = {}
-    for one in story["reached"]:
-        rows.setdefault((one["step"], one["kind"]), {})[one["percent"]] = one["seconds"]
+    for level in story["reached"]:
+        rows.setdefault((level["step"], level["kind"]), {})[level["percent"]] = level["seconds"]
     return [{"step": step, "kind": kind, "seconds": seconds} for (step, kind), seconds in rows.items()]
 
 
 def _instance_types(story: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Kinds of nodes, the most frequent first: how many, and their price."""
-    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    kinds: dict[tuple[str, str, str], dict[str, Any]] = {}
     for claim in story["nodeclaims"]:
         key = (claim["instance_type"] or "not launched", claim["capacity_type"] or "", claim["nodepool"] or "")
-        row = found.setdefault(
+        row = kinds.setdefault(
             key, {"type": key[0], "capacity": key[1], "nodepool": key[2], "n": 0, "prices": set(), "claim": claim}
         )
         row["n"] += 1
         if claim["price_per_hour"] is not None:
             row["prices"].add(claim["price_per_hour"])
-    for row in found.values():
+    for row in kinds.values():
         row["low"], row["high"] = (min(row["prices"]), max(row["prices"])) if row["prices"] else (None, None)
-    return sorted(found.values(), key=lambda row: -row["n"])
+    return sorted(kinds.values(), key=lambda row: -row["n"])
 
 
 def _line(number: int, text: str) -> TimelineLine:

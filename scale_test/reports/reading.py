@@ -43,15 +43,15 @@ def parse(content: bytes) -> dict[str, Any]:
     try:
         report = Report.model_validate_json(content, strict=True)
     except ValidationError as error:
-        found = error.errors(include_url=False)
-        for one in found:
-            if one["loc"] == ("schema",) and one["type"] == "literal_error":
-                had = shown.value(one["input"])
+        errors = error.errors(include_url=False)
+        for details in errors:
+            if details["loc"] == ("schema",) and details["type"] == "literal_error":
+                had = shown.value(details["input"])
                 raise ReportError(f"the report has schema {had}, only schema {SCHEMA} can be used: {_FIX}") from error
         lines = [
-            f"{shown.key(one['loc']) or 'report.json'}: {shown.value(one['input'])}: {one['msg']}, so it is not a "
-            f"report; {_FIX}"
-            for one in found[: shown.LINES + 1]
+            f"{shown.key(details['loc']) or 'report.json'}: {shown.value(details['input'])}: {details['msg']}, "
+            f"so it is not a report; {_FIX}"
+            for details in errors[: shown.LINES + 1]
         ]
         raise ReportError(shown.message(lines)) from error
     return report.model_dump(mode="json", by_alias=True, exclude_unset=True)

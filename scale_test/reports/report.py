@@ -7,25 +7,27 @@ explains it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from karpenter.instance_types import Facts
 
-from ..judging.assertions import TOLD, Assertion, clean, interruption_queue, judge, not_run, resources
+from ..judging.assertion import TOLD, Assertion
+from ..judging.assertions import judge
 from ..judging.evidence import Lines
 from ..judging.lines import checked
 from ..judging.replay import NodeClaim, Replay
 from ..judging.steps import StepRun
+from ..judging.story import clean, interruption_queue, not_run, resources
 from ..numbers import cost, disruptions, packing, series
 from ..numbers.controller import controller, restarts
 from ..numbers.durations import durations, reached
 from ..numbers.story import Story
 from ..numbers.thresholds import Thresholds
 from ..recording.timeline import Line, TimelineError, parse_time
-from ..scenarios.environments import known
+from ..scenarios.environments import Stack, known
 from ..scenarios.scenario import Scenario
 from ..text.shown import visible
 from .schema import SCHEMA, Report
@@ -34,8 +36,7 @@ from .schema import SCHEMA, Report
 def make(
     scenarios: Sequence[Scenario],
     timeline: Iterable[Line],
-    stack: str,
-    outputs: Mapping[str, Any],
+    stack: Stack,
     *,
     facts: Facts | None = None,
     thresholds: Thresholds | None = None,
@@ -46,8 +47,7 @@ def make(
     Args:
         scenarios: What was to be run.
         timeline: All its lines.
-        stack: Name of the stack.
-        outputs: The stack's outputs.
+        stack: What it was run on.
         facts: What is known of the cloud's instance types; without, there is no lower bound of the cost.
         thresholds: Limits of performance; without, none is judged.
         version: Version of karpstack.
@@ -58,22 +58,22 @@ def make(
     Raises:
         TimelineError: A line of the timeline cannot be read.
     """
-    replay, lines = Replay(), Lines()
+    replay, lines, outputs = Replay(), Lines(), stack.outputs
     queue = outputs.get("interruptionQueue") or ""
-    stories = {scenario.name: _Story(scenario, queue) for scenario in scenarios}
+    stories = {scenario.name: _StoryJudge(scenario, queue) for scenario in scenarios}
     for number, line in enumerate(replay.steps(checked(timeline)), 1):
         lines.add(number, line)
         if line["type"] in ("STORY", "STEP", "ERROR", "END") and line["scenario"] in stories:
             stories[line["scenario"]].mark(number, line, replay)
     simulated = any(node.get("simulated") for node in replay.nodes.values())
     market = cost.Market(facts, str(outputs.get("region", "")), replay.cheapest, simulated) if facts else None
-    found = [story.result(replay, lines, market, thresholds) for story in stories.values()]
+    results = [story.result(replay, lines, market, thresholds) for story in stories.values()]
     environment = known(outputs)
     started, ended = replay.start.get("received"), replay.time.isoformat() if replay.start else None
     report = {
         "schema": SCHEMA,
-        "stack": stack,
-        "passed": all(story["passed"] for story in found),
+        "stack": stack.name,
+        "passed": all(story["passed"] for story in results),
         "started": started,
         "ended": ended,
         "seconds": round((replay.time - parse_time(started)).total_seconds(), 3) if started else 0.0,
@@ -94,7 +94,7 @@ def make(
         ],
         "thresholds": thresholds.data() if thresholds else {},
         "controller": controller(replay),
-        "stories": found,
+        "stories": results,
     }
     return Report.model_validate(report).model_dump(mode="json", by_alias=True, exclude_unset=True)
 
@@ -118,8 +118,8 @@ class _Judged:
     mark: int | None = None
 
 
-class _Story:
-    """Gathers one story's results while the timeline is replayed."""
+class _StoryJudge:
+    """Judges one story while the timeline is replayed."""
 
     def __init__(self, scenario: Scenario, queue: str) -> None:
         self._scenario = scenario
@@ -189,7 +189,7 @@ class _Story:
             ),
             *([_Judged(in_cloud, None, self._begin, lines.last)] if in_cloud else []),
         ]
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             "name": scenario.name,
             "description": scenario.description,
             "tags": list(scenario.tags),
@@ -200,29 +200,29 @@ class _Story:
         }
         if self._started and self._ended:
             story = Story(replay, scenario, parse_time(self._started), parse_time(self._ended))
-            found["seconds"] = story.after(story.end)
-            found |= self._numbers(story, market)
+            result["seconds"] = story.after(story.end)
+            result |= self._numbers(story, market)
         else:
-            found |= _NOTHING
-        found["configuration"] = {
+            result |= _NOTHING
+        result["configuration"] = {
             "nodePools": cost.specs(scenario, replay),
             "workload": scenario.workload.model_dump(by_alias=True, mode="json", exclude_none=True),
         }
         if thresholds and self._started:
             judged += [
                 _Judged(assertion, None, lines.last + 1, lines.last)
-                for assertion in thresholds.judge(scenario.name, found)
+                for assertion in thresholds.judge(scenario.name, result)
             ]
-        found["passed"] = all(one.assertion.passed for one in judged)
-        found["assertions"] = [
+        result["passed"] = all(entry.assertion.passed for entry in judged)
+        result["assertions"] = [
             {
-                **one.assertion.told,
-                "step": one.step,
-                "lines": lines.of(one.assertion, scenario.name, one.begin, one.end, one.mark),
+                **entry.assertion.told,
+                "step": entry.step,
+                "lines": lines.of(entry.assertion, scenario.name, entry.begin, entry.end, entry.mark),
             }
-            for one in judged
+            for entry in judged
         ]
-        return found
+        return result
 
     def _numbers(self, story: Story, market: cost.Market | None) -> dict[str, Any]:
         money, rows = cost.cost(story, market)
@@ -248,7 +248,7 @@ class _Story:
             "cost": money,
             "packing": packing.packing(story),
             "consolidation": disruptions.consolidation(story, self._runs),
-            "interruptions": disruptions.interruptions(story),
+            "interruptions": list(disruptions.interruptions(story)),
             "faults": disruptions.faults(story),
             "controller_restarts": restarts(story),
         }
@@ -311,7 +311,7 @@ def _node_claim(story: Story, claim: NodeClaim) -> dict[str, Any]:
     }
 
 
-def _phases(run: StepRun) -> list[dict[str, Any]]:
+def _phases(run: StepRun) -> Iterator[dict[str, Any]]:
     """When each phase of a step was reached, by time of receipt; phases that it did not have are left out."""
     replay, scenario = run.replay, run.scenario.name
     new = [claim for claim in run.claims() if claim.first_seen >= run.requested]
@@ -334,21 +334,17 @@ def _phases(run: StepRun) -> list[dict[str, Any]]:
         "nodeclaims_gone": [claim.gone for claim in old],
         "at_rest": [run.ended if run.outcome == "rest" else None],
     }
-    found = []
     for phase, all_times in times.items():
         inside = [time for time in all_times if time is not None and run.during(time)]
         if inside:
-            found.append(
-                {
-                    "step": run.index + 1,
-                    "phase": phase,
-                    "n": len(inside),
-                    "first": _after(min(inside), run),
-                    "last": _after(max(inside), run),
-                    "at": max(inside).isoformat(),
-                }
-            )
-    return found
+            yield {
+                "step": run.index + 1,
+                "phase": phase,
+                "n": len(inside),
+                "first": _after(min(inside), run),
+                "last": _after(max(inside), run),
+                "at": max(inside).isoformat(),
+            }
 
 
 def _after(time: datetime, run: StepRun) -> float:

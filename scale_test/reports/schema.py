@@ -234,7 +234,7 @@ class Configuration(_Model):
 
 
 class StoryOfRun(_Model):
-    """One story."""
+    """One run of a scenario."""
 
     name: str
     description: str

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from karpenter.instance_types import Facts
-
-from ..numbers.thresholds import Thresholds
 from ..recording.timeline import Reader
 from ..scenarios.environments import Stack
-from ..scenarios.scenario import Scenario
 from ..text.files import replace
-from . import page, report
+from . import page
 from .junit import junit
 
 
@@ -43,31 +39,6 @@ def told(timeline: Path) -> Told:
         elif line.get("type") == "STORY":
             scenarios[str(line["scenario"])] = None
     return Told(stack, list(scenarios))
-
-
-def judged(
-    timeline: Path,
-    scenarios: Sequence[Scenario],
-    stack: Stack,
-    *,
-    facts: Facts | None = None,
-    thresholds: Thresholds | None = None,
-    version: str | None = None,
-) -> dict[str, Any]:
-    """The report of a timeline; the arguments are those of `report.make`.
-
-    Raises:
-        TimelineError: A line of the timeline cannot be read.
-    """
-    return report.make(
-        scenarios,
-        Reader(timeline).new_lines(),
-        stack.name,
-        stack.outputs,
-        facts=facts,
-        thresholds=thresholds,
-        version=version,
-    )
 
 
 def write(made: Mapping[str, Any], timeline: Path, folder: Path) -> None:

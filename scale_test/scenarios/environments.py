@@ -70,8 +70,8 @@ JUDGED_BY = ("cloud", "region", "clusterName", "karpenterVersion", "interruption
 
 def known(outputs: Mapping[str, Any]) -> Environment | None:
     """The kind of environment that a stack's outputs show; None where they show none of these."""
-    found = (outputs.get("cloud"), outputs.get("karpenterVersion") == "managed")
-    return next((one for one in ENVIRONMENTS if (one.cloud, one.managed) == found), None)
+    traits = (outputs.get("cloud"), outputs.get("karpenterVersion") == "managed")
+    return next((kind for kind in ENVIRONMENTS if (kind.cloud, kind.managed) == traits), None)
 
 
 def environment_of(outputs: Mapping[str, Any]) -> Environment:

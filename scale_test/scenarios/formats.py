@@ -9,12 +9,13 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from karpenter.quantities import exact
+
 from ..text.shown import visible
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _LABEL_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _DNS_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_QUANTITY = re.compile(r"[+]?(\d+(\.\d*)?|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][-+]?\d{1,2})?")
 _IMAGE = re.compile(
     r"(?=.{1,512}$)"
     r"([A-Za-z0-9][-A-Za-z0-9.]*(:\d{1,5})?/)?"  # registry
@@ -25,6 +26,7 @@ _IMAGE = re.compile(
 _WORD = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,127}")
 _REASON = re.compile(r"[A-Za-z]{1,128}")
 _TEXT = 500  # characters
+_DIGITS = 40  # of a quantity
 
 DAY = 24 * 60 * 60.0  # seconds; the recorder's longest life
 MOST_PODS = 100_000  # of a Deployment: ten times what a cluster of 5,000 nodes is known to hold well
@@ -98,8 +100,13 @@ def _label_value(value: str) -> str:
 
 
 def _quantity(value: str) -> str:
-    if len(value) > 40 or not _QUANTITY.fullmatch(value):
-        raise ValueError("Kubernetes would refuse it as a quantity; write one such as 2, 500m or 1.5Gi")
+    refused = "Kubernetes would refuse it as a quantity; write one such as 2, 500m or 1.5Gi"
+    if len(value) > _DIGITS or value.startswith("-"):
+        raise ValueError(refused)
+    try:
+        exact(value)
+    except ValueError as error:
+        raise ValueError(refused) from error
     return value
 
 

@@ -1,4 +1,4 @@
-"""The Kubernetes objects that a story makes: one Namespace, one Deployment, its NodePools, and nothing else.
+"""The Kubernetes objects of a scenario: one Namespace, one Deployment, its NodePools, and nothing else.
 
 They are made as data, never as text: whatever a scenario says ends up inside of one of these.
 """
@@ -57,5 +57,5 @@ def objects(scenario: Scenario) -> list[dict[str, Any]]:
 def _object(
     api_version: str, kind: str, metadata: Mapping[str, Any], spec: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    found = {"apiVersion": api_version, "kind": kind, "metadata": dict(metadata)}
-    return found if spec is None else {**found, "spec": dict(spec)}
+    manifest = {"apiVersion": api_version, "kind": kind, "metadata": dict(metadata)}
+    return manifest if spec is None else {**manifest, "spec": dict(spec)}

@@ -51,9 +51,9 @@ class _Wrong(NamedTuple):
 
 
 class _ContradictionError(ValueError):
-    def __init__(self, found: list[_Wrong]) -> None:
-        super().__init__("; ".join(f"{wrong.key}: {wrong.why}" for wrong in found))
-        self.found = found
+    def __init__(self, problems: list[_Wrong]) -> None:
+        super().__init__("; ".join(f"{wrong.key}: {wrong.why}" for wrong in problems))
+        self.problems = problems
 
 
 def _known_kinds(values: list[str]) -> list[str]:
@@ -64,10 +64,10 @@ def _known_kinds(values: list[str]) -> list[str]:
 
 def node_class_name(spec: Mapping[str, Any]) -> str:
     """Name of the node class that a NodePool's `spec` refers to, empty if it refers to none."""
-    found: Any = spec
+    inner: Any = spec
     for key in ("template", "spec", "nodeClassRef", "name"):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found if isinstance(found, str) else ""
+        inner = inner.get(key) if isinstance(inner, Mapping) else None
+    return inner if isinstance(inner, str) else ""
 
 
 def _wrong_spec(pool: str, spec: Mapping[str, Any]) -> Iterator[_Wrong]:
@@ -75,9 +75,9 @@ def _wrong_spec(pool: str, spec: Mapping[str, Any]) -> Iterator[_Wrong]:
     try:
         NodePoolSpec.model_validate(spec)
     except ValidationError as error:
-        for found in error.errors(include_url=False):
-            key = shown.key(["nodePools", pool, *found["loc"]])
-            yield _Wrong(key, shown.value(found["input"]), found["msg"].removeprefix("Value error, "))
+        for details in error.errors(include_url=False):
+            key = shown.key(["nodePools", pool, *details["loc"]])
+            yield _Wrong(key, shown.value(details["input"]), details["msg"].removeprefix("Value error, "))
 
 
 class TopologySpread(Model):
@@ -175,10 +175,10 @@ class Step(Model):
     @property
     def faults(self) -> list[Fault]:
         """What it breaks."""
-        found = [fault for name, fault in FAULTS.items() if getattr(self, name) is not None]
+        faults = [fault for name, fault in FAULTS.items() if getattr(self, name) is not None]
         if self.meanwhile:
-            found.append(FAULTS["kill_controller" if self.meanwhile.kill_controller else "restart_api_server"])
-        return found
+            faults.append(FAULTS["kill_controller" if self.meanwhile.kill_controller else "restart_api_server"])
+        return faults
 
     @property
     def replicas(self) -> int | None:
@@ -216,8 +216,8 @@ def _meanwhile(meanwhile: Meanwhile | None) -> str:
     return f", {'kill the controller' if meanwhile.kill_controller else 'restart the API server'} meanwhile"
 
 
-def _nodes(found: Nodes) -> str:
-    return "all nodes" if found.nodes == "all" else f"{found.nodes} node{'s' * (found.nodes > 1)}"
+def _nodes(selection: Nodes) -> str:
+    return "all nodes" if selection.nodes == "all" else f"{selection.nodes} node{'s' * (selection.nodes > 1)}"
 
 
 class Part(Model):
@@ -233,7 +233,7 @@ class Part(Model):
 
 
 class Scenario(Model):
-    """One story.
+    """What to do, and what must come of it; a story is one run of it.
 
     Attributes:
         name: The same as the file's name without `.yml`.
@@ -259,8 +259,8 @@ class Scenario(Model):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if found := [*self._wrong_environments(), *self._wrong_steps()]:
-            raise _ContradictionError(found)
+        if problems := [*self._wrong_environments(), *self._wrong_steps()]:
+            raise _ContradictionError(problems)
         return self
 
     def _wrong_environments(self) -> Iterator[_Wrong]:
@@ -351,9 +351,14 @@ def parse(data: object, source: str) -> Scenario:
     try:
         return Scenario.model_validate(data)
     except ValidationError as error:
-        found = error.errors(include_url=False)[: shown.LINES + 1]
-        lines = [f"{source}: {line}" for details in found for line in _explain(details)]
+        errors = error.errors(include_url=False)[: shown.LINES + 1]
+        lines = [f"{source}: {line}" for details in errors for line in _explain(details)]
         raise ScenarioError(shown.message(lines)) from error
+
+
+def names(*folders: Path) -> list[str]:
+    """Names of the scenarios that folders have, by their files, sorted."""
+    return sorted({path.stem for folder in folders for path in folder.glob("*.yml")})
 
 
 def load(folder: Path) -> list[Scenario]:
@@ -362,7 +367,7 @@ def load(folder: Path) -> list[Scenario]:
     Raises:
         ScenarioError: A file is not a scenario, or the folder has none; all that is wrong is named at once.
     """
-    found: list[Scenario] = []
+    scenarios: list[Scenario] = []
     problems: list[str] = []
     for path in sorted(folder.glob("*.yml")):
         file = repr(path.name)[1:-1]  # on one line, whatever it is called
@@ -373,7 +378,7 @@ def load(folder: Path) -> list[Scenario]:
         except ScenarioError as error:
             problems.append(str(error))
         else:
-            found.append(scenario)
+            scenarios.append(scenario)
             if scenario.name != path.stem:
                 problems.append(
                     f"{file}: name: {scenario.name!r} differs from the file's, so it could not be found "
@@ -381,9 +386,9 @@ def load(folder: Path) -> list[Scenario]:
                 )
     if problems:
         raise ScenarioError("\n".join(problems[: shown.LINES]))
-    if not found:
+    if not scenarios:
         raise ScenarioError(f"{folder}: no scenario (*.yml), so nothing would be tested; name a folder that has some")
-    return found
+    return scenarios
 
 
 def instead(name: str, known: Iterable[str]) -> str:
@@ -397,7 +402,7 @@ def _explain(details: ErrorDetails) -> Iterator[str]:
     """One of pydantic's errors as key, value, consequence and fix; a contradiction may be several."""
     contradiction = details.get("ctx", {}).get("error")
     if isinstance(contradiction, _ContradictionError):
-        for wrong in contradiction.found:
+        for wrong in contradiction.problems:
             yield f"{wrong.key}: {wrong.value}: {wrong.why}; the scenario cannot be run until it is mended"
         return
     key = shown.key(details["loc"]) or "(the whole file)"

@@ -24,8 +24,8 @@ def visible(text: object) -> str:
     return _UNSEEN.sub(_escape, str(text))
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
@@ -34,9 +34,9 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def value(found: object) -> str:
+def value(content: object) -> str:
     """A value in a message: as Python writes it, on one line, cut."""
-    return cut(_SHORT.repr(found), _VALUE)
+    return cut(_SHORT.repr(content), _VALUE)
 
 
 def key(location: Iterable[object]) -> str:

@@ -30,19 +30,19 @@ class YamlError(ValueError):
 
 class _Loader(_BASE):  # type: ignore[misc]
     yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
-        first: [(tag, pattern) for tag, pattern in found if tag not in (f"{_TAG}timestamp", f"{_TAG}value")]
-        for first, found in _BASE.yaml_implicit_resolvers.items()
+        first: [(tag, pattern) for tag, pattern in resolvers if tag not in (f"{_TAG}timestamp", f"{_TAG}value")]
+        for first, resolvers in _BASE.yaml_implicit_resolvers.items()
     }
 
     def construct_number(self, node: Any) -> float:
         made = self.construct_yaml_int if node.tag == f"{_TAG}int" else self.construct_yaml_float
         try:
-            found: float = made(node) if len(node.value) <= _DIGITS else math.inf
+            number: float = made(node) if len(node.value) <= _DIGITS else math.inf
         except ValueError:  # 0x_ is one by YAML's pattern
-            found = math.nan
-        if not math.isfinite(found):
+            number = math.nan
+        if not math.isfinite(number):
             raise _at(node, f"{_text(node)} is no number to reckon with; write another, or put it in quotes")
-        return found
+        return number
 
 
 for kind in ("int", "float"):
@@ -139,8 +139,8 @@ def _check(root: Any) -> None:
                 if name.value in keys:
                     raise _at(name, f"the key {_text(name)} is there twice, of which one would be lost; remove one")
                 keys.add(name.value)
-            inner = [found for _, found in node.value]
-        waiting += [one for one in inner if id(one) not in seen]
+            inner = [child for _, child in node.value]
+        waiting += [child for child in inner if id(child) not in seen]
         seen.update(map(id, inner))
 
 
@@ -148,5 +148,5 @@ def _text(node: Any) -> str:
     return cut(repr(node.value), 60) if isinstance(node, yaml.ScalarNode) else "that is a list or a mapping"
 
 
-def _at(found: Any, why: str) -> YamlError:
-    return YamlError(f"line {found.start_mark.line + 1}: {why}")
+def _at(node: Any, why: str) -> YamlError:
+    return YamlError(f"line {node.start_mark.line + 1}: {why}")

@@ -23,6 +23,7 @@ from scale_test.recording.following import BrokenError, Follower, Resource
 from scale_test.recording.recorder import Recorder
 from scale_test.recording.timeline import Reader, Writer
 from scale_test.reports import report
+from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import load
 from tests import synthetic
 
@@ -105,7 +106,7 @@ def judge(folder: Path) -> dict[str, float]:
     scenario = next(found for found in load(_ROOT / "playbooks" / "scenarios") if found.name == synthetic.STORY)
     outputs = {"cloud": "aws", "region": "us-east-1", "karpenterVersion": "1"}
     started = time.monotonic()
-    made = report.make([scenario], Reader(path).new_lines(), "eks", outputs, facts=Facts.load("aws"))
+    made = report.make([scenario], Reader(path).new_lines(), Stack("eks", outputs), facts=Facts.load("aws"))
     (folder / "report.json").write_text(json.dumps(made, indent=2))
     return {"report_seconds": time.monotonic() - started}
 

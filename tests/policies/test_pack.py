@@ -1,26 +1,18 @@
-"""The pack as a whole: each rule is proven and described, and the pack starts as the engine starts it."""
+"""The pack as a whole: each rule is proven and described."""
 
 import importlib
 import json
-import os
 import re
 import runpy
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import grpc
 import jsonschema
 import pulumi_aws as aws
 import pulumi_azure_native as azure
 import pulumi_kubernetes as kubernetes
 import pytest
 import reference
-from google.protobuf import empty_pb2, struct_pb2
 from judging import Case, Resource, judge
-from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
 from rules import tokens
 from rules.rule import ResourceRule, Rule
 
@@ -173,70 +165,3 @@ def test_token_is_the_class_s_own(token: str, of: type) -> None:
 def test_a_class_that_the_sdk_lacks_stops_the_pack() -> None:
     with pytest.raises(LookupError, match="no class Clutser"):
         tokens.aws("eks", "Clutser")
-
-
-@pytest.fixture
-def analyzer() -> Iterator[analyzer_pb2_grpc.AnalyzerStub]:
-    """The pack in a process of its own, started as a language host does it."""
-    command = [sys.executable, "-u", "-m", "pulumi.policy", "127.0.0.1:0", str(PACK)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        try:
-            port = int(process.stdout.readline())
-            with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-                yield analyzer_pb2_grpc.AnalyzerStub(channel)
-        finally:
-            process.kill()
-
-
-def test_a_pack_that_is_put_together_is_complete(tmp_path: Path) -> None:
-    source, elsewhere = tmp_path / "checkout", tmp_path / "elsewhere" / "pack"
-    ignored = shutil.ignore_patterns("__pycache__")
-    for name in ("policies", "karpenter"):
-        shutil.copytree(PACK.parent / name, source / name, ignore=ignored)
-    for name in ("Makefile", "pyproject.toml", "requirements.lock"):
-        shutil.copy(PACK.parent / name, source / name)
-    subprocess.run(["make", "--no-print-directory", "pack"], cwd=source, check=True, capture_output=True)
-    shutil.copytree(source / "build" / "pack", elsewhere)
-    shutil.rmtree(source)
-    assert "pulumi-policy==" in (elsewhere / "requirements.txt").read_text()
-    template = {"spec": {"requirements": [], "nodeClassRef": {"group": "karpenter.k8s.aws"}}}
-    spec = {"limits": {"cpu": 10}, "template": template}
-    code = (
-        "import runpy, sys\n"
-        f"sys.path[0] = {str(elsewhere)!r}\n"
-        f"print(len(runpy.run_path({str(elsewhere)!r}, run_name='pack')['RULES']))\n"
-        "import karpenter\n"
-        "from rules.node_pool_types import ceiling\n"
-        f"print(karpenter.__file__, ceiling({spec!r}).usd)"
-    )
-    # Isolated from the checkout, which PYTHONPATH or the working folder would bring back.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    output = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
-    ).stdout
-    rules, found, usd = output.split()
-    assert int(rules) == len(RULES)
-    assert Path(found) == elsewhere / "karpenter" / "__init__.py"
-    assert float(usd) > 0
-
-
-def test_starts_as_the_engine_starts_it(analyzer: analyzer_pb2_grpc.AnalyzerStub) -> None:
-    info = analyzer.GetAnalyzerInfo(empty_pb2.Empty())
-    assert [policy.name for policy in info.policies] == [rule.name for rule in RULES]
-
-    properties = struct_pb2.Struct()
-    properties.update({"spec": {"limits": {"cpu": "100"}}})
-    request = analyzer_pb2.AnalyzeRequest(type=tokens.NODE_POOL, name="pool", properties=properties)
-    answer = analyzer.Analyze(request)
-    found = {diagnostic.policyName: diagnostic for diagnostic in answer.diagnostics}
-    assert found["node-pool-cilium-startup-taint"].enforcementLevel == analyzer_pb2.MANDATORY
-    assert "node-pool-limits" not in found
-
-    properties.update({"spec": {"limits": {"cpu": "lots"}, "template": "none"}})
-    answer = analyzer.Analyze(analyzer_pb2.AnalyzeRequest(type=tokens.NODE_POOL, name="pool", properties=properties))
-    found = {diagnostic.policyName: diagnostic for diagnostic in answer.diagnostics}
-    assert 'spec.limits.cpu is not a quantity such as 100, 500m or 4000Gi and can\'t be judged: "lots".' in (
-        found["node-pool-limits"].message
-    )
-    assert "spec.template is not an object" in found["node-pool-architecture"].message

@@ -15,6 +15,7 @@ EVENTS: dict[str, Any] = {
     "Effect": "Allow",
     "Principal": {"Service": "events.amazonaws.com"},
     "Action": "sqs:SendMessage",
+    "Condition": {"ArnEquals": {"aws:SourceArn": ["arn:aws:events:us-east-1:123456789012:rule/spot"]}},
 }
 TLS = {"Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Condition": {"Bool": {"aws:SecureTransport": "false"}}}
 
@@ -79,11 +80,31 @@ CASES = [
         Case(
             name=f"everybody as {principal}",
             rule=QUEUE_POLICY_CLOSED,
-            given=queue_policy(EVENTS | {"Principal": principal}, TLS),
+            given=queue_policy({**EVENTS, "Principal": principal, "Condition": {}}, TLS),
             violations=("statement Events allows everybody",),
         )
         for principal in ("*", {"AWS": "*"}, {"AWS": ["*"]})
     ],
+    *[
+        Case(
+            name=f"a service of whatever account, {name}",
+            rule=QUEUE_POLICY_CLOSED,
+            given=queue_policy(EVENTS | {"Condition": condition}, TLS),
+            violations=("statement Events lets events.amazonaws.com in, whoever's",),
+        )
+        for name, condition in (
+            ("as upstream's template has it", {}),
+            ("with another condition", {"Bool": {"aws:SecureTransport": "true"}}),
+            ("of any account", {"ArnLike": {"aws:SourceArn": "arn:aws:events:us-east-1:*:rule/*"}}),
+            ("of one and any", {"ArnLike": {"aws:SourceArn": ["arn:aws:events:us-east-1:123456789012:rule/a", "*"]}}),
+            ("of all but one", {"StringNotEquals": {"aws:SourceAccount": "123456789012"}}),
+        )
+    ],
+    Case(
+        name="a service of one account",
+        rule=QUEUE_POLICY_CLOSED,
+        given=queue_policy(EVENTS | {"Condition": {"StringEquals": {"AWS:SourceAccount": "123456789012"}}}, TLS),
+    ),
     Case(
         name="without TLS",
         rule=QUEUE_POLICY_CLOSED,
@@ -110,7 +131,9 @@ CASES = [
     Case(
         name="one statement is unknown and may be the denial, another allows everybody",
         rule=QUEUE_POLICY_CLOSED,
-        given=queue_policy().change("policy", to={"Statement": [UNKNOWN, EVENTS | {"Principal": "*"}]}),
+        given=queue_policy().change(
+            "policy", to={"Statement": [UNKNOWN, {**EVENTS, "Principal": "*", "Condition": {}}]}
+        ),
         violations=("allows everybody",),
         unknown="policy.Statement.0",
     ),

@@ -11,8 +11,20 @@ from rules.trust import IAM_TRUST_BOUND as TRUST
 ISSUER = "oidc.eks.us-east-1.amazonaws.com/id/ABC"
 SERVICE: dict[str, Any] = {
     "Effect": "Allow",
+    "Principal": {"Service": "ec2.amazonaws.com"},
+    "Action": "sts:AssumeRole",
+}
+PODS: dict[str, Any] = {
+    "Effect": "Allow",
     "Principal": {"Service": "pods.eks.amazonaws.com"},
     "Action": ["sts:AssumeRole", "sts:TagSession"],
+    "Condition": {
+        "StringEquals": {
+            "aws:RequestTag/eks-cluster-arn": "arn:aws:eks:us-east-1:123456789012:cluster/a",
+            "aws:RequestTag/kubernetes-namespace": "kube-system",
+            "aws:RequestTag/kubernetes-service-account": "karpenter",
+        }
+    },
 }
 WEB: dict[str, Any] = {
     "Sid": "Web",
@@ -32,6 +44,11 @@ def role(*statements: dict[str, Any]) -> Resource:
     return Resource(tokens.IAM_ROLE, {"assumeRolePolicy": json.dumps({"Statement": list(statements)})})
 
 
+def pods(left_out: str) -> Resource:
+    exact = {key: value for key, value in PODS["Condition"]["StringEquals"].items() if key != left_out}
+    return role(PODS | {"Condition": {"StringEquals": exact}})
+
+
 def web(**changes: Any) -> Resource:
     exact = {key: value for key, value in (WEB["Condition"]["StringEquals"] | changes).items() if value is not None}
     return role(WEB | {"Condition": {"StringEquals": exact}})
@@ -48,6 +65,45 @@ AUD, SUB = f"{ISSUER}:aud", f"{ISSUER}:sub"
 CASES = [
     Case(name="a service", rule=TRUST, given=role(SERVICE)),
     Case(name="one service account", rule=TRUST, given=role(WEB)),
+    Case(name="one service account by Pod Identity", rule=TRUST, given=role(PODS)),
+    *[
+        Case(
+            name=f"Pod Identity without {key}",
+            rule=TRUST,
+            given=role(
+                PODS
+                | {
+                    "Condition": {
+                        "StringEquals": {k: v for k, v in PODS["Condition"]["StringEquals"].items() if k != key}
+                    }
+                }
+            ),
+            violations=(f"trusts pods.eks.amazonaws.com without StringEquals on {key}",),
+        )
+        for key in PODS["Condition"]["StringEquals"]
+    ],
+    Case(
+        name="Pod Identity of a cluster by the source's ARN",
+        rule=TRUST,
+        given=role(
+            PODS
+            | {
+                "Condition": {
+                    "ArnEquals": {"aws:SourceArn": "arn:aws:eks:us-east-1:123456789012:cluster/a"},
+                    "StringEquals": {
+                        "aws:RequestTag/kubernetes-namespace": "kube-system",
+                        "aws:RequestTag/kubernetes-service-account": "karpenter",
+                    },
+                }
+            }
+        ),
+    ),
+    Case(
+        name="Pod Identity as it was",
+        rule=TRUST,
+        given=role({key: value for key, value in PODS.items() if key != "Condition"}),
+        violations=("kubernetes-namespace", "kubernetes-service-account", "eks-cluster-arn or aws:SourceArn"),
+    ),
     Case(
         name="a named role",
         rule=TRUST,

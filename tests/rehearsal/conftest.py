@@ -201,7 +201,7 @@ def new_stack(folder: Path, stack: str = "eks") -> RehearsedStack:
     return RehearsedStack(StackFolder(stack, folder / "state" / stack), configuration)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def eks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsedStack]:
     """The healthy EKS environment; whoever changes it puts it right again."""
     yield from brought_up(tmp_path_factory, "eks")

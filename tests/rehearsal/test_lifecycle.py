@@ -127,7 +127,31 @@ def test_what_is_in_the_way_of_destroy_is_named(eks: RehearsedStack) -> None:
     assert "the NodePool by-hand is not the stack's" in found.stdout
 
 
-def test_two_stacks_side_by_side_one_with_irsa_and_an_upgrade(eks: RehearsedStack, tmp_path: Path) -> None:
+def test_the_stacks_own_kubeconfig_works(eks: RehearsedStack, tmp_path: Path) -> None:
+    shown = eks.by_hand("pulumi", "stack", "output", "kubeconfig", "--show-secrets", "--non-interactive").stdout
+    (tmp_path / "kubeconfig").write_text(shown)
+    answer = eks.by_hand("kubectl", "--kubeconfig", str(tmp_path / "kubeconfig"), "get", "--raw", "/readyz")
+    assert answer.stdout == "ok"
+
+
+def what_is_not_ready_fails_up_in_karpenters_words(stack: RehearsedStack) -> None:
+    node_class = "karpstack:nodeClasses/bottlerocket"
+    terms = stack.configured("karpstack:nodeClasses")["bottlerocket"]["amiSelectorTerms"]
+    missing = {"amiSelectorTerms": [{"id": "ami-00000000000000000"}], "amiFamily": "Bottlerocket"}
+    stack.configure(**{f"{node_class}/{key}": value for key, value in missing.items()})
+    failed = stack.command("up")
+    assert failed.returncode != 0
+    assert "EC2NodeClass bottlerocket: AMIsReady is False: AMINotFound AMISelector did not match any AMIs" in (
+        failed.stdout
+    )
+    stack.configure(**{f"{node_class}/amiSelectorTerms": terms, f"{node_class}/amiFamily": None})
+    assert "1 updated" in stack.succeed("up")
+
+
+def test_two_stacks_side_by_side_one_with_irsa_and_an_upgrade(
+    eks: RehearsedStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REHEARSAL_CONDITION", "25")  # what never gets ready is waited for once below
     other = new_stack(tmp_path)
     other.configure(**{"karpstack:name": "other", "karpstack:karpenter/identity": "irsa"})
     other.configure(**{SPOT_TO_SPOT: False})
@@ -144,6 +168,7 @@ def test_two_stacks_side_by_side_one_with_irsa_and_an_upgrade(eks: RehearsedStac
         assert after.pid != before.pid
         assert "SpotToSpotConsolidation=true" in after.environ()["FEATURE_GATES"]
         assert "sts" in after.environ()["AWS_WEB_IDENTITY_TOKEN_FILE"]
+        what_is_not_ready_fails_up_in_karpenters_words(other)
         assert eks.outputs()["clusterName"] == "karpstack-eks"
         assert set(other.info.providers.values()).isdisjoint(eks.info.providers.values())
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -61,6 +61,10 @@ class Deployment:
 
 
 class _Cloud(mocks.Mocks):
+    #: What the AWS account has already.
+    log_groups: Sequence[str] = ()
+    clusters: Sequence[str] = ()
+
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
         outputs = {"name": args.name, "arn": f"arn:{args.name}", **args.inputs}
         match args.typ:
@@ -87,6 +91,14 @@ class _Cloud(mocks.Mocks):
                 return {"accountId": ACCOUNT}, []
             case "aws:index/getAvailabilityZones:getAvailabilityZones":
                 return {"names": ZONES}, []
+            case "aws:cloudwatch/getLogGroups:getLogGroups":
+                return {"logGroupNames": self.log_groups}, []
+            case "aws:eks/getClusters:getClusters":
+                return {"names": self.clusters}, []
+            case "aws:eks/getAddonVersion:getAddonVersion":
+                return {"version": f"default of {args.args['addonName']} for {args.args['kubernetesVersion']}"}, []
+            case "aws:ssm/getParameter:getParameter":
+                return {"insecureValue": f"text of {args.args['name']}"}, []
             case "azure-native:authorization:getClientConfig":
                 return {"objectId": "deployer"}, []
             case "azure-native:network:getVirtualNetwork":
@@ -139,8 +151,8 @@ def _kubeconfig(whose: str, args: Any) -> dict[str, Any]:
 
 
 class _Monitor(mocks.MockMonitor):
-    def __init__(self) -> None:
-        super().__init__(_Cloud())
+    def __init__(self, cloud: _Cloud) -> None:
+        super().__init__(cloud)
         self.deployment = Deployment()
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 gRPC's name
@@ -180,10 +192,20 @@ class _Callbacks:
         self._deployment.hooks.append(hook.name)
 
 
-def deploy(program: Callable[[], object]) -> Deployment:
-    """Run `program` as a stack would be and return what it registered."""
-    monitor = _Monitor()
-    mocks.set_mocks(_Cloud(), project="karpstack", stack="test", preview=False, monitor=monitor)
+def deploy(
+    program: Callable[[], object], *, log_groups: Sequence[str] = (), clusters: Sequence[str] = ()
+) -> Deployment:
+    """Run `program` as a stack would be and return what it registered.
+
+    Args:
+        program: What to run.
+        log_groups: Names of those that the AWS account has already.
+        clusters: The same of EKS clusters.
+    """
+    cloud = _Cloud()
+    cloud.log_groups, cloud.clusters = log_groups, clusters
+    monitor = _Monitor(cloud)
+    mocks.set_mocks(cloud, project="karpstack", stack="test", preview=False, monitor=monitor)
     runtime_settings.SETTINGS.callbacks = cast(Any, _Callbacks(monitor.deployment))
     pulumi.runtime.test(lambda: program() and None)()  # type: ignore[no-untyped-call]
     return monitor.deployment

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,6 +98,8 @@ ALLOWED: dict[str, set[str]] = {
         "rehearsal/session/control",
         "rehearsal/timing",
     },
+    # The ground of the other rooms, which come in as arguments: what is beside it here, it names as types only.
+    "rehearsal/azure/arm": {"rehearsal/azure/arm", "rehearsal/azure/context", "rehearsal/azure/identity/access"},
 }
 # The language host and the gRPC server speak Pulumi's protocol; nothing else of the rehearsal needs Pulumi.
 PULUMI_IN_REHEARSAL = {
@@ -205,30 +206,7 @@ def test_no_cloud_imports_the_other(cloud: str) -> None:
 
 
 def test_the_program_never_mentions_the_rehearsal() -> None:
-    tracked = subprocess.run(
-        [
-            "git",
-            "ls-files",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-            "Pulumi*.yaml",
-            "__main__.py",
-            "components",
-            "karpenter",
-            "policies",
-            "playbooks",
-            "preflight",
-            "review",
-            "scale_test",
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
-    assert "Pulumi.yaml" in tracked
-    for name in tracked:
-        if name.endswith((".py", "Pulumi.yaml")):
-            assert "import rehearsal" not in (ROOT / name).read_text(), name
-            assert "from rehearsal" not in (ROOT / name).read_text(), name
+    program = [path for module, path in modules() if not inside(module, "rehearsal")]
+    for path in (ROOT / "Pulumi.yaml", *program):
+        assert "import rehearsal" not in path.read_text(), path
+        assert "from rehearsal" not in path.read_text(), path

@@ -35,9 +35,9 @@ def statements() -> list[dict[str, Any]]:
     return [statement for make in iam.CONTROLLER_POLICIES.values() for statement in make(SCOPE)["Statement"]]
 
 
-def test_upstreams_18_statements_in_six_policies() -> None:
-    assert len(iam.CONTROLLER_POLICIES) == 6
-    assert len({statement["Sid"] for statement in statements()}) == 18
+def test_upstreams_18_statements() -> None:
+    ours = {"AllowSpotServiceLinkedRole"}
+    assert len({statement["Sid"] for statement in statements()} - ours) == 18
 
 
 def test_nothing_but_reading_is_unscoped() -> None:
@@ -58,7 +58,13 @@ def test_trusts(golden: Golden) -> None:
         "trusts",
         {
             "nodes": iam.service_trust("ec2.amazonaws.com"),
-            "pod-identity": iam.pod_identity_trust(),
+            "pod-identity": iam.pod_identity_trust(
+                account_id="123456789012",
+                cluster_arn="arn:aws:eks:us-east-1:123456789012:cluster/demo",
+                namespace="kube-system",
+                service_account="karpenter",
+            ),
+            "flow-logs": iam.flow_log_trust(partition="aws", region="us-east-1", account_id="123456789012"),
             "irsa": iam.irsa_trust(
                 provider_arn="arn:aws:iam::123456789012:oidc-provider/oidc.eks.us-east-1.amazonaws.com/id/ABC",
                 issuer="https://oidc.eks.us-east-1.amazonaws.com/id/ABC",
@@ -69,11 +75,17 @@ def test_trusts(golden: Golden) -> None:
     )
 
 
+def test_flow_logs_are_delivered_to_a_group_and_make_none(golden: Golden) -> None:
+    document = iam.flow_log_delivery(partition="aws", region="us-east-1", account_id="123456789012", group="/vpc")
+    golden("policy-flow-logs", document)
+    assert "logs:CreateLogGroup" not in document["Statement"][0]["Action"]
+
+
 def test_interruption(golden: Golden) -> None:
     golden(
         "interruption",
         {
-            "queue-policy": iam.interruption_queue_policy(SCOPE.interruption_queue_arn),
+            "queue-policy": iam.interruption_queue_policy(SCOPE.interruption_queue_arn, ["arn:a", "arn:b"]),
             "event-patterns": dict(events.EVENT_PATTERNS),
         },
     )
@@ -162,7 +174,7 @@ def test_cilium_values(golden: Golden) -> None:
 def test_cilium_leaves_pod_identity_its_address() -> None:
     values = cilium("https://example.com")
     assert "egressMasqueradeInterfaces" not in values
-    assert "bpf" not in values
+    assert values["bpf"] == {"masquerade": False}
 
 
 @pytest.mark.parametrize(
@@ -233,6 +245,21 @@ def test_kubeconfig_holds_no_credentials() -> None:
         "--output",
         "json",
     ]
+
+
+def test_a_kubeconfig_asks_as_whom_the_stack_is_deployed() -> None:
+    config = json.loads(
+        kubeconfig.eks(
+            cluster_name="demo",
+            region="us-east-1",
+            endpoint="https://abc",
+            certificate_authority="Q0E=",
+            profile="platform",
+            role_arn="arn:aws:iam::123456789012:role/deployer",
+        )
+    )
+    arguments = config["users"][0]["user"]["exec"]["args"]
+    assert arguments[-4:] == ["--profile", "platform", "--role-arn", "arn:aws:iam::123456789012:role/deployer"]
 
 
 @pytest.mark.parametrize("prefix", [16, 22])

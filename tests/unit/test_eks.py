@@ -11,6 +11,8 @@ from typing import Any
 import pulumi
 import pytest
 
+from components import eks
+from tests.unit.example_stack import eks as settings
 from tests.unit.example_stack import example
 from tests.unit.mock_engine import ACCOUNT, PARTITION, REGION, ZONES, Deployment, Registered, deploy
 
@@ -36,14 +38,19 @@ def stack() -> Deployment:
 def variant() -> Deployment:
     """Every choice made the other way."""
     return deployed(
+        **{"aws:profile": "platform"},
+        cluster__addonVersions={"coredns": "v1"},
         cluster__admins=[ADMIN],
+        cluster__deletionProtection=True,
+        karpenter__settings={"enableZonalShift": True},
+        systemNodes__releaseVersion="1.36.2-20260714",
         cluster__publicAccessCidrs=[],
         karpenter__identity="irsa",
         karpenter__interruptionQueue=False,
+        network__flowLogRetentionDays=7,
         network__natGateways="per-zone",
         network__zones=["us-east-1b", "us-east-1d"],
         nodePools={},
-        spotServiceLinkedRole="existing",
     )
 
 
@@ -63,8 +70,8 @@ NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
 ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 
 
-def test_fewer_than_90_resources() -> None:
-    assert 60 < len(stack().resources) < 90
+def test_fewer_than_100_resources() -> None:
+    assert 60 < len(stack().resources) < 100
 
 
 def test_every_resource_has_a_component_as_parent_and_every_component_is_ours() -> None:
@@ -133,6 +140,67 @@ def test_the_control_plane_is_closed_encrypted_and_bare() -> None:
     assert inputs["kubernetesNetworkConfig"] == {"serviceIpv4Cidr": "172.20.0.0/16"}
 
 
+def test_add_ons_and_system_nodes_are_kept_up_to_date() -> None:
+    versions = {addon.inputs["addonName"]: addon.inputs["addonVersion"] for addon in stack().of("aws:eks/addon:Addon")}
+    assert versions == {name: f"default of {name} for 1.36" for name in ("coredns", "eks-pod-identity-agent")}
+    group = resource(stack(), NODE_GROUP)
+    path = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/release_version"
+    assert group.inputs["releaseVersion"] == f"text of {path}"
+    assert not group.secrets
+    assert resource(variant(), "aws:eks/addon:Addon").inputs["addonVersion"] == "v1"
+    assert resource(variant(), NODE_GROUP).inputs["releaseVersion"] == "1.36.2-20260714"
+
+
+def test_a_protected_cluster_is_protected_before_anything_is_deleted() -> None:
+    for deployment, protected in ((stack(), False), (variant(), True)):
+        cluster = resource(deployment, CLUSTER)
+        assert (cluster.inputs["deletionProtection"], cluster.request.protect) == (protected, protected)
+
+
+def test_zonal_shift_is_the_clusters_as_soon_as_it_is_the_controllers() -> None:
+    assert resource(stack(), CLUSTER).inputs["zonalShiftConfig"] == {"enabled": False}
+    assert resource(variant(), CLUSTER).inputs["zonalShiftConfig"] == {"enabled": True}
+
+
+GROUP = "/aws/eks/karpstack-eks/cluster"
+
+
+@pytest.mark.parametrize(
+    ("log_groups", "clusters", "taken_over", "as_it_is"),
+    [
+        ([], [], "", False),
+        ([f"{GROUP}-other"], [], "", False),
+        ([GROUP], [], GROUP, True),  # an earlier cluster's
+        ([GROUP], ["karpstack-eks"], GROUP, False),  # this cluster's
+    ],
+)
+def test_the_log_group_outlives_the_cluster(
+    log_groups: list[str], clusters: list[str], taken_over: str, as_it_is: bool
+) -> None:
+    deployment = deploy(lambda: eks.Environment("eks", settings()), log_groups=log_groups, clusters=clusters)
+    logs = deployment.one("eks-cluster-logs").request
+    assert logs.retainOnDelete
+    assert logs.importId == taken_over
+    assert list(logs.ignoreChanges) == (["retentionInDays", "tags"] if as_it_is else [])
+
+
+def test_flow_logs_are_a_choice() -> None:
+    assert not stack().of("aws:ec2/flowLog:FlowLog")
+    log = resource(variant(), "aws:ec2/flowLog:FlowLog")
+    assert log.inputs["vpcId"] == "eks-network-vpc-id"
+    assert log.inputs["logDestination"] == "arn:eks-flow-logs-group"
+    assert variant().one("eks-flow-logs-group").inputs["retentionInDays"] == 7
+    assert variant().needs(
+        log, variant().one("eks-flow-logs-delivery", "aws:iam/rolePolicyAttachment:RolePolicyAttachment")
+    )
+
+
+def test_the_vpcs_own_security_group_lets_nothing_through() -> None:
+    group = resource(stack(), "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup").inputs
+    assert group["vpcId"] == "eks-network-vpc-id"
+    assert not {"ingress", "egress"} & group.keys()
+
+
 def test_without_an_allow_list_there_is_no_public_endpoint() -> None:
     vpc_config = resource(variant(), CLUSTER).inputs["vpcConfig"]
     assert vpc_config["endpointPublicAccess"] is False
@@ -188,7 +256,7 @@ def test_administrators_get_an_entry_and_the_policy() -> None:
 
 def test_the_controllers_policies_are_scoped_to_this_environment() -> None:
     policies = {policy.name: json.loads(policy.inputs["policy"]) for policy in stack().of("aws:iam/policy:Policy")}
-    assert len(policies) == 6
+    assert len(policies) == 7
     passed = policies["eks-controller-iam-integration"]["Statement"][0]
     # By name: at the first preview the resources have no ARN yet, and the policy pack must see the documents.
     (node_role,) = [role.inputs["name"] for role in stack().of("aws:iam/role:Role") if role.name == "eks-node-role"]
@@ -215,6 +283,16 @@ def test_pod_identity_ties_the_role_to_the_charts_service_account() -> None:
     assert not stack().of("aws:iam/openIdConnectProvider:OpenIdConnectProvider")
 
 
+def test_the_controllers_role_is_taken_for_its_pods_only() -> None:
+    trust = json.loads(stack().one("eks-controller-role").inputs["assumeRolePolicy"])
+    assert trust["Statement"][0]["Condition"]["StringEquals"] == {
+        "aws:SourceAccount": ACCOUNT,
+        "aws:RequestTag/eks-cluster-arn": f"arn:{PARTITION}:eks:{REGION}:{ACCOUNT}:cluster/karpstack-eks",
+        "aws:RequestTag/kubernetes-namespace": "kube-system",
+        "aws:RequestTag/kubernetes-service-account": "karpenter",
+    }
+
+
 def test_irsa_instead_of_pod_identity() -> None:
     assert not variant().of(ASSOCIATION)
     provider = resource(variant(), "aws:iam/openIdConnectProvider:OpenIdConnectProvider")
@@ -238,21 +316,34 @@ def test_interruptions_reach_the_controller() -> None:
     assert values["settings"]["interruptionQueue"] == queue["name"]
 
 
+def test_the_queue_takes_what_its_own_rules_send() -> None:
+    policy = json.loads(resource(stack(), "aws:sqs/queuePolicy:QueuePolicy").inputs["policy"])
+    queue = resource(stack(), "aws:sqs/queue:Queue").inputs["name"]
+    assert {statement["Resource"] for statement in policy["Statement"]} == {
+        f"arn:{PARTITION}:sqs:{REGION}:{ACCOUNT}:{queue}"
+    }
+    senders = policy["Statement"][0]["Condition"]["ArnEquals"]["aws:SourceArn"]
+    rules = [rule.inputs["name"] for rule in stack().of("aws:cloudwatch/eventRule:EventRule")]
+    assert sorted(senders) == sorted(f"arn:{PARTITION}:events:{REGION}:{ACCOUNT}:rule/{name}" for name in rules)
+
+
 def test_without_a_queue_nothing_of_it_is_left() -> None:
     assert not [each for each in variant().resources if "nterruption" in each]
     assert release(variant(), "karpenter-controller").inputs["values"]["settings"]["interruptionQueue"] == ""
 
 
-def test_the_spot_role_is_a_choice_and_outlives_the_stack() -> None:
-    role = resource(stack(), "aws:iam/serviceLinkedRole:ServiceLinkedRole")
-    assert role.request.retainOnDelete
-    assert not variant().of("aws:iam/serviceLinkedRole:ServiceLinkedRole")
+def test_the_accounts_spot_role_is_not_ours_to_make() -> None:
+    assert not stack().of("aws:iam/serviceLinkedRole:ServiceLinkedRole")
+    policy = stack().one("eks-controller-spot-role", "aws:iam/policy:Policy").inputs["policy"]
+    assert "iam:CreateServiceLinkedRole" in policy
 
 
 def test_the_kubeconfig_is_a_secret() -> None:
     provider = resource(stack(), "pulumi:providers:kubernetes")
     assert provider.secrets == {"kubeconfig"}
     assert "https://ABC.gr7" in provider.inputs["kubeconfig"]
+    assert "--profile" not in provider.inputs["kubeconfig"]
+    assert "--profile" in resource(variant(), "pulumi:providers:kubernetes").inputs["kubeconfig"]
 
 
 def test_everything_in_the_cluster_uses_its_provider() -> None:
@@ -281,6 +372,19 @@ def test_cilium_is_not_awaited_and_knows_the_api_server() -> None:
     assert "skipAwait" not in release(stack(), "karpenter-controller").inputs
 
 
+def test_a_change_of_cilium_is_awaited_once_there_are_nodes() -> None:
+    def patches(deployment: Deployment) -> dict[str, Any]:
+        return {
+            each.inputs["metadata"]["name"]: each.inputs["metadata"]["annotations"]["karpstack.io/release"]
+            for kind in ("DaemonSet", "Deployment")
+            for each in deployment.of(f"kubernetes:apps/v1:{kind}Patch")
+        }
+
+    assert set(patches(stack())) == {"cilium", "cilium-operator"}
+    assert patches(stack()) == patches(deployed())
+    assert not set(patches(stack()).values()) & set(patches(deployed(network__podCidrMaskSize=25)).values())
+
+
 def test_the_node_pools_are_the_stacks() -> None:
     assert [each.inputs["metadata"]["name"] for each in stack().of(NODE_POOL)] == ["default"]
     assert sorted(each.inputs["metadata"]["name"] for each in stack().of(NODE_CLASS)) == ["bottlerocket", "default"]
@@ -290,6 +394,8 @@ ORDER = [
     # what, needs what, and so is deleted before it
     (NODE_GROUP, "eks-cilium-release"),
     (NODE_GROUP, "eks-network-0-private-default"),
+    ("eks-cilium-roll-out-agent", NODE_GROUP),
+    ("eks-cilium-roll-out-agent", "eks-cilium-release"),
     ("eks-addons-coredns", NODE_GROUP),
     ("eks-addons-eks-pod-identity-agent", NODE_GROUP),
     ("eks-karpenter-controller", "eks-addons-coredns"),
@@ -305,7 +411,6 @@ ORDER = [
     (NODE_POOL, "eks-node-AmazonEKSWorkerNodePolicy"),
     (NODE_POOL, "eks-interruption-queue-policy"),
     (NODE_POOL, "eks-interruption-spot-interruption"),
-    (NODE_POOL, "eks-spot-role"),
     ("eks-nodes-class-default", "eks-cluster-discovery"),
     ("eks-nodes-class-default", "eks-node-role"),
     (CLUSTER, "eks-cluster-role-policy"),

@@ -12,6 +12,7 @@ from pulumi.runtime import config as runtime_config
 
 from components import settings
 from components.problems import Problem, SettingsError
+from components.settings.eks_checks import cautions
 from tests.unit.example_stack import eks, example
 
 CLASS = {"amiSelectorTerms": [{"alias": "al2023@latest"}]}
@@ -55,11 +56,46 @@ REFUSALS: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
         "did you mean podCidr?",
     ),
     "missing key": (
-        {"spotServiceLinkedRole": None},
-        "karpstack:spotServiceLinkedRole",
+        {"nodeClasses": None},
+        "karpstack:nodeClasses",
         "(not set)",
         "is required",
-        "create, or existing",
+        "EC2NodeClass specs by name",
+    ),
+    "the spot role of earlier versions": (
+        {"spotServiceLinkedRole": "create"},
+        "karpstack:spotServiceLinkedRole",
+        '"create"',
+        "is no setting any more",
+        "stays in the account",
+    ),
+    "keys that kubectl cannot have": (
+        {"aws:accessKey": "AKIA"},
+        "aws:accessKey",
+        '"AKIA"',
+        "reaches the AWS provider and not `aws eks get-token`",
+        "name a profile in aws:profile",
+    ),
+    "a role that kubectl cannot take": (
+        {"aws:assumeRoles": [{"roleArn": "arn:a", "externalId": "1"}]},
+        "aws:assumeRoles[0].externalId",
+        '"1"',
+        "cannot be handed to `aws eks get-token`",
+        "say it in a profile",
+    ),
+    "a chain of roles": (
+        {"aws:assumeRoles": [{"roleArn": "arn:a"}, {"roleArn": "arn:b"}]},
+        "aws:assumeRoles",
+        '[{"roleArn": "arn:a"}, {"roleArn": "arn:b"}]',
+        "is a chain of roles",
+        "source_profile",
+    ),
+    "an add-on that is not there": (
+        {"cluster__addonVersions": {"vpc-cni": "v1"}},
+        "karpstack:cluster.addonVersions.vpc-cni",
+        '"vpc-cni"',
+        "cannot be used",
+        "by name",
     ),
     "wrong choice": (
         {"karpenter__identity": "kiam"},
@@ -483,3 +519,28 @@ def test_a_budget_that_karpenter_reads_is_taken() -> None:
 def with_budget(schedule: str) -> dict[str, Any]:
     budgets = [{"nodes": "1"}, {"nodes": "0", "schedule": schedule, "duration": "8h"}]
     return pool() | {"disruption": {"consolidateAfter": "1m", "budgets": budgets}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "cautioned"),
+    [
+        ({}, False),
+        ({"template": {"spec": {"nodeClassRef": {"name": "bottlerocket"}}}}, True),
+        (pool(capacity={"operator": "In", "values": ["spot"]}), False),
+        (
+            {
+                "template": {
+                    "spec": {
+                        "nodeClassRef": {"name": "bottlerocket"},
+                        "requirements": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}],
+                    }
+                }
+            },
+            False,
+        ),
+    ],
+)
+def test_bottlerocket_on_arm64_is_cautioned_against(changes: dict[str, Any], cautioned: bool) -> None:
+    found = list(cautions(eks(nodePools__default=changes) if changes else eks()))
+    assert len(found) == cautioned
+    assert all("karpstack:nodePools.default allows arm64 nodes with Bottlerocket" in text for text in found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import pytest
 from pydantic import BaseModel
@@ -41,6 +41,8 @@ GIVEN_WITH: dict[str, dict[str, Any]] = {
 OTHER: dict[str, dict[str, Any]] = {
     EKS: {
         "aws:region": "us-west-2",
+        "aws:profile": "platform",
+        "aws:assumeRoles": [{"roleArn": "arn:aws:iam::123456789012:role/deployer"}],
         "name": "other",
         "tags": {"owner": "others"},
         "network.vpcCidr": "10.1.0.0/16",
@@ -49,18 +51,21 @@ OTHER: dict[str, dict[str, Any]] = {
         "network.serviceCidr": "172.21.0.0/16",
         "network.zones": 2,
         "network.natGateways": "per-zone",
+        "network.flowLogRetentionDays": 7,
         "cluster.version": "1.35",
         "cluster.publicAccessCidrs": ["198.51.100.0/24"],
         "cluster.admins": ["arn:aws:iam::123456789012:role/admin"],
         "cluster.logTypes": ["audit"],
         "cluster.logRetentionDays": 7,
+        "cluster.addonVersions": {"coredns": "v1.13.9-eksbuild.1"},
+        "cluster.deletionProtection": True,
         "systemNodes.instanceType": "m5.xlarge",
         "systemNodes.amiType": "AL2023_ARM_64_STANDARD",
+        "systemNodes.releaseVersion": "1.36.2-20260714",
         "systemNodes.minSize": 1,
         "systemNodes.desiredSize": 3,
         "systemNodes.maxSize": 11,
         "systemNodes.diskSize": 60,
-        "spotServiceLinkedRole": "existing",
         "karpenter.identity": "irsa",
         "karpenter.interruptionQueue": False,
         "karpenter.replicas": 1,
@@ -124,7 +129,8 @@ def keys(model: type[BaseModel]) -> Iterator[str]:
     """The settings below a section, as in a stack's file."""
     for field in model.model_fields.values():
         key = str(field.validation_alias)
-        branches = (field.annotation, *get_args(field.annotation))
+        # A list of sections is one setting.
+        branches = () if get_origin(field.annotation) is list else (field.annotation, *get_args(field.annotation))
         section = next((one for one in branches if isinstance(one, type) and issubclass(one, BaseModel)), None)
         yield from (f"{key}.{deeper}" for deeper in keys(section)) if section else (key,)
 

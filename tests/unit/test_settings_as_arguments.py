@@ -23,7 +23,6 @@ EKS = settings.EksSettings(
         service_cidr=IPv4Network("172.20.0.0/16"),
     ),
     cluster=eks_sections.ClusterSettings(version="1.36"),
-    spot_service_linked_role="existing",
     node_classes={"default": {"amiSelectorTerms": [{"alias": "al2023@latest"}]}},
     node_pools={"default": {}},
 )

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from components import versions
-from tests.unit.example_stack import ROOT
 from tests.unit.test_aks import shipped
 
 
@@ -32,17 +29,3 @@ def test_every_azure_resource_in_use_has_a_reviewed_api(stack: str) -> None:
         if each.type.startswith("azure-native:")
     }
     assert used <= set(versions.AZURE_APIS)
-
-
-@pytest.mark.parametrize(
-    ("imported", "absent"),
-    [
-        ("components.settings", ("pulumi_aws", "pulumi_azure_native", "pulumi_kubernetes")),
-        ("components.eks", ("pulumi_azure_native",)),
-        ("components.aks", ("pulumi_aws",)),
-    ],
-)
-def test_a_cloud_pays_for_no_other_clouds_sdk(imported: str, absent: tuple[str, ...]) -> None:
-    code = f"import sys, {imported}; print(*sorted({{name.split('.')[0] for name in sys.modules}}))"
-    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert not set(absent) & set(loaded.stdout.split())

@@ -76,15 +76,15 @@ def main() -> None:
     )
     given = {key: Path(module.params[key]) for key in ("before", "after", "dest")}
     try:
-        found, changed = compare_reports(**given, rules=module.params["rules"], write=not module.check_mode)
+        result, changed = compare_reports(**given, rules=module.params["rules"], write=not module.check_mode)
     except ValueError as error:
         module.fail_json(msg=visible(error))
     module.exit_json(
         changed=changed,
-        verdict=found.verdict,
-        sentence=visible(found.sentence),
-        worse=[visible(one) for one in comparison.what_got_worse(found)],
-        not_compared=[visible(one) for one in found.not_compared],
+        verdict=result.verdict,
+        sentence=visible(result.sentence),
+        worse=[visible(line) for line in comparison.what_got_worse(result)],
+        not_compared=[visible(line) for line in result.not_compared],
     )
 
 

@@ -8,10 +8,11 @@ from ansible.module_utils.basic import AnsibleModule
 
 from karpenter.instance_types import Facts, FactsError
 from scale_test.numbers.thresholds import Thresholds, ThresholdsError
-from scale_test.recording.timeline import TimelineError
+from scale_test.recording.timeline import Reader, TimelineError
 from scale_test.reports import report
+from scale_test.reports.folder import TIMELINE
 from scale_test.reports.table import table
-from scale_test.reports.writing import judged, write
+from scale_test.reports.writing import write
 from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import parse
 from scale_test.version import version
@@ -87,18 +88,18 @@ def main() -> None:
         }
     )
     folder = Path(module.params["folder"])
-    scenarios = [parse(found, "scenario") for found in module.params["scenarios"]]
+    scenarios = [parse(scenario, "scenario") for scenario in module.params["scenarios"]]
     outputs, limits = module.params["stack_outputs"], module.params["thresholds"]
     try:
         facts = Facts.load(outputs["cloud"], Path(module.params["facts"])) if module.params["facts"] else None
         thresholds = Thresholds.parse(limits, "thresholds", limits.keys())
     except (FactsError, ThresholdsError) as error:
         module.fail_json(msg=str(error))
-    timeline = folder / "timeline.jsonl"
+    timeline = folder / TIMELINE
     try:
-        made = judged(
-            timeline,
+        made = report.make(
             scenarios,
+            Reader(timeline).new_lines(),
             Stack(module.params["stack"], outputs),
             facts=facts,
             thresholds=thresholds,

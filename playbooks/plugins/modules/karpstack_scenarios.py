@@ -106,11 +106,11 @@ def main() -> None:
         module.fail_json(msg=str(error))
     module.exit_json(
         changed=False,
-        scenarios=[found.model_dump(by_alias=True, mode="json", exclude_none=True) for found in choice.scenarios],
-        objects={found.name: objects(found) for found in choice.scenarios},
-        skipped=[found._asdict() for found in choice.skipped],
-        titles={found.name: _titles(found) for found in choice.scenarios},
-        breaking=[found.name for found in choice.scenarios if found.faults],
+        scenarios=[scenario.model_dump(by_alias=True, mode="json", exclude_none=True) for scenario in choice.scenarios],
+        objects={scenario.name: objects(scenario) for scenario in choice.scenarios},
+        skipped=[scenario._asdict() for scenario in choice.skipped],
+        titles={scenario.name: _titles(scenario) for scenario in choice.scenarios},
+        breaking=[scenario.name for scenario in choice.scenarios if scenario.faults],
         node_class=environment.node_class,
     )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 
 from scale_test.numbers.thresholds import Thresholds, ThresholdsError
+from scale_test.scenarios.scenario import names
 
 DOCUMENTATION = r"""
 module: karpstack_thresholds
@@ -50,7 +51,7 @@ def main() -> None:
             "folders": {"type": "list", "elements": "path", "required": True},
         },
     )
-    scenarios = sorted({found.stem for folder in module.params["folders"] for found in Path(folder).glob("*.yml")})
+    scenarios = names(*map(Path, module.params["folders"]))
     try:
         thresholds = Thresholds.load(Path(module.params["path"]), scenarios)
     except ThresholdsError as error:

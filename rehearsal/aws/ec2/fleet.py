@@ -193,16 +193,17 @@ class Fleets:
         def create_fleet(response: Any) -> Any:
             response.error_on_dryrun()
             request = {name: response._get_param(name) for name in names if response._get_param(name) is not None}
-            return ActionResult(self.create(response.ec2_backend, request))
+            return ActionResult(self.create(response.ec2_backend, request, response.get_access_key()))
 
         patches.set(FleetResponse, "create_fleet", create_fleet)
 
-    def create(self, backend: Any, request: Mapping[str, Any]) -> dict[str, Any]:
+    def create(self, backend: Any, request: Mapping[str, Any], caller: str) -> dict[str, Any]:
         """Launch an instant fleet.
 
         Args:
             backend: moto's EC2 backend.
             request: The parameters of CreateFleet, with the API's names.
+            caller: Access key of who asks.
 
         Returns:
             The API's answer: FleetId, Instances and Errors.
@@ -232,7 +233,7 @@ class Fleets:
                 ids: list[str] = []
                 try:
                     while wanted:
-                        ids.append(self._launch(backend, pool, request, fleet_id))
+                        ids.append(self._launch(backend, pool, request, fleet_id, caller))
                         wanted -= 1
                 except _LaunchError as error:
                     errors.append(
@@ -286,7 +287,9 @@ class Fleets:
         )
         return _NO_PRICE if price is None else price
 
-    def _launch(self, backend: Any, pool: Pool, request: Mapping[str, Any], fleet_id: str) -> str:
+    def _launch(self, backend: Any, pool: Pool, request: Mapping[str, Any], fleet_id: str, caller: str) -> str:
+        if pool.capacity_type == "spot":
+            self._need_spot_role(caller)
         self._check_capacity(pool)
         profile = self._profile(pool)
         groups = _check_network(backend, pool)
@@ -333,9 +336,15 @@ class Fleets:
             backend.associate_iam_instance_profile(instance_id=instance.id, iam_instance_profile_name=profile.name)
         return str(instance.id)
 
-    def _check_capacity(self, pool: Pool) -> None:
-        if pool.capacity_type == "spot" and self._roles.by_name(SPOT_ROLE) is None:
+    def _need_spot_role(self, caller: str) -> None:
+        """EC2 makes its role for spot at an account's first request, with the rights of whoever sends it."""
+        if self._roles.by_name(SPOT_ROLE) is not None:
+            return
+        if not self._roles.may(caller, "iam:CreateServiceLinkedRole"):
             raise _LaunchError("AuthFailure.ServiceLinkedRoleCreationNotPermitted", _NO_SPOT_ROLE)
+        self._roles.make_spot_role()
+
+    def _check_capacity(self, pool: Pool) -> None:
         for shortage in self.shortages:
             if shortage.hits(pool):
                 shortage.met += 1

@@ -32,6 +32,8 @@ _BOTTLEROCKET_VARIANTS = (("x86_64", ""), ("arm64", ""), ("x86_64", "-nvidia"), 
 #: The last release is the one that `latest` names.
 _AL2023_RELEASES = (("v20260703", datetime(2026, 7, 3, tzinfo=UTC)), ("v20260807", datetime(2026, 8, 7, tzinfo=UTC)))
 _BOTTLEROCKET_RELEASES = (("1.61.0", datetime(2026, 7, 9, tzinfo=UTC)), ("1.62.0", datetime(2026, 8, 12, tzinfo=UTC)))
+#: The parameter that names the release, by the folder of the one that is recommended.
+_RELEASES = {"recommended": "release_version", "latest": "image_version"}
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,12 @@ class Image:
     def id(self) -> str:
         """`ami-` and 17 hexadecimal digits, made from the name."""
         return "ami-" + hashlib.sha256(self.name.encode()).hexdigest()[:17]
+
+    @property
+    def release(self) -> str:
+        """What EKS calls the release: `1.36.3-20260807` of Amazon Linux, `1.62.0-431fe75a` of Bottlerocket."""
+        last = self.name.rpartition("-v")[2]
+        return last if self.owner == _BOTTLEROCKET_OWNER else f"{self.kubelet_version.removeprefix('v')}-{last}"
 
 
 def images() -> Iterator[Image]:
@@ -110,7 +118,12 @@ def seed(account_id: str, region: str) -> dict[str, Image]:
             region_name=f"{region}a",
         )
         for name in image.parameters:
-            ssm._parameters[name] = [
-                parameter(account_id, name, image.id, "String", None, None, None, image.created, 1, "text")
-            ]
+            folder, last = name.rsplit("/", 2)[:2]
+            texts = {name: image.id}
+            if last in _RELEASES:
+                texts[f"{folder}/{last}/{_RELEASES[last]}"] = image.release
+            for key, text in texts.items():
+                ssm._parameters[key] = [
+                    parameter(account_id, key, text, "String", None, None, None, image.created, 1, "text")
+                ]
     return known

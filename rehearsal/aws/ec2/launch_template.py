@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from rehearsal.attachment.resource import Properties
 from rehearsal.aws.ec2.resources import Ec2Resource
@@ -35,6 +36,31 @@ class LaunchTemplate(Ec2Resource):
     accepts = data | {"name", "description", "updateDefaultVersion", "tags"}
     replace_on = frozenset({"name"})
     name_property, name_limit = "name", 125
+    unset: ClassVar[Mapping[str, Any]] = {
+        **dict.fromkeys(
+            (
+                "description",
+                "ebsOptimized",
+                "imageId",
+                "instanceInitiatedShutdownBehavior",
+                "instanceType",
+                "kernelId",
+                "keyName",
+                "namePrefix",
+                "ramDiskId",
+                "userData",
+            ),
+            "",
+        ),
+        "blockDeviceMappings": [],
+        "disableApiStop": False,
+        "disableApiTermination": False,
+        "licenseSpecifications": [],
+        "networkInterfaces": [],
+        "securityGroupNames": [],
+        "tagSpecifications": [],
+        "vpcSecurityGroupIds": [],
+    }
 
     def request(self, inputs: Properties) -> dict[str, Any]:
         """Name and first version."""
@@ -57,6 +83,8 @@ class LaunchTemplate(Ec2Resource):
         version = versions["LaunchTemplateVersions"][0]
         data = dict.fromkeys(self.data) | _from_api(version["LaunchTemplateData"])
         data["vpcSecurityGroupIds"] = data.pop("securityGroupIds", None)
+        if data["metadataOptions"]:
+            data["metadataOptions"] = {"httpProtocolIpv6": "", "instanceMetadataTags": "", **data["metadataOptions"]}
         # moto keeps the template's own tags in the data of its first version, too.
         data["tagSpecifications"] = [
             block for block in data["tagSpecifications"] or [] if block["resourceType"] != "launch-template"

@@ -25,6 +25,11 @@ def _filter(name: str, *values: str) -> dict[str, Any]:
     return {"Name": name, "Values": list(values)}
 
 
+def _dhcp_options(account: str) -> str:
+    """The ID of the options that every VPC of an account has; moto calls them `default`."""
+    return f"dopt-{zlib.crc32(account.encode()):08x}"
+
+
 class Vpc(Ec2Resource):
     """A VPC with its DNS attributes."""
 
@@ -35,7 +40,16 @@ class Vpc(Ec2Resource):
     accepts = at_creation | attributes | {"tags"}
     replace_on = frozenset({"cidrBlock", "instanceTenancy"})
     required = frozenset({"cidrBlock"})
-    defaults: ClassVar[Mapping[str, Any]] = {"enableDnsSupport": True, "instanceTenancy": "default"}
+    defaults: ClassVar[Mapping[str, Any]] = {"enableDnsSupport": True}
+    unset: ClassVar[Mapping[str, Any]] = {
+        "assignGeneratedIpv6CidrBlock": False,
+        "enableNetworkAddressUsageMetrics": False,
+        "ipv6AssociationId": "",
+        "ipv6CidrBlock": "",
+        "ipv6CidrBlockNetworkBorderGroup": "",
+        "ipv6IpamPoolId": "",
+        "ipv6NetmaskLength": 0,
+    }
 
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
         """Set the attributes, one call each as EC2 wants it."""
@@ -64,7 +78,7 @@ class Vpc(Ec2Resource):
             "defaultRouteTableId": table,
             "defaultSecurityGroupId": groups["SecurityGroups"][0]["GroupId"],
             "defaultNetworkAclId": acls["NetworkAcls"][0]["NetworkAclId"],
-            "dhcpOptionsId": described.get("DhcpOptionsId", "default"),
+            "dhcpOptionsId": _dhcp_options(self.account.account_id),
         }
 
 
@@ -79,7 +93,23 @@ class Subnet(Ec2Resource):
     accepts = at_creation | attributes | {"tags"}
     replace_on = at_creation
     required = frozenset({"vpcId", "cidrBlock"})
-    defaults: ClassVar[Mapping[str, Any]] = {"mapPublicIpOnLaunch": False}
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "assignIpv6AddressOnCreation": False,
+        "enableDns64": False,
+        "enableResourceNameDnsARecordOnLaunch": False,
+        "enableResourceNameDnsAaaaRecordOnLaunch": False,
+        "ipv6Native": False,
+        "mapPublicIpOnLaunch": False,
+    }
+    unset: ClassVar[Mapping[str, Any]] = {
+        "customerOwnedIpv4Pool": "",
+        "enableLniAtDeviceIndex": 0,
+        "ipv6CidrBlock": "",
+        "ipv6CidrBlockAssociationId": "",
+        "mapCustomerOwnedIpOnLaunch": False,
+        "outpostArn": "",
+        "privateDnsHostnameTypeOnLaunch": "ip-name",
+    }
 
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
         """Set the attributes."""
@@ -98,6 +128,7 @@ class InternetGateway(Ec2Resource):
     token = "aws:ec2/internetGateway:InternetGateway"
     title, noun = "EC2 Internet Gateway", "InternetGateway"
     accepts = frozenset({"vpcId", "tags"})
+    unset: ClassVar[Mapping[str, Any]] = {"vpcId": ""}
 
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
         """Attach it."""
@@ -131,11 +162,21 @@ class Eip(Ec2Resource):
     title, noun, id_key = "EC2 EIP", "Address", "AllocationId"
     accepts = frozenset({"domain", "tags"})
     replace_on = frozenset({"domain"})
-    defaults: ClassVar[Mapping[str, Any]] = {"domain": "vpc"}
+    unset: ClassVar[Mapping[str, Any]] = {
+        "associationId": "",
+        "carrierIp": "",
+        "customerOwnedIp": "",
+        "customerOwnedIpv4Pool": "",
+        "instance": "",
+        "networkInterface": "",
+        "privateIp": "",
+        "ptrRecord": "",
+        "publicIpv4Pool": "amazon",
+    }
 
     def make(self, inputs: Properties) -> str:
         """allocate_address."""
-        allocated = self.client.allocate_address(Domain=inputs["domain"], **self.tagging(inputs))
+        allocated = self.client.allocate_address(Domain=inputs.get("domain", "vpc"), **self.tagging(inputs))
         return str(allocated["AllocationId"])
 
     def tagging(self, inputs: Properties) -> dict[str, Any]:
@@ -160,9 +201,10 @@ class Eip(Ec2Resource):
             "domain": described["Domain"],
             "publicIp": address,
             "publicDns": f"ec2-{address.replace('.', '-')}.{zone}.amazonaws.com",
-            "associationId": described.get("AssociationId", ""),
-            "privateIp": described.get("PrivateIpAddress", ""),
-            "networkInterface": described.get("NetworkInterfaceId", ""),
+            "networkBorderGroup": self.account.region,
+            "associationId": described.get("AssociationId"),
+            "privateIp": described.get("PrivateIpAddress"),
+            "networkInterface": described.get("NetworkInterfaceId"),
         }
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
@@ -181,6 +223,12 @@ class NatGateway(Ec2Resource):
     replace_on = at_creation
     required = frozenset({"subnetId"})
     defaults: ClassVar[Mapping[str, Any]] = {"connectivityType": "public"}
+    unset: ClassVar[Mapping[str, Any]] = {
+        "availabilityMode": "zonal",
+        "secondaryAllocationIds": [],
+        "secondaryPrivateIpAddressCount": 0,
+        "secondaryPrivateIpAddresses": [],
+    }
 
     def make(self, inputs: Properties) -> str:
         """Create it; EC2 finds these faults while the gateway is pending, which then fails."""
@@ -227,6 +275,8 @@ class RouteTable(Ec2Resource):
     title, noun = "EC2 Route Table", "RouteTable"
     at_creation = replace_on = required = reported = frozenset({"vpcId"})
     accepts = frozenset({"vpcId", "tags"})
+    # What other resources add is not shown, so that it is no change of this one.
+    unset: ClassVar[Mapping[str, Any]] = {"propagatingVgws": [], "routes": []}
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """Disassociate, as the provider does, and delete."""
@@ -245,6 +295,25 @@ class Route(Ec2Resource):
     at_creation = frozenset({"routeTableId", "destinationCidrBlock"}) | targets
     accepts = at_creation
     replace_on = required = frozenset({"routeTableId", "destinationCidrBlock"})
+    unset: ClassVar[Mapping[str, Any]] = dict.fromkeys(
+        (
+            "carrierGatewayId",
+            "coreNetworkArn",
+            "destinationIpv6CidrBlock",
+            "destinationPrefixListId",
+            "egressOnlyGatewayId",
+            "gatewayId",
+            "instanceId",
+            "instanceOwnerId",
+            "localGatewayId",
+            "natGatewayId",
+            "networkInterfaceId",
+            "transitGatewayId",
+            "vpcEndpointId",
+            "vpcPeeringConnectionId",
+        ),
+        "",
+    )
 
     def make(self, inputs: Properties) -> str:
         """create_route; moto takes a NAT gateway that does not exist for none at all."""
@@ -291,6 +360,7 @@ class RouteTableAssociation(Ec2Resource):
     token = "aws:ec2/routeTableAssociation:RouteTableAssociation"
     title, noun = "EC2 Route Table Association", "RouteTableAssociation"
     accepts = required = at_creation = frozenset({"subnetId", "routeTableId"})
+    unset: ClassVar[Mapping[str, Any]] = {"gatewayId": ""}
     # EC2 gives a moved association a new ID, which the engine cannot take from an update.
     replace_on = accepts
     delete_before_replace = True

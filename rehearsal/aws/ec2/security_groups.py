@@ -12,6 +12,8 @@ from rehearsal.attachment.resource import Properties
 from rehearsal.aws.ec2.resources import Ec2Resource
 from rehearsal.aws.resource import AwsRefusalError, capital, properties, unpaired
 
+NO_DEFAULT_GROUP = "The VPC {vpc} has no default security group"
+
 
 class SecurityGroup(Ec2Resource):
     """A group without rules: the provider takes away the one that EC2 gives to every new group."""
@@ -19,11 +21,13 @@ class SecurityGroup(Ec2Resource):
     token = "aws:ec2/securityGroup:SecurityGroup"
     title, noun, id_key = "EC2 Security Group", "SecurityGroup", "GroupId"
     reported = frozenset({"description", "vpcId"})
-    accepts = frozenset({"name", "description", "vpcId", "tags"})
+    accepts = frozenset({"name", "description", "vpcId", "revokeRulesOnDelete", "tags"})
     replace_on = frozenset({"name", "description", "vpcId"})
     required = frozenset({"vpcId"})
     name_property = "name"
-    defaults: ClassVar[Mapping[str, Any]] = {"description": "Managed by Pulumi"}
+    defaults: ClassVar[Mapping[str, Any]] = {"description": "Managed by Pulumi", "revokeRulesOnDelete": False}
+    # Its rules are resources of their own; shown here, they would be changes of the group.
+    unset: ClassVar[Mapping[str, Any]] = {"egress": [], "ingress": [], "namePrefix": ""}
 
     def request(self, inputs: Properties) -> dict[str, Any]:
         """EC2 says GroupName."""
@@ -31,9 +35,56 @@ class SecurityGroup(Ec2Resource):
 
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
         """Revoke the rule that lets everything out."""
-        rules = (self.describe(id) or {}).get("IpPermissionsEgress", [])
-        if rules:
-            self.client.revoke_security_group_egress(GroupId=id, IpPermissions=rules)
+        self._revoke(id, egress="IpPermissionsEgress")
+
+    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+        """Only what happens at its deletion can change."""
+
+    def remove(self, id: str, state: Properties, timeout: float) -> None:
+        """Revoke its rules first, if it says so."""
+        if state.get("revokeRulesOnDelete"):
+            self._revoke(id, ingress="IpPermissions", egress="IpPermissionsEgress")
+        super().remove(id, state, timeout)
+
+    def _revoke(self, id: str, **directions: str) -> None:
+        described = self.describe(id) or {}
+        for direction, key in directions.items():
+            if rules := described.get(key):
+                getattr(self.client, f"revoke_security_group_{direction}")(GroupId=id, IpPermissions=rules)
+
+    def outputs(self, id: str, described: dict[str, Any]) -> Properties:
+        """The name."""
+        return {**super().outputs(id, described), "name": described["GroupName"]}
+
+
+class DefaultSecurityGroup(Ec2Resource):
+    """The group that EC2 makes with a VPC, without rules. It is taken over, and only let go of again."""
+
+    token = "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup"
+    title, noun, id_key = "EC2 Default Security Group", "SecurityGroup", "GroupId"
+    reported = frozenset({"description", "vpcId"})
+    accepts = frozenset({"vpcId", "tags"})
+    replace_on = required = frozenset({"vpcId"})
+
+    def make(self, inputs: Properties) -> str:
+        """Find it."""
+        filters = [{"Name": "vpc-id", "Values": [inputs["vpcId"]]}, {"Name": "group-name", "Values": ["default"]}]
+        found = self.client.describe_security_groups(Filters=filters)["SecurityGroups"]
+        if not found:
+            raise AwsRefusalError("InvalidGroup.NotFound", NO_DEFAULT_GROUP.format(vpc=inputs["vpcId"]))
+        return str(found[0]["GroupId"])
+
+    def complete(self, id: str, inputs: Properties, timeout: float) -> None:
+        """Revoke all its rules, and tag it."""
+        described = self.describe(id) or {}
+        for direction, key in (("ingress", "IpPermissions"), ("egress", "IpPermissionsEgress")):
+            if described.get(key):
+                revoke = getattr(self.client, f"revoke_security_group_{direction}")
+                revoke(GroupId=id, IpPermissions=described[key])
+        self.retag(id, inputs, self.tags(inputs), [])
+
+    def remove(self, id: str, state: Properties, timeout: float) -> None:
+        """Nothing: it goes with its VPC, and stays as closed as it is."""
 
     def outputs(self, id: str, described: dict[str, Any]) -> Properties:
         """The name."""

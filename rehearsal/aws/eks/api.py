@@ -23,10 +23,10 @@ from rehearsal.aws.errors import refusal
 from rehearsal.aws.iam import policies
 from rehearsal.aws.iam.roles import Roles
 
-#: Made-up default versions of the add-ons that exist here.
+#: Made-up versions of the add-ons that exist here: first EKS's default, last the newest.
 ADDONS = {
-    "coredns": "v1.13.2-eksbuild.1",
-    "eks-pod-identity-agent": "v1.3.10-eksbuild.2",
+    "coredns": ("v1.13.2-eksbuild.1", "v1.13.9-eksbuild.1"),
+    "eks-pod-identity-agent": ("v1.3.10-eksbuild.2", "v1.3.11-eksbuild.1"),
 }
 POD_IDENTITY_PRINCIPAL = "pods.eks.amazonaws.com"
 POD_IDENTITY_ACTIONS = ("sts:AssumeRole", "sts:TagSession")
@@ -71,6 +71,7 @@ _NO_ROLE = "Role provided in the request does not exist."
 _BAD_TRUST = "Trust policy of the role provided is invalid: {reason}"
 _NO_ADDON = "No addon: {name} found in cluster: {cluster}"
 _ADDON_EXISTS = "Addon already exists."
+_UNKNOWN_ADDON_VERSION = "Addon version specified is not supported"
 _UNKNOWN_ADDON = "Addon {name} specified is not supported in {version} kubernetes version"
 
 
@@ -160,6 +161,11 @@ class Eks:
         """ARN of a cluster."""
         return self._arn(f"cluster/{cluster}")
 
+    def has_zonal_shift(self, arn: str) -> bool:
+        """Whether a cluster is enabled for zonal shift."""
+        found = (cluster for cluster in list(self.backend.clusters.values()) if cluster.arn == arn)
+        return any(cluster.zonal_shift_config["enabled"] for cluster in found)
+
     def version(self, cluster: str) -> str:
         """Kubernetes version of a cluster, `1.36`."""
         return str(self.cluster(cluster, "DescribeCluster").version)
@@ -210,6 +216,8 @@ class Eks:
         if addonName not in ADDONS:
             message = _UNKNOWN_ADDON.format(name=addonName, version=self.version(clusterName))
             raise refusal("InvalidParameterException", message, operation)
+        version = rest.get("addonVersion") or ADDONS[addonName][0]
+        _check_addon_version(addonName, version, operation)
         with self._lock:
             if addonName in extra.addons:
                 raise refusal("ResourceInUseException", _ADDON_EXISTS, operation, 409)
@@ -219,7 +227,7 @@ class Eks:
                 "addonName": addonName,
                 "clusterName": clusterName,
                 "status": "CREATING",
-                "addonVersion": rest.get("addonVersion") or ADDONS[addonName],
+                "addonVersion": version,
                 "health": {"issues": []},
                 "addonArn": arn,
                 "createdAt": now,
@@ -264,6 +272,8 @@ class Eks:
     def update_addon(self, clusterName: str, addonName: str, **rest: Any) -> dict[str, Any]:
         """UpdateAddon: version, role and configuration values change at once."""
         addon = self._addon(clusterName, addonName, "UpdateAddon")
+        if rest.get("addonVersion"):
+            _check_addon_version(addonName, rest["addonVersion"], "UpdateAddon")
         addon.update(
             {
                 key: rest[key]
@@ -656,3 +666,8 @@ class Eks:
 
 def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
+
+
+def _check_addon_version(addon: str, version: str, operation: str) -> None:
+    if version not in ADDONS[addon]:
+        raise refusal("InvalidParameterException", _UNKNOWN_ADDON_VERSION, operation)

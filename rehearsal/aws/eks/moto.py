@@ -6,7 +6,7 @@
   told not to. DeleteCluster takes all of it away. UpdateClusterConfig keeps what it is not told to change.
 - CreateNodegroup checks the role, launches the nodes' instances with an instance profile of its own, and makes the
   access entry of the role if there is none; changing the scaling changes the instances; DeleteNodegroup terminates
-  them and leaves the access entry, as EKS does.
+  them and leaves the access entry, as EKS does. UpdateNodegroupVersion replaces the nodes by those of another release.
 - TagResource and its siblings know node groups, add-ons, access entries and associations, not only clusters.
 """
 
@@ -46,6 +46,9 @@ _BAD_NODE_ROLE = (
 )
 _NO_IMAGE_TYPE = "The rehearsal launches managed nodes of the types {known}, not {type}"
 _CLUSTER_ADMIN = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+_BAD_RELEASE = "Requested release version {release} is not valid for kubernetes version {version}."
+# The code is EKS's, the sentence is not: it is documented nowhere.
+_PROTECTED = "The cluster {name} cannot be deleted while its deletion protection is enabled"
 # EKS's quota of nodes in a group.
 _MOST_NODES = 450
 _TOO_MANY_NODES = "Maximum number of nodes is {most} in a node group, and desiredSize is {wanted}"
@@ -54,12 +57,20 @@ _TOO_MANY_NODES = "Maximum number of nodes is {most} in a node group, and desire
 class MotoEks:
     """The changes to moto's EKS."""
 
-    def __init__(self, region: str, eks: Eks, roles: Roles, images: Mapping[str, Image]) -> None:
-        """`images` are the account's machine images by id."""
+    def __init__(
+        self,
+        region: str,
+        eks: Eks,
+        roles: Roles,
+        images: Mapping[str, Image],
+        follow: Callable[[str], None],
+    ) -> None:
+        """`images` are the account's machine images by id; `follow` is told of each deleted cluster that kept logs."""
         self._region = region
         self._eks = eks
         self._roles = roles
         self._images = images
+        self._follow = follow
         self._lock = threading.RLock()
         self._access_config: dict[str, Any] | None = None
 
@@ -75,6 +86,9 @@ class MotoEks:
         routes = dict.fromkeys(_ROUTES, urls.response.dispatch)
         patches.set(urls, "url_paths", {**urls.url_paths, **routes})
         patches.wrap(EKSResponse, "create_cluster", self._create_cluster_response)
+        patches.wrap(EKSResponse, "update_cluster_config", self._update_cluster_response)
+        # A function, for moto sees no other methods.
+        patches.set(EKSResponse, "update_nodegroup_version", lambda response: self._update_nodegroup_version(response))
         patches.wrap(EKSBackend, "create_cluster", self._create_cluster)
         patches.wrap(EKSBackend, "update_cluster_config", self._update_cluster)
         patches.wrap(EKSBackend, "delete_cluster", self._delete_cluster)
@@ -114,11 +128,31 @@ class MotoEks:
             with self._lock:
                 self._access_config = response._get_param("accessConfig")
                 try:
-                    return original(response)
+                    answer = original(response)
                 finally:
                     self._access_config = None
+            self._keep_dropped(response)
+            return answer
 
         return create
+
+    def _update_cluster_response(self, original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def update(response: Any) -> Any:
+            answer = original(response)
+            self._keep_dropped(response)
+            return answer
+
+        return update
+
+    def _keep_dropped(self, response: Any) -> None:
+        """Keep what moto takes no notice of, and shows as soon as its cluster has it."""
+        cluster = self._eks.cluster(response._get_param("name"), "DescribeCluster")
+        for parameter, attribute in (
+            ("zonalShiftConfig", "zonal_shift_config"),
+            ("deletionProtection", "deletion_protection"),
+        ):
+            if (given := response._get_param(parameter)) is not None:
+                setattr(cluster, attribute, given)
 
     def _create_cluster(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def create(
@@ -153,6 +187,7 @@ class MotoEks:
                 "vpcId": subnets[0].vpc_id,
             }
             cluster.access_config = access
+            cluster.zonal_shift_config, cluster.deletion_protection = {"enabled": False}, False
             cluster.identity = {"oidc": {"issuer": self._eks.issuer(name)}}
             extra.interfaces = [
                 self._eks.ec2.create_network_interface(
@@ -194,7 +229,12 @@ class MotoEks:
 
     def _delete_cluster(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def delete(backend: Any, name: str) -> Any:
+            protected = backend.clusters.get(name)
+            if protected is not None and protected.deletion_protection:
+                raise answer("InvalidRequestException", _PROTECTED.format(name=name))
             cluster = original(backend, name)
+            if any(entry["enabled"] for entry in cluster.logging["clusterLogging"]):
+                self._follow(name)
             extra = self._eks.records.pop(name, Record())
             for interface in extra.interfaces:
                 if interface in self._eks.ec2.enis:
@@ -230,6 +270,8 @@ class MotoEks:
             _check_size(options.get("scaling_config"))
             cluster = backend.clusters.get(cluster_name)
             options["version"] = options.get("version") or (cluster.version if cluster else None)
+            image = self._node_image(options["ami_type"], str(options["version"]), options.get("release_version"))
+            options["release_version"] = image.release
             group = original(backend, cluster_name, node_role, nodegroup_name, subnets, *arguments, **options)
             extra = self._eks.records[cluster_name]
             if node_role not in extra.entries:
@@ -249,6 +291,23 @@ class MotoEks:
             return result
 
         return update
+
+    def _update_nodegroup_version(self, response: Any) -> Any:
+        """Another release of the image: all nodes are replaced at once, and none is drained."""
+        from moto.core.responses import ActionResult
+
+        name = response._get_param("name")
+        group = response.eks_backend.describe_nodegroup(name, response._get_param("nodegroupName"))
+        version = str(response._get_param("version") or group.version)
+        image = self._node_image(group.ami_type, version, response._get_param("releaseVersion"))
+        if image.release != group.release_version:
+            group.version, group.release_version = version, image.release
+            extra = self._eks.records[name]
+            old = extra.nodes.pop(group.nodegroup_name, [])
+            self._scale(extra, group)
+            if old:
+                self._eks.ec2.terminate_instances(old)
+        return ActionResult({"update": {"id": secrets.token_hex(16), "status": "Successful", "type": "VersionUpdate"}})
 
     def _delete_nodegroup(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def delete(backend: Any, cluster_name: str, nodegroup_name: str) -> Any:
@@ -272,7 +331,7 @@ class MotoEks:
         if len(ids) > wanted:
             self._eks.ec2.terminate_instances(ids[wanted:])
             del ids[wanted:]
-        image = self._node_image(group)
+        image = self._node_image(group.ami_type, str(group.version), group.release_version)
         tags = {
             "eks:cluster-name": group.cluster_name,
             "eks:nodegroup-name": group.nodegroup_name,
@@ -280,7 +339,7 @@ class MotoEks:
         }
         while len(ids) < wanted:
             reservation = self._eks.ec2.run_instances(
-                image,
+                image.id,
                 1,
                 None,
                 [],
@@ -305,25 +364,28 @@ class MotoEks:
             )
             ids.append(instance.id)
 
-    def _node_image(self, group: Any) -> str:
-        architecture = _ARCHITECTURES[group.ami_type]
-        family = "bottlerocket-aws-k8s-" if group.ami_type.startswith("BOTTLEROCKET") else "amazon-eks-node-al2023-"
+    def _node_image(self, ami_type: str, version: str, release: str | None) -> Image:
+        """The image of a release, or the newest one."""
+        architecture = _ARCHITECTURES[ami_type]
+        family = "bottlerocket-aws-k8s-" if ami_type.startswith("BOTTLEROCKET") else "amazon-eks-node-al2023-"
         found = [
             image
             for image in self._images.values()
             if image.name.startswith(family)
             and image.architecture == architecture
-            and f"-{group.version}-" in image.name
+            and f"-{version}-" in image.name
             and "nvidia" not in image.name
             and "neuron" not in image.name
         ]
         if not found:
             raise answer(
                 "InvalidParameterException",
-                f"Requested Nodegroup release version for Kubernetes {group.version} is invalid: the rehearsal "
+                f"Requested Nodegroup release version for Kubernetes {version} is invalid: the rehearsal "
                 f"has no image for it",
             )
-        return max(found, key=lambda image: image.created).id
+        if release and not any(image.release == release for image in found):
+            raise answer("InvalidParameterException", _BAD_RELEASE.format(release=release, version=version))
+        return max((image for image in found if release in (None, "", image.release)), key=lambda image: image.created)
 
     def _subnets(self, ids: list[str], zones: int = 2) -> list[Any]:
         known = {name: subnet for subnets in self._eks.ec2.subnets.values() for name, subnet in subnets.items()}
@@ -366,6 +428,7 @@ _ROUTES = (
             "addons$",
             "addons/(?P<addonName>[^/]+)$",
             "addons/(?P<addonName>[^/]+)/update$",
+            "node-groups/(?P<nodegroupName>[^/]+)/update-version$",
             "access-entries$",
             "access-entries/(?P<principalArn>.+)$",
             "pod-identity-associations$",

@@ -1,12 +1,13 @@
 """EKS's managed node group: instances in the account, nodes in the cluster, and the wait between the two.
 
 Simplified: nodes take nothing from the launch template but its existence, and a new version of it replaces no node.
-Absent: upgrades, and changes of the labels and taints of running nodes.
+Absent: upgrades of Kubernetes, and changes of the labels and taints of running nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
 from botocore.exceptions import ClientError
 
@@ -49,6 +50,7 @@ class NodeGroup(EksResource):
             "diskSize",
             "instanceTypes",
             "labels",
+            "releaseVersion",
             "scalingConfig",
             "taints",
             "updateConfig",
@@ -71,8 +73,16 @@ class NodeGroup(EksResource):
         }
     )
     required = frozenset({"clusterName", "nodeRoleArn", "subnetIds", "scalingConfig"})
-    computed = frozenset({"amiType", "capacityType", "diskSize", "instanceTypes", "updateConfig", "version"})
+    computed = frozenset(
+        {"amiType", "capacityType", "diskSize", "instanceTypes", "releaseVersion", "updateConfig", "version"}
+    )
     name_property, name_limit = "nodeGroupName", 63
+    unset: ClassVar[Mapping[str, Any]] = {
+        "labels": {},
+        "nodeGroupNamePrefix": "",
+        "taints": [],
+        "updateConfig": {"maxUnavailable": 1, "maxUnavailablePercentage": 0},
+    }
     default_timeout = 3600.0
 
     def make(self, inputs: Properties) -> str:
@@ -113,16 +123,22 @@ class NodeGroup(EksResource):
             "arn": seen["nodegroupArn"],
             "nodeRoleArn": seen["nodeRole"],
             "subnetIds": seen["subnets"],
+            "releaseVersion": seen["releaseVersion"],
             "status": seen["status"],
             "tags": seen.get("tags", {}),
             # The version is the program's: see the module.
             "launchTemplate": {**template, **(state.get("launchTemplate") or {})} if template else None,
-            "resources": [{"autoscalingGroups": seen.get("resources", {}).get("autoScalingGroups", [])}],
+            "resources": [
+                {
+                    "autoscalingGroups": seen.get("resources", {}).get("autoScalingGroups", []),
+                    "remoteAccessSecurityGroupId": "",
+                }
+            ],
         }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
-        """Size and update settings; nodes come and go with the size."""
-        beyond = self.differs(old, new) - {"scalingConfig", "updateConfig", "launchTemplate"}
+        """Size, update settings and the image's release; nodes come and go with the first and the last."""
+        beyond = self.differs(old, new) - {"scalingConfig", "updateConfig", "launchTemplate", "releaseVersion"}
         if beyond:
             names = ", ".join(sorted(beyond))
             raise AwsRefusalError(
@@ -134,6 +150,10 @@ class NodeGroup(EksResource):
         before = {machine.node_name for machine in self._machines(id)}
         settings = {key: new[key] for key in ("scalingConfig", "updateConfig") if new.get(key)}
         self.client.update_nodegroup_config(clusterName=cluster, nodegroupName=name, **settings)
+        if new.get("releaseVersion"):
+            self.client.update_nodegroup_version(
+                clusterName=cluster, nodegroupName=name, version=new["version"], releaseVersion=new["releaseVersion"]
+            )
         gone = before - {machine.node_name for machine in self._machines(id)}
         if gone:
             self.control_plane(cluster).remove_nodes(sorted(gone))

@@ -16,7 +16,7 @@ import yaml
 from botocore.exceptions import ClientError
 
 from rehearsal.attachment.resource import Failure, Properties, RefusedError
-from rehearsal.aws.resource import AwsRefusalError, AwsResource, is_gone
+from rehearsal.aws.resource import AwsRefusalError, AwsResource, is_gone, moment
 from rehearsal.cluster import control_plane
 
 #: What EKS offers, the newest last; the control plane itself may know fewer.
@@ -75,6 +75,8 @@ class Cluster(EksResource):
             "accessConfig",
             "encryptionConfig",
             "enabledClusterLogTypes",
+            "zonalShiftConfig",
+            "deletionProtection",
             "tags",
         }
     )
@@ -88,12 +90,23 @@ class Cluster(EksResource):
         }
     )
     required = frozenset({"roleArn", "vpcConfig"})
-    computed = frozenset({"version", "kubernetesNetworkConfig", "accessConfig"})
+    computed = frozenset(
+        {"version", "kubernetesNetworkConfig", "accessConfig", "zonalShiftConfig", "deletionProtection"}
+    )
     name_property, name_limit = "name", 100
     defaults: ClassVar[Mapping[str, Any]] = {"bootstrapSelfManagedAddons": True}
+    unset: ClassVar[Mapping[str, Any]] = {"deletionProtection": False, "upgradePolicy": {"supportType": "EXTENDED"}}
+    endpoint_defaults: ClassVar[Mapping[str, bool]] = {"endpointPrivateAccess": False, "endpointPublicAccess": True}
     default_timeout = 1800.0
     #: Two clusters cannot have one name, and the rehearsal's program names its cluster.
     delete_before_replace = True
+
+    def check(self, inputs: Mapping[str, Any], *, name: str) -> tuple[Properties, list[Failure]]:
+        """As for every type; who may reach the endpoint has defaults of its own."""
+        access = inputs.get("vpcConfig")
+        if isinstance(access, Mapping):
+            inputs = {**inputs, "vpcConfig": {**self.endpoint_defaults, **access}}
+        return super().check(inputs, name=name)
 
     def examine(self, inputs: Properties) -> Iterator[Failure]:
         """What needs no account to be refused."""
@@ -123,7 +136,7 @@ class Cluster(EksResource):
             "bootstrapSelfManagedAddons": inputs["bootstrapSelfManagedAddons"],
             "logging": _logging(inputs.get("enabledClusterLogTypes") or []),
         }
-        for name in ("kubernetesNetworkConfig", "accessConfig"):
+        for name in ("kubernetesNetworkConfig", "accessConfig", "zonalShiftConfig", "deletionProtection"):
             if inputs.get(name):
                 request[name] = inputs[name]
         if inputs.get("encryptionConfig"):
@@ -145,6 +158,7 @@ class Cluster(EksResource):
                 issuer=self.account.eks.issuer(id),
                 cloud=cloud,
                 deployer_known=self.account.timing.deployer_known,
+                deployer=self.session.deployer,
             )
         except ValueError as error:
             # Not what AWS would refuse, but what one machine cannot do: another version, a second cluster.
@@ -170,21 +184,27 @@ class Cluster(EksResource):
             "endpoint": seen["endpoint"],
             "status": seen["status"],
             "platformVersion": seen["platformVersion"],
-            "createdAt": seen["createdAt"].isoformat(),
+            "createdAt": moment(seen["createdAt"]),
             "tags": seen.get("tags", {}),
             "certificateAuthority": {"data": seen["certificateAuthority"]["data"]},
             "identities": [{"oidcs": [{"issuer": seen["identity"]["oidc"]["issuer"]}]}],
             "vpcConfig": seen["resourcesVpcConfig"],
             "enabledClusterLogTypes": logs or None,
-            "kubernetesNetworkConfig": seen.get("kubernetesNetworkConfig"),
+            "kubernetesNetworkConfig": {
+                "ipFamily": "ipv4",
+                "serviceIpv6Cidr": "",
+                **seen.get("kubernetesNetworkConfig", {}),
+            },
             "encryptionConfig": encryption[0],
+            "zonalShiftConfig": seen.get("zonalShiftConfig"),
+            "deletionProtection": seen.get("deletionProtection", False),
             "accessConfig": {**(state.get("accessConfig") or {}), **seen.get("accessConfig", {})},
         }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
-        """Endpoint access, subnets and logs; the rest has no stand-in."""
+        """Endpoint access, subnets, logs, zonal shift and protection; the rest has no stand-in."""
         differs = self.differs(old, new)
-        beyond = differs - {"vpcConfig", "enabledClusterLogTypes"}
+        beyond = differs - {"vpcConfig", "enabledClusterLogTypes", "zonalShiftConfig", "deletionProtection"}
         if beyond:
             names = ", ".join(sorted(beyond))
             raise AwsRefusalError(
@@ -193,6 +213,8 @@ class Cluster(EksResource):
             )
         if "vpcConfig" in differs:
             self.client.update_cluster_config(name=id, resourcesVpcConfig=new["vpcConfig"])
+        for name in sorted(differs & {"zonalShiftConfig", "deletionProtection"}):
+            self.client.update_cluster_config(name=id, **{name: new[name]})
         if "enabledClusterLogTypes" in differs:
             self.client.update_cluster_config(name=id, logging=_logging(new.get("enabledClusterLogTypes") or []))
 
@@ -240,6 +262,7 @@ class Addon(EksResource):
     )
     replace_on = required = frozenset({"clusterName", "addonName"})
     computed = frozenset({"addonVersion"})
+    unset: ClassVar[Mapping[str, Any]] = {"configurationValues": "", "serviceAccountRoleArn": ""}
     default_timeout = 1200.0
 
     def examine(self, inputs: Properties) -> Iterator[Failure]:
@@ -400,6 +423,7 @@ class PodIdentityAssociation(EksResource):
     accepts = frozenset({"clusterName", "namespace", "serviceAccount", "roleArn", "tags"})
     replace_on = frozenset({"clusterName", "namespace", "serviceAccount"})
     required = accepts - {"tags"}
+    unset: ClassVar[Mapping[str, Any]] = {"disableSessionTags": False}
     delete_before_replace = True
 
     def make(self, inputs: Properties) -> str:
@@ -453,7 +477,7 @@ def _service_cidr_failures(cidr: str) -> Iterator[Failure]:
 
 def _times(seen: Mapping[str, Any]) -> Properties:
     names = ("createdAt", "modifiedAt", "associatedAt")
-    return {name: seen[name].isoformat() for name in names if name in seen}
+    return {name: moment(seen[name]) for name in names if name in seen}
 
 
 def _logging(kinds: list[str]) -> dict[str, Any]:

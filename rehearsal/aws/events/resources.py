@@ -21,7 +21,9 @@ class EventRule(AwsResource):
     accepts = written | {"tags"}
     replace_on = frozenset({"name"})
     name_property, name_limit = "name", 64
-    defaults: ClassVar[Mapping[str, Any]] = {"state": "ENABLED"}
+    computed = frozenset({"state"})
+    defaults: ClassVar[Mapping[str, Any]] = {"eventBusName": "default"}
+    unset: ClassVar[Mapping[str, Any]] = {"description": "", "namePrefix": "", "roleArn": "", "scheduleExpression": ""}
 
     def make(self, inputs: Properties) -> str:
         """put_rule, which would overwrite one of the same name: the provider does, too, so it is not refused."""
@@ -40,7 +42,7 @@ class EventRule(AwsResource):
         return {
             **properties(described, self.written | {"arn"}),
             "tags": unpaired(tags),
-            "eventBusName": described.get("EventBusName", "default"),
+            "isEnabled": described["State"] != "DISABLED",
         }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
@@ -77,6 +79,8 @@ class EventTarget(AwsResource):
     accepts = frozenset({"rule", "arn", "targetId"})
     replace_on = frozenset({"rule", "targetId"})
     required = accepts
+    defaults: ClassVar[Mapping[str, Any]] = {"eventBusName": "default"}
+    unset: ClassVar[Mapping[str, Any]] = {"input": "", "inputPath": "", "roleArn": ""}
 
     def make(self, inputs: Properties) -> str:
         """put_targets."""
@@ -87,12 +91,7 @@ class EventTarget(AwsResource):
         """Find it among the targets of its rule."""
         for target in self.client.list_targets_by_rule(Rule=state["rule"])["Targets"]:
             if target["Id"] == state["targetId"]:
-                return {
-                    "rule": state["rule"],
-                    "targetId": target["Id"],
-                    "arn": target["Arn"],
-                    "eventBusName": "default",
-                }
+                return {"rule": state["rule"], "targetId": target["Id"], "arn": target["Arn"]}
         return None
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:

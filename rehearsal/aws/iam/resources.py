@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from botocore.exceptions import ClientError
 
 from rehearsal.attachment.resource import Failure, Properties
-from rehearsal.aws.resource import AwsRefusalError, AwsResource, api, pairs, properties, unpaired
+from rehearsal.aws.resource import AwsRefusalError, AwsResource, api, moment, pairs, properties, unpaired
 
 #: IAM's default quotas, in characters without white space, and in policies.
 TRUST_POLICY_LIMIT = 2048
@@ -57,6 +57,14 @@ class Role(IamResource):
     required = frozenset({"assumeRolePolicy"})
     name_property, name_limit = "name", 64
     defaults: ClassVar[Mapping[str, Any]] = {"forceDetachPolicies": False, "maxSessionDuration": 3600, "path": "/"}
+    # Policies are attached by resources of their own; shown here, they would be changes of the role.
+    unset: ClassVar[Mapping[str, Any]] = {
+        "description": "",
+        "inlinePolicies": [],
+        "managedPolicyArns": [],
+        "namePrefix": "",
+        "permissionsBoundary": "",
+    }
 
     def make(self, inputs: Properties) -> str:
         """create_role."""
@@ -81,7 +89,7 @@ class Role(IamResource):
             "name": role["RoleName"],
             "assumeRolePolicy": _document(role["AssumeRolePolicyDocument"]),
             "uniqueId": role["RoleId"],
-            "createDate": role["CreateDate"].isoformat(),
+            "createDate": moment(role["CreateDate"]),
             "permissionsBoundary": role.get("PermissionsBoundary", {}).get("PermissionsBoundaryArn"),
             "tags": unpaired(role.get("Tags", [])),
         }
@@ -126,6 +134,7 @@ class Policy(IamResource):
     required = frozenset({"policy"})
     name_property, name_limit = "name", 128
     defaults: ClassVar[Mapping[str, Any]] = {"path": "/"}
+    unset: ClassVar[Mapping[str, Any]] = {"description": "", "namePrefix": ""}
 
     def make(self, inputs: Properties) -> str:
         """create_policy."""
@@ -285,7 +294,7 @@ class ServiceLinkedRole(IamResource):
             **properties(role, ("arn", "path", "description")),
             "name": role["RoleName"],
             "uniqueId": role["RoleId"],
-            "createDate": role["CreateDate"].isoformat(),
+            "createDate": moment(role["CreateDate"]),
             "awsServiceName": role["Path"].split("/")[2],
             "tags": unpaired(role.get("Tags", [])),
         }

@@ -28,9 +28,10 @@ _KEY_LETTERS = string.ascii_uppercase + "234567"
 _QUERY_SERVICES = frozenset({"iam", "sts", "sqs"})
 #: Of actions, where they differ from the service's name.
 _PREFIXES = {"service-quotas": "servicequotas"}
+_SPOT = "spot.amazonaws.com"
 _SERVICE_LINKED_NAMES = {"spot": "EC2Spot", "eks": "AmazonEKS", "eks-nodegroup": "AmazonEKSNodegroup"}
 _NAME_TAKEN = "Service role name {name} has been taken in this account, please try a different suffix."
-_INVALID_TOKEN = "The security token included in the request is invalid."
+INVALID_TOKEN = "The security token included in the request is invalid."
 _INVALID_TOKEN_EC2 = "AWS was not able to validate the provided access credentials"
 _DENIED = (
     "User: {caller} is not authorized to perform: {action} because no identity-based policy allows the {action} action"
@@ -104,6 +105,16 @@ class Roles:
         """moto's role or user behind an ARN, or None."""
         users = (user for user in list(self._iam.users.values()) if user.arn == arn)
         return self.by_arn(arn) or next(users, None)
+
+    def may(self, access_key_id: str, action: str) -> bool:
+        """Whether whoever has an access key may do an action."""
+        caller = self.caller(access_key_id)
+        role = caller and self.by_arn(caller.role_arn)
+        return access_key_id == self.access_key_id or (role is not None and self.allows(role, action))
+
+    def make_spot_role(self) -> None:
+        """Make EC2's service-linked role for spot instances, as EC2 does."""
+        self._iam.create_service_linked_role(_SPOT, "Default EC2 Spot Service Linked Role", "")
 
     def seed(self) -> None:
         """Put AWS's managed policies and the administrator into moto.
@@ -183,7 +194,7 @@ class Roles:
             if service == "ec2":
                 return answer("AuthFailure", _INVALID_TOKEN_EC2)
             return answer(
-                "InvalidClientTokenId" if service in _QUERY_SERVICES else "UnrecognizedClientException", _INVALID_TOKEN
+                "InvalidClientTokenId" if service in _QUERY_SERVICES else "UnrecognizedClientException", INVALID_TOKEN
             )
         named = f"{service}:{action}"
         if action == "GetCallerIdentity" or self.allows(role, named):

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from rehearsal.cluster.certificates import builder
 
 _LIFE = timedelta(days=7)
 
@@ -32,12 +34,12 @@ def create(folder: Path, hosts: Sequence[str]) -> tuple[Path, ssl.SSLContext]:
     issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "rehearsal")])
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0])])
     authority = (
-        _builder(issuer, issuer, authority_key.public_key())
+        builder(issuer, issuer, authority_key.public_key(), _LIFE)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(authority_key, hashes.SHA256())
     )
     certificate = (
-        _builder(subject, issuer, key.public_key())
+        builder(subject, issuer, key.public_key(), _LIFE)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts]), critical=False)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
@@ -53,16 +55,3 @@ def create(folder: Path, hosts: Sequence[str]) -> tuple[Path, ssl.SSLContext]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(server)
     return ca, context
-
-
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
-    now = datetime.now(UTC)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + _LIFE)
-    )

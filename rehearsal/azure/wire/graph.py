@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from rehearsal.azure.access import Access
-from rehearsal.azure.errors import ArmError
-from rehearsal.azure.store import Resource, Store
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.store import Resource, Store
+from rehearsal.azure.identity.access import Access
 
 Test = Callable[[Resource], bool]
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from rehearsal.azure.arm import Accepted, Arm
-from rehearsal.azure.catalogue import ZONES
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.faults import Call
+from rehearsal.azure.arm.kind import Kind
+from rehearsal.azure.arm.manager import Accepted, Arm
 from rehearsal.azure.context import Context
-from rehearsal.azure.entra import LOGIN, MANAGEMENT, TOKEN_SECONDS, EntraError
-from rehearsal.azure.errors import ArmError
-from rehearsal.azure.faults import Call
-from rehearsal.azure.kinds.base import Kind
-from rehearsal.azure.kinds.machines import DEFAULT_QUOTA, usage
+from rehearsal.azure.identity.entra import LOGIN, MANAGEMENT, TOKEN_SECONDS, EntraError
+from rehearsal.azure.machines.catalogue import ZONES
+from rehearsal.azure.machines.quotas import DEFAULT_QUOTA, usage
 from rehearsal.azure.wire import graph
 
 MANAGEMENT_HOST = MANAGEMENT.removeprefix("https://")
@@ -34,17 +34,14 @@ IDENTITY_PATH = "/msi/token"
 _COMPUTE_VERSIONS = frozenset({"2021-07-01", "2022-08-01", "2025-03-03", "2025-04-01", "2025-11-01", "2026-03-01"})
 _OPERATIONS = "/providers/Microsoft.Compute/locations/{region}/operations/{id}"
 _SUBSCRIPTION = r"/subscriptions/(?P<subscription>[^/]+)"
+_REGION = r"/providers/Microsoft\.Compute/locations/[^/]+"
 _SKUS = re.compile(rf"{_SUBSCRIPTION}/providers/Microsoft\.Compute/skus", re.IGNORECASE)
 _LOCATIONS = re.compile(rf"{_SUBSCRIPTION}/locations", re.IGNORECASE)
-_USAGES = re.compile(rf"{_SUBSCRIPTION}/providers/Microsoft\.Compute/locations/(?P<region>[^/]+)/usages", re.IGNORECASE)
+_USAGES = re.compile(rf"{_SUBSCRIPTION}{_REGION}/usages", re.IGNORECASE)
 _IMAGES = re.compile(
-    rf"{_SUBSCRIPTION}/providers/Microsoft\.Compute/locations/(?P<region>[^/]+)/communityGalleries/(?P<gallery>[^/]+)"
-    r"/images/(?P<image>[^/]+)/versions",
-    re.IGNORECASE,
+    rf"{_SUBSCRIPTION}{_REGION}/communityGalleries/(?P<gallery>[^/]+)/images/(?P<image>[^/]+)/versions", re.IGNORECASE
 )
-_OPERATION = re.compile(
-    rf"{_SUBSCRIPTION}/providers/Microsoft\.Compute/locations/(?P<region>[^/]+)/operations/(?P<id>[^/]+)", re.IGNORECASE
-)
+_OPERATION = re.compile(rf"{_SUBSCRIPTION}{_REGION}/operations/(?P<id>[^/]+)", re.IGNORECASE)
 _GRAPH = "/providers/microsoft.resourcegraph/resources"
 _TOKEN = re.compile(r"/(?P<tenant>[^/]+)/oauth2/v2\.0/token")
 _DISCOVERY = re.compile(r"/(?P<tenant>[^/]+)/v2\.0/\.well-known/openid-configuration")
@@ -88,12 +85,12 @@ class HttpRequest:
     def json(self) -> dict[str, Any]:
         """The body as an object."""
         try:
-            found = json.loads(self.body or b"{}")
+            body = json.loads(self.body or b"{}")
         except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
+            body = None
+        if not isinstance(body, dict):
             raise ArmError("InvalidRequestContent", _NO_CONTENT)
-        return found
+        return body
 
 
 @dataclass(frozen=True)
@@ -119,6 +116,13 @@ class Routes:
         self._context = context
         self._arm = arm
         self._identity = identity
+        #: What a GET lists of the subscription as a whole: path, the right that it takes, and the values.
+        self._reads = (
+            (_SKUS, "Microsoft.Compute/skus/read", self._skus),
+            (_LOCATIONS, "Microsoft.Resources/subscriptions/locations/read", self._locations),
+            (_USAGES, "Microsoft.Compute/locations/usages/read", self._usages),
+            (_IMAGES, "Microsoft.Compute/locations/communityGalleries/images/versions/read", self._images),
+        )
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one request; every refusal is an answer too."""
@@ -200,9 +204,9 @@ class Routes:
                 "InvalidAuthenticationToken", _INVALID, 401, {"WWW-Authenticate": 'Bearer error="invalid_token"'}
             )
         caller = principal.object_id
-        found = self._subscription_wide(request, caller)
-        if found is not None:
-            return found
+        answer = self._subscription_wide(request, caller)
+        if answer is not None:
+            return answer
         path, version = request.path, request.query("api-version")
         if request.method == "PUT":
             accepted = self._arm.begin_put(path, version, request.json, caller)
@@ -243,50 +247,18 @@ class Routes:
             return HttpResponse(200, answer)
         if request.method != "GET":
             return None
-        if match := _SKUS.fullmatch(path):
-            self._read(match, caller, "Microsoft.Compute/skus/read", request)
-            return HttpResponse(200, {"value": [size.entry(context.region) for size in context.sizes]})
-        if match := _LOCATIONS.fullmatch(path):
-            self._read(match, caller, "Microsoft.Resources/subscriptions/locations/read", request, compute=False)
-            mappings = [{"logicalZone": zone, "physicalZone": f"{context.region}-az{zone}"} for zone in ZONES]
-            return HttpResponse(
-                200,
-                {
-                    "value": [
-                        {
-                            "id": f"/subscriptions/{context.subscription}/locations/{context.region}",
-                            "name": context.region,
-                            "displayName": context.region,
-                            "availabilityZoneMappings": mappings,
-                        }
-                    ]
-                },
-            )
-        if match := _USAGES.fullmatch(path):
-            self._read(match, caller, "Microsoft.Compute/locations/usages/read", request)
-            return HttpResponse(200, {"value": self._usages()})
-        if match := _IMAGES.fullmatch(path):
-            self._read(match, caller, "Microsoft.Compute/locations/communityGalleries/images/versions/read", request)
-            versions = context.images.versions(match["gallery"], match["image"], context.region)
-            if versions is None:
-                raise ArmError(
-                    "CommunityGalleryImageNotFound",
-                    f"The community gallery image '{match['gallery']}/{match['image']}' does not exist.",
-                    404,
-                )
-            return HttpResponse(200, {"value": versions})
         if match := _OPERATION.fullmatch(path):
             return self._operation(match["id"])
+        for pattern, action, values in self._reads:
+            if match := pattern.fullmatch(path):
+                self._read(match["subscription"], caller, action, request)
+                return HttpResponse(200, {"value": values(match)})
         return None
 
-    def _read(
-        self, match: re.Match[str], caller: str, action: str, request: HttpRequest, *, compute: bool = True
-    ) -> None:
-        if match["subscription"].lower() != self._context.subscription:
-            raise ArmError(
-                "SubscriptionNotFound", f"The subscription '{match['subscription']}' could not be found.", 404
-            )
-        if compute and request.query("api-version") not in _COMPUTE_VERSIONS:
+    def _read(self, subscription: str, caller: str, action: str, request: HttpRequest) -> None:
+        if subscription.lower() != self._context.subscription:
+            raise ArmError("SubscriptionNotFound", f"The subscription '{subscription}' could not be found.", 404)
+        if action.startswith("Microsoft.Compute/") and request.query("api-version") not in _COMPUTE_VERSIONS:
             raise ArmError(
                 "NoRegisteredProviderFound",
                 f"The api-version '{request.query('api-version')}' is invalid. The supported versions are "
@@ -299,7 +271,33 @@ class Routes:
             raise error
         self._context.faults.record(Call("GET", request.path, 200, caller))
 
-    def _usages(self) -> list[dict[str, Any]]:
+    def _skus(self, match: re.Match[str]) -> list[dict[str, Any]]:
+        return [size.entry(self._context.region) for size in self._context.sizes]
+
+    def _locations(self, match: re.Match[str]) -> list[dict[str, Any]]:
+        region = self._context.region
+        return [
+            {
+                "id": f"/subscriptions/{self._context.subscription}/locations/{region}",
+                "name": region,
+                "displayName": region,
+                "availabilityZoneMappings": [
+                    {"logicalZone": zone, "physicalZone": f"{region}-az{zone}"} for zone in ZONES
+                ],
+            }
+        ]
+
+    def _images(self, match: re.Match[str]) -> list[dict[str, Any]]:
+        versions = self._context.images.versions(match["gallery"], match["image"], self._context.region)
+        if versions is None:
+            raise ArmError(
+                "CommunityGalleryImageNotFound",
+                f"The community gallery image '{match['gallery']}/{match['image']}' does not exist.",
+                404,
+            )
+        return versions
+
+    def _usages(self, match: re.Match[str]) -> list[dict[str, Any]]:
         kind = Kind(self._context)
         with self._context.store.lock:
             self._context.operations.settle()

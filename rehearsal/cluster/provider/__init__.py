@@ -1,6 +1,7 @@
-"""Stand-in for pulumi-kubernetes: every kind of object and Helm releases, against the rehearsal's own control plane.
+"""Stand-in for pulumi-kubernetes: objects of every kind, patches and Helm releases, against the rehearsal's own
+control plane.
 
-Charts, kustomizations, YAML files and patches as Pulumi resources of their own are not rehearsed.
+Charts, kustomizations and YAML files as Pulumi resources of their own are not rehearsed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from rehearsal.attachment.package import Configuration, Provider
 from rehearsal.attachment.resource import Properties, RefusedError
 from rehearsal.cluster.provider.connection import Connection, active_cluster
 from rehearsal.cluster.provider.objects import KubernetesObject, kubernetes_object
+from rehearsal.cluster.provider.patches import kubernetes_patch
 from rehearsal.cluster.provider.release import Release
 
 if TYPE_CHECKING:
@@ -52,11 +54,11 @@ def configuration(clusters: Clusters, charts: Charts) -> Configuration:
         connection = Connection(settings, clusters, cancelled)
 
         def other(token: str) -> KubernetesObject:
-            found = kubernetes_object(token, connection)
+            found = kubernetes_object(token, connection) or kubernetes_patch(token, connection)
             if found is None:
                 raise RefusedError(
                     f"the rehearsal has no stand-in for {token}, so this resource cannot be rehearsed; "
-                    f"it knows {Release.token} and single objects of every kind that the API server has"
+                    f"it knows {Release.token} and single objects of every kind that the API server has, and patches"
                 )
             return found
 

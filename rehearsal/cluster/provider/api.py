@@ -4,19 +4,20 @@ can read, and waits that end with the deployment.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final
 
 from rehearsal.attachment.resource import RefusedError
 from rehearsal.cluster import objects
+from rehearsal.cluster.feed import UNSERVED, Feed
 from rehearsal.cluster.objects import Object, Objects
 
-#: Seconds after which a watch looks whether the time is over or the deployment was cancelled.
-_WATCH: Final = 1
+#: Seconds without an event after which a wait looks for itself.
+_LOOK: Final = 1.0
 
 
 class ApiError(RefusedError):
@@ -130,16 +131,22 @@ class Api:
         """
         deadline = time.monotonic() + timeout
         seen = self.get(path)
-        while not done(seen):
-            for event in self._watch(path, seen):
-                seen = None if event["type"] == "DELETED" else event["object"]
-                if done(seen):
-                    return seen
-            if self._cancelled.is_set():
-                raise CancelledError(what)
-            seen = self.get(path)
-            if time.monotonic() >= deadline and not done(seen):
-                raise TimeoutError(seen)
+        if done(seen):
+            return seen
+        collection, name = path.rsplit("/", 1)
+        with closing(Feed(self.client)) as feed:
+            feed.watch("object", collection, fields=f"metadata.name={name}")
+            while not done(seen):
+                if self._cancelled.is_set():
+                    raise CancelledError(what)
+                event = feed.next(_LOOK)
+                if event is None or event.type == UNSERVED:
+                    # What went before the watch began is missing in it; and the API server may refuse by now.
+                    seen = self.get(path)
+                else:
+                    seen = None if event.type == "DELETED" else event.object
+                if time.monotonic() >= deadline and not done(seen):
+                    raise TimeoutError(seen)
         return seen
 
     def cancellation(self) -> str:
@@ -150,31 +157,6 @@ class Api:
         """Wait before another try."""
         if self._cancelled.wait(seconds):
             raise CancelledError(what)
-
-    def _watch(self, path: str, seen: Object | None) -> Iterator[Object]:
-        collection, name = path.rsplit("/", 1)
-        # From the version that was seen on, so that what happened between the look and the watch is not missed.
-        since = {"resourceVersion": seen["metadata"]["resourceVersion"]} if seen else {}
-        try:
-            response = self.client.stream(
-                collection,
-                {"watch": "true", "fieldSelector": f"metadata.name={name}", "timeoutSeconds": str(_WATCH), **since},
-            )
-        except objects.ApiError as error:
-            if error.status in (404, 410):  # the kind, or the history that the watch needs, is gone: look again
-                return
-            raise ApiError(error.status, str(error)) from error
-        try:
-            rest = b""
-            for chunk in response.stream():
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    event = json.loads(line)
-                    if event["type"] == "ERROR":
-                        return
-                    yield event
-        finally:
-            response.close()
 
     def _request(self, method: str, path: str, query: Mapping[str, str], body: Any = None) -> Object:
         try:

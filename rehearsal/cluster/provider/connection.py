@@ -12,7 +12,7 @@ import hmac
 import re
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -113,7 +113,7 @@ class Connection:
         if found.user.get("exec") is None:
             _authenticate(found.user, cluster.token, request)
         else:
-            _check_plugin(found.user["exec"], cluster.name, request)
+            _check_plugin(found.user["exec"], cluster, request)
             if not cluster.knows_deployer:
                 raise UnreachableError(
                     f"{request}: the server has asked for the client to provide credentials (the cluster does not know "
@@ -213,7 +213,7 @@ def _authenticate(user: Mapping[str, Any], administrators: str, request: str) ->
         )
 
 
-def _check_plugin(plugin: Mapping[str, Any], name: str, request: str) -> None:
+def _check_plugin(plugin: Mapping[str, Any], cluster: Cluster, request: str) -> None:
     version = plugin.get("apiVersion")
     if version not in _EXEC_VERSIONS:
         raise UnreachableError(f"{request}: exec plugin: invalid apiVersion {version!r}")
@@ -228,19 +228,26 @@ def _check_plugin(plugin: Mapping[str, Any], name: str, request: str) -> None:
             f"{request}: getting credentials: exec: the rehearsal runs no plugins and stands in for "
             f"{', '.join(_PLUGINS)} only, not for {program!r}"
         )
-    named = _named_cluster([str(argument) for argument in plugin.get("args") or []])
+    arguments = [str(argument) for argument in plugin.get("args") or []]
+    unauthorized = f"{request}: the server has asked for the client to provide credentials"
+    named = _option(arguments, _CLUSTER_OPTIONS)
     # kubelogin's get-token names a server application, not a cluster.
-    if named != name and program != _AKS_PLUGIN:
+    if named != cluster.name and program != _AKS_PLUGIN:
         raise UnreachableError(
-            f"{request}: the server has asked for the client to provide credentials (the exec "
-            f"plugin's token is for the cluster {named!r}, this is {name!r})"
+            f"{unauthorized} (the exec plugin's token is for the cluster {named!r}, this is {cluster.name!r})"
         )
+    for option, wanted in cluster.deployer.items():
+        if (given := _option(arguments, (option,))) != wanted:
+            raise UnreachableError(
+                f"{unauthorized} (the cluster knows who made it, with {option} {wanted}, and the exec plugin asks for "
+                f"a token with {f'{option} {given}' if given else f'no {option}'})"
+            )
 
 
-def _named_cluster(arguments: list[str]) -> str:
-    """The cluster that an exec plugin's arguments name; empty when they name none."""
+def _option(arguments: Sequence[str], names: Sequence[str]) -> str:
+    """The value of the first of some options in an exec plugin's arguments; empty when there is none."""
     for position, argument in enumerate(arguments):
         option, _, value = argument.partition("=")
-        if option in _CLUSTER_OPTIONS:
+        if option in names:
             return value or (arguments[position + 1] if position + 1 < len(arguments) else "")
     return ""

@@ -91,6 +91,8 @@ class KubernetesObject(Resource):
     """Objects of one kind. ID: `<namespace>/<name>`, or the name alone."""
 
     name_digits: ClassVar[int] = 8
+    #: Field manager: whose the fields are that are applied.
+    manager: ClassVar[str] = MANAGER
 
     def __init__(self, token: str, api_version: str, kind: str, connection: Connection) -> None:
         self.token = token
@@ -228,12 +230,9 @@ class KubernetesObject(Resource):
 
     def delete(self, id: str, state: Properties, *, timeout: float) -> None:
         """Delete it with its dependents and wait until it is gone, finalizers included."""
-        try:
-            api = self._connection.api()
-        except UnreachableError as error:
-            if self._connection.deletes_unreachable:
-                return
-            raise RefusedError(f"configured Kubernetes cluster is unreachable. {_WAY_OUT} ({error})") from error
+        api = self._api_for_deletion()
+        if api is None:
+            return
         try:
             kind = self._find(api, state)
         except NoKindError:
@@ -261,6 +260,15 @@ class KubernetesObject(Resource):
             return self._connection.api()
         except UnreachableError as error:
             raise RefusedError(f"configured Kubernetes cluster is unreachable: {error}") from error
+
+    def _api_for_deletion(self) -> Api | None:
+        """None where the cluster is gone, and its objects with it."""
+        try:
+            return self._connection.api()
+        except UnreachableError as error:
+            if self._connection.deletes_unreachable:
+                return None
+            raise RefusedError(f"configured Kubernetes cluster is unreachable. {_WAY_OUT} ({error})") from error
 
     def _find(self, api: Api, properties: Mapping[str, Any]) -> Kind:
         return api.kind(properties.get("apiVersion") or self._api_version, properties.get("kind") or self._kind)
@@ -292,7 +300,7 @@ class KubernetesObject(Resource):
         body = {**inputs, "metadata": metadata}
         try:
             return _outputs(
-                api.apply(path, body, MANAGER, force=_annotation(inputs, _PATCH_FORCE) == "true", dry_run=dry_run)
+                api.apply(path, body, self.manager, force=_annotation(inputs, _PATCH_FORCE) == "true", dry_run=dry_run)
             )
         except ApiError as error:
             if error.code != 409:
@@ -300,7 +308,7 @@ class KubernetesObject(Resource):
             raise ApiError(
                 409,
                 "server-side apply field conflict detected\nThe resource managed by field manager "
-                f"{MANAGER!r} had an apply conflict: {error}\nTo take the fields over, set the "
+                f"{self.manager!r} had an apply conflict: {error}\nTo take the fields over, set the "
                 f'annotation {_PATCH_FORCE}: "true"',
             ) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from preflight import cli
 from preflight.finding import Checked, Finding, UnknowableError
 from preflight.looking import before_up
 from preflight.shown import table
-from preflight.stack import configuration, parse, raw, state
+from preflight.stack import configuration, deployer, parse, raw, state
 from tests.unit.example_stack import ROOT, example
 from tests.unit.example_stack import configuration as example_values
 
@@ -74,10 +75,14 @@ def test_what_cannot_be_asked_at_all(stack: str, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err.startswith("error: ")
 
 
+def no_pulumi(*given: Any, **options: Any) -> None:
+    raise FileNotFoundError("No such file or directory: 'pulumi'")
+
+
 def test_a_stack_that_is_not_up_has_nothing_to_destroy(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))  # no pulumi
+    monkeypatch.setattr(subprocess, "run", no_pulumi)
     assert cli.main(["destroy", "eks"]) == 2
     assert "is not up, so there is nothing to destroy" in capsys.readouterr().err
 
@@ -97,10 +102,16 @@ def test_the_stacks_file_is_read_as_the_engine_reads_it() -> None:
 
 def test_secrets_stay_closed(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.x.yaml"
-    values = {**example_values("eks"), "aws:secretKey": {"secure": "v1:abc"}, "aws:profile": "deployer"}
+    values = {**example_values("eks"), "other:key": {"secure": "v1:abc"}, "aws:profile": "deployer"}
     file.write_text(yaml.safe_dump({"config": values}))
-    assert "aws:secretKey" not in raw(file)
-    assert configuration(file).raw["aws:profile"] == "deployer"
+    assert "other:key" not in raw(file)
+    assert deployer(configuration(file).raw) == ("deployer", "")
+
+
+def test_the_role_that_the_provider_takes() -> None:
+    role = "arn:aws:iam::123456789012:role/deployer"
+    assert deployer({"aws:assumeRoles": [{"roleArn": role}]}) == ("", role)
+    assert deployer({}) == ("", "")
 
 
 def test_a_configuration_that_the_program_refuses(tmp_path: Path) -> None:
@@ -140,7 +151,7 @@ def test_a_stack_that_was_never_up_has_made_nothing() -> None:
 
 
 def test_a_machine_without_pulumi(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(subprocess, "run", no_pulumi)
     read = state("eks", tmp_path)
     assert read.resources == frozenset()
     assert "pulumi" in read.unread

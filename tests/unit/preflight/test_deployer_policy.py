@@ -25,8 +25,9 @@ provider creates, reads, changes and deletes the stack's resources. It is longer
 characters): attach its statements as several, or inline to a role. `python -m preflight eks` asks IAM's simulator
 whether the caller has it ([what it looks at](preflight.md)).
 
-`FirstCluster`, `FirstNodeGroup` and `FirstSpotRequest` are needed once in an account, `OpenIdConnectProvider` with
-`karpenter.identity: irsa` only, `LookBefore`, `WhatMayIDo` and `PublicParameters` for the looks only.
+`FirstCluster` and `FirstNodeGroup` are needed once in an account, `OpenIdConnectProvider` with
+`karpenter.identity: irsa` only, what begins with `FlowLogs`, and `PassFlowLogsRole`, with
+`network.flowLogRetentionDays` only, `LookBefore` and `WhatMayIDo` for the looks only.
 
 """
 
@@ -34,7 +35,7 @@ whether the caller has it ([what it looks at](preflight.md)).
 @pytest.mark.parametrize("identity", ["pod-identity", "irsa"])
 def test_every_resource_of_the_stack_is_in_it(identity: str) -> None:
     admin = "arn:aws:iam::210987654321:role/platform-admin"
-    stack = example_stack.eks(karpenter__identity=identity, cluster__admins=[admin])
+    stack = example_stack.eks(karpenter__identity=identity, cluster__admins=[admin], network__flowLogRetentionDays=30)
     made = {each.type for each in deploy(lambda: eks.Environment("eks", stack)).resources.values()}
     covered = {kind for grant in deploying(SCOPE) for kind in grant.needed_by}
     missing = {kind for kind in made if kind.startswith("aws:")} - covered

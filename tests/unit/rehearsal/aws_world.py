@@ -56,12 +56,12 @@ def _session() -> Any:
 
 
 @contextmanager
-def account(folder: Path, timing: Timing | None = None) -> Iterator[Account]:
+def account(folder: Path, timing: Timing | None = None, *, used_spot: bool = False) -> Iterator[Account]:
     """A prepared account."""
     table = folder / "prices.json"
     table.write_text(json.dumps({REGION: PRICES}))
     with mock_aws():
-        made = InProcessAccount(REGION, table, timing or Timing())
+        made = InProcessAccount(REGION, table, timing or Timing(), used_spot=used_spot)
         made.prepare()
         try:
             yield made
@@ -81,12 +81,19 @@ def trust(service: str, *actions: str, condition: dict[str, Any] | None = None) 
     return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
 
 
+def document(**statement: Any) -> str:
+    """A policy that allows one thing."""
+    return json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", **statement}]})
+
+
 class Stack:
     """A network over two zones, roles and a launch template; and a cluster once `add_cluster` is called."""
 
     def __init__(self, account: Account) -> None:
         self.account = account
-        ec2, iam = account.client("ec2"), account.client("iam")
+        #: Launches fleets; another one launches them as somebody else.
+        self.ec2 = ec2 = account.client("ec2")
+        iam = account.client("iam")
         self.vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
         self.subnets = [
             ec2.create_subnet(VpcId=self.vpc, CidrBlock=f"10.0.{index}.0/24", AvailabilityZone=f"{REGION}{zone}")[
@@ -197,7 +204,7 @@ class Stack:
             if capacity == "spot"
             else {"OnDemandOptions": {"AllocationStrategy": "lowest-price"}}
         )
-        answer: dict[str, Any] = self.account.client("ec2").create_fleet(
+        answer: dict[str, Any] = self.ec2.create_fleet(
             **{
                 "Type": "instant",
                 "LaunchTemplateConfigs": [

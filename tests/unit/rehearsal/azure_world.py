@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rehearsal.azure import roles
-from rehearsal.azure.catalogue import sizes
-from rehearsal.azure.images import UBUNTU
-from rehearsal.azure.operations import Durations
-from rehearsal.azure.roles import Role
+from rehearsal.azure.arm.operations import Durations
+from rehearsal.azure.identity import roles
+from rehearsal.azure.identity.roles import Role
+from rehearsal.azure.machines.catalogue import sizes
+from rehearsal.azure.machines.images import UBUNTU
 from rehearsal.azure.subscription import SUBSCRIPTION_ID, Subscription
 from rehearsal.timing import Timing
 

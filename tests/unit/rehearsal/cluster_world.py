@@ -46,6 +46,8 @@ class World:
         self.created: queue.Queue[Object] = queue.Queue()
         self.patched: queue.Queue[tuple[str, Any]] = queue.Queue()
         self.present: dict[str, Object] = {}
+        #: What a collection has, by its path and selector: `/api/v1/pods?spec.nodeName=ip-1`.
+        self.listed: dict[str, list[Object]] = {}
         self.deleted: queue.Queue[str] = queue.Queue()
         self._watches: dict[str, _Watch] = {}
         self._lock = threading.Condition()
@@ -62,7 +64,7 @@ class World:
 
     def watch(self, path: str, *, labels: str = "", fields: str = "") -> _Watch:
         with self._lock:
-            watch = self._watches[f"{path}?{labels or fields}".rstrip("?")] = _Watch()
+            watch = self._watches[_selected(path, labels, fields)] = _Watch()
             self._lock.notify_all()
         return watch
 
@@ -77,7 +79,7 @@ class World:
         return self.present.get(path)
 
     def list(self, path: str, *, labels: str = "", fields: str = "") -> list[Object]:
-        return []
+        return self.listed.get(_selected(path, labels, fields), [])
 
     def patch(self, path: str, body: Any, content_type: str = "") -> Object:
         self.patched.put((path, body))
@@ -89,6 +91,10 @@ class World:
     def delete(self, path: str, *, grace: int | None = None) -> bool:
         self.deleted.put(path)
         return True
+
+
+def _selected(path: str, labels: str, fields: str) -> str:
+    return f"{path}?{labels or fields}".rstrip("?")
 
 
 class _Watch:

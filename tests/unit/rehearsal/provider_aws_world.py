@@ -73,7 +73,7 @@ class FakeClusters:
     def start(self, name: str, **options: Any) -> FakeCluster:
         if self.fails:
             raise RuntimeError("kube-apiserver exited with code 1")
-        assert set(options) == {"version", "service_cidr", "issuer", "cloud", "deployer_known"}
+        assert set(options) == {"version", "service_cidr", "issuer", "cloud", "deployer_known", "deployer"}
         assert name not in self.running
         self.started.append({"name": name, **options})
         self.running[name] = FakeCluster(name)
@@ -194,11 +194,8 @@ def _policies() -> str:
 
 
 @contextmanager
-def open_world(folder: Path) -> Iterator[World]:
-    """An empty account; its price table is written into `folder`."""
-    with mock.patch("moto.iam.aws_managed_policies.aws_managed_policies_data", _policies()), account(folder) as opened:
+def open_world(folder: Path, **options: Any) -> Iterator[World]:
+    """An empty account; its price table is written into `folder`. Options are those of `account`."""
+    policies = mock.patch("moto.iam.aws_managed_policies.aws_managed_policies_data", _policies())
+    with policies, account(folder, **options) as opened:
         yield World(opened, FakeClusters())
-
-
-def document(**statement: Any) -> str:
-    return json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", **statement}]})

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from rehearsal.attachment.resource import Created, Properties
+from rehearsal.azure.invokes import invokes
 from rehearsal.azure.provider import TYPES
-from rehearsal.azure.provider.base import AzureResource, Session
-from rehearsal.azure.provider.invokes import invokes
+from rehearsal.azure.resource import AzureResource, Session
 from rehearsal.azure.subscription import Subscription
 from rehearsal.cluster.control_plane import Clusters
 from rehearsal.cluster.objects import Object

@@ -159,9 +159,25 @@ def signed(service: str, key: str = "AKIAKNOWN") -> str:
     return f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0"
 
 
+SHIFTED = "arn:aws:eks:us-east-1:123456789012:cluster/test"
+
+
+@pytest.mark.parametrize(
+    ("arn", "key", "status"),
+    [(SHIFTED, "AKIAKNOWN", "200"), ("arn:b", "AKIAKNOWN", "404"), (SHIFTED, "AKIABAD", "403")],
+)
+def test_zonal_shift_is_known_of_clusters_that_are_enabled_for_it(arn: str, key: str, status: str) -> None:
+    found = Response(a_server(), f"/managedresources/{arn}", HTTP_AUTHORIZATION=signed("arc-zonal-shift", key))
+    assert found.status.startswith(status)
+    assert (b"appliedWeights" in found.body) is (status == "200")
+
+
 def a_server() -> Server:
     return Server(
-        lambda request: {"PriceList": [request["ServiceCode"]]}, lambda *_: {}, lambda key: key == "AKIAKNOWN"
+        lambda request: {"PriceList": [request["ServiceCode"]]},
+        lambda *_: {},
+        lambda key: key == "AKIAKNOWN",
+        lambda arn: arn == SHIFTED,
     )
 
 
@@ -213,7 +229,7 @@ def test_moto_has_no_side_doors(aws: Account) -> None:
     from moto import backends
     from moto.core.base_backend import BackendDict
 
-    patches, server = Patches(), Server(dict, lambda *_: {}, aws.roles.is_known)
+    patches, server = Patches(), Server(dict, lambda *_: {}, aws.roles.is_known, aws.eks.has_zonal_shift)
     server.start(patches)
     host = server.endpoint.removeprefix("http://")
 

@@ -174,8 +174,9 @@ def test_addons(stack: Stack) -> None:
     assert stack.account.eks.addon_status(CLUSTER, "coredns") == "ACTIVE"
     stack.account.eks.settle_addon(CLUSTER, "coredns", "nodes went away")
     assert stack.account.eks.addon_status(CLUSTER, "coredns") == "DEGRADED"
-    eks.update_addon(**request, addonVersion="v9")
-    assert eks.describe_addon(**request)["addon"]["addonVersion"] == "v9"
+    refused(eks.update_addon, "InvalidParameterException", "not supported", **request, addonVersion="v9")
+    eks.update_addon(**request, addonVersion="v1.13.9-eksbuild.1")
+    assert eks.describe_addon(**request)["addon"]["addonVersion"] == "v1.13.9-eksbuild.1"
     eks.delete_addon(**request)
     assert eks.list_addons(clusterName=CLUSTER)["addons"] == []
     refused(eks.describe_addon, "ResourceNotFoundException", "No addon: coredns", **request)

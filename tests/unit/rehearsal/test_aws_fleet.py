@@ -11,7 +11,7 @@ from rehearsal.aws.account import Account
 from rehearsal.aws.ec2.fleet import Fleets, Pool, Shortage, is_scarce
 from rehearsal.aws.ec2.prices import PriceTable
 from rehearsal.aws.iam.roles import Roles
-from tests.unit.rehearsal.aws_world import PRICES, REGION, Stack
+from tests.unit.rehearsal.aws_world import PRICES, REGION, Stack, client, document, trust
 
 FOUR = ("m5.xlarge", "c5.large", "m5.large", "r5.large")
 
@@ -99,13 +99,24 @@ def test_several_instances_in_one_call(stack: Stack) -> None:
     assert len(set(launched(stack.fleet("m5.large", count=3)))) == 3
 
 
-def test_without_the_spot_role_spot_fails_as_on_aws(stack: Stack) -> None:
-    stack.account.client("iam").delete_service_linked_role(RoleName="AWSServiceRoleForEC2Spot")
-    answer = stack.fleet("m5.large", capacity="spot")
-    assert codes(answer) == {"AuthFailure.ServiceLinkedRoleCreationNotPermitted"}
-    assert "service-linked role for EC2 Spot" in answer["Errors"][0]["ErrorMessage"]
-    assert launched(answer) == []
-    assert launched(stack.fleet("m5.large"))
+@pytest.mark.parametrize("may", [True, False])
+def test_an_accounts_first_spot_instance_takes_the_right_to_make_the_role_for_it(stack: Stack, may: bool) -> None:
+    iam, account = stack.account.client("iam"), stack.account
+    iam.delete_service_linked_role(RoleName="AWSServiceRoleForEC2Spot")
+    role = account.roles.by_arn(stack.role("launcher", trust("ec2.amazonaws.com")))
+    allowed = ["ec2:CreateFleet", *(["iam:CreateServiceLinkedRole"] if may else [])]
+    iam.put_role_policy(RoleName="launcher", PolicyName="launch", PolicyDocument=document(Action=allowed, Resource="*"))
+    keys = account.roles.assume(role, "test", REGION)
+    stack.ec2 = client("ec2", keys.access_key_id, keys.secret_access_key, keys.session_token)
+    answer = stack.fleet("m5.large", capacity="spot", zones="a")
+    if may:
+        assert len(launched(answer)) == 1
+        assert account.roles.by_name("AWSServiceRoleForEC2Spot")
+    else:
+        assert codes(answer) == {"AuthFailure.ServiceLinkedRoleCreationNotPermitted"}
+        assert "service-linked role for EC2 Spot" in answer["Errors"][0]["ErrorMessage"]
+        assert launched(answer) == []
+        assert launched(stack.fleet("m5.large"))
 
 
 def test_a_shortage_moves_on_to_the_next(stack: Stack) -> None:

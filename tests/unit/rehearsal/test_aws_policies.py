@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from components.documents import iam
 from rehearsal.aws.iam import policies
 
 POD = "pods.eks.amazonaws.com"
@@ -129,3 +130,25 @@ def test_a_denial_goes_before_what_allows() -> None:
     allow = {"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}
     deny = {"Statement": {"Effect": "Deny", "Action": "sqs:*", "Resource": "*"}}
     assert policies.decision([allow, deny], "sqs:CreateQueue", "*", {}) == "explicitDeny"
+
+
+def test_the_stacks_own_documents_let_nobody_else_in() -> None:
+    """Upstream's, which name the service alone, would let EventBridge of any account and each pod identity in."""
+    queue, rule = "arn:aws:sqs:us-east-1:1:q", "arn:aws:events:us-east-1:{}:rule/spot"
+    document = iam.interruption_queue_policy(queue, [rule.format(1)])
+    for account, may in ((1, True), (2, False)):
+        source = {"aws:SourceArn": rule.format(account)}
+        assert policies.allows_service(document, "events.amazonaws.com", "sqs:SendMessage", queue, source) is may
+
+    cluster = "arn:aws:eks:us-east-1:1:cluster/{}"
+    controllers = iam.pod_identity_trust(
+        account_id="1", cluster_arn=cluster.format("a"), namespace="kube-system", service_account="karpenter"
+    )
+    for name, namespace, may in (("a", "kube-system", True), ("a", "default", False), ("b", "kube-system", False)):
+        context = {
+            "aws:SourceAccount": "1",
+            "aws:RequestTag/eks-cluster-arn": cluster.format(name),
+            "aws:RequestTag/kubernetes-namespace": namespace,
+            "aws:RequestTag/kubernetes-service-account": "karpenter",
+        }
+        assert (policies.trust_refusal(controllers, "Service", POD, BOTH, context) == "") is may

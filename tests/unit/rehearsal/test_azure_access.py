@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.azure import roles
-from rehearsal.azure.access import Access
-from rehearsal.azure.entra import TENANT_ID, EntraError
-from rehearsal.azure.errors import ArmError
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.identity import roles
+from rehearsal.azure.identity.access import Access
+from rehearsal.azure.identity.entra import TENANT_ID, EntraError
 from tests.unit.rehearsal.azure_world import (
     COMPUTE,
     GROUP,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rehearsal.azure.errors import ArmError
-from rehearsal.azure.faults import Fault
-from rehearsal.azure.identifiers import ResourceId, within
-from rehearsal.azure.operations import Durations
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.faults import Fault
+from rehearsal.azure.arm.identifiers import ResourceId, within
+from rehearsal.azure.arm.operations import Durations
 from tests.unit.rehearsal.azure_world import COMPUTE, GROUP, GROUPS, IDENTITY, NETWORK, REGION, SCOPE, World, machine_id
 
 NET = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/net"

@@ -13,11 +13,11 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 
-from rehearsal.azure import roles
-from rehearsal.azure.bootstrap import Bootstrap
+from rehearsal.azure.arm.operations import Durations
 from rehearsal.azure.cloud import CLIENT_ANNOTATION, USE_LABEL, AzureCloud
-from rehearsal.azure.entra import TENANT_ID
-from rehearsal.azure.operations import Durations
+from rehearsal.azure.identity import roles
+from rehearsal.azure.identity.entra import TENANT_ID
+from rehearsal.azure.machines.bootstrap import Bootstrap
 from rehearsal.cluster.cloud import ControllerIdentityError
 from tests.unit.rehearsal.azure_world import (
     AKS,

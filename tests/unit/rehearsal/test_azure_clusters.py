@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from rehearsal.azure import roles
-from rehearsal.azure.errors import ArmError
-from rehearsal.azure.node_auto_provisioning import default_manifests
-from rehearsal.azure.operations import Durations
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.operations import Durations
+from rehearsal.azure.clusters.default_pools import default_manifests
+from rehearsal.azure.identity import roles
 from tests.unit.rehearsal.azure_world import AKS, CLUSTER, GROUP, GROUPS, NETWORK, SCOPE, World, machine_id
 
 NODE_GROUP = f"{SCOPE}/resourceGroups/MC_demo_demo_westus2"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.control import AzureControl
-from rehearsal.azure.errors import ArmError
 from rehearsal.session.control import ControlError
 from tests.unit.rehearsal.azure_world import COMPUTE, REGION, World, machine_id
 

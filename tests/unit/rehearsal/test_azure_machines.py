@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from rehearsal.azure.catalogue import FAMILIES, find, offered, sizes
-from rehearsal.azure.errors import ArmError
-from rehearsal.azure.faults import Fault
-from rehearsal.azure.operations import Durations
-from rehearsal.azure.prices import PriceTable
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.faults import Fault
+from rehearsal.azure.arm.operations import Durations
+from rehearsal.azure.machines.catalogue import FAMILIES, find, offered, sizes
+from rehearsal.azure.machines.prices import PriceTable
 from tests.unit.rehearsal.azure_world import ARM_IMAGE, COMPUTE, GROUP, IMAGE, NETWORK, REGION, World, machine_id, table
 
 PROFILE = {"linuxConfiguration": {"ssh": {"publicKeys": [{"keyData": "ssh-rsa AAAA"}]}}}
@@ -113,7 +113,7 @@ def test_a_size_that_is_not_available_is_refused_at_once() -> None:
 def test_a_failed_allocation_shows_at_the_end() -> None:
     world = World(Durations(0, 0, 0.1, 0))
     body = world.machine_body(world.interface(world.subnet())["id"])
-    world.azure.faults.inject(Fault.zonal_allocation_failed("1"))
+    world.azure.faults.inject(Fault.allocation_failed(zone="1"))
     accepted = world.arm.begin_put(machine_id(), COMPUTE, body)
     assert accepted.operation is not None
     with pytest.raises(ArmError, match="ZonalAllocationFailed"):

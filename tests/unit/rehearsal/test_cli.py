@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
@@ -236,24 +235,6 @@ def test_no_review_goes_where_others_could_lay_links(tmp_path: Path, capsys: pyt
     output.chmod(0o777)
     assert cli.main(["review", "eks", "--state", str(tmp_path / "state"), "--output", str(output)]) == 1
     assert "another folder with --output" in " ".join(capsys.readouterr().err.split())
-
-
-@pytest.mark.parametrize(("mode", "words"), [(0o700, "is not up"), (0o777, "can be written by others")])
-def test_what_is_done_by_hand_reaches_nothing_where_the_stack_is_not_up(
-    mode: int, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    tmp_path.chmod(mode)
-    assert cli.main(["env", "eks", "--state", str(tmp_path)]) == 1
-    said = capsys.readouterr()
-    script = f"export KUBECONFIG=/home/me/production AWS_PROFILE=production\n{said.out}"
-    result = subprocess.run(
-        ["sh", "-c", f'{script}\necho "$? $KUBECONFIG $PULUMI_BACKEND_URL $AWS_PROFILE"'],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert result.stdout.split() == ["1", "/dev/null", "file:///dev/null"]
-    assert words in said.err
 
 
 def test_a_python_without_the_environment_says_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,6 +142,33 @@ def test_a_node_whose_machine_is_gone_is_removed(
         registrar.stop()
 
 
+PODS_OF_DEAD = "/api/v1/pods?spec.nodeName=dead"
+LATE_POD = {"metadata": {"namespace": "kube-system", "name": "cilium-1"}}
+
+
+@pytest.fixture
+def swept_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rehearsal.cluster.registrar._SECONDS_UNTIL_SWEPT", (0.05, 0.5))
+
+
+@pytest.mark.usefixtures("swept_soon", "registrar")
+def test_pods_that_are_bound_to_a_node_after_it_has_gone_go_too(world: World) -> None:
+    world.happen(NODES, "DELETED", {"metadata": {"name": "dead"}, "spec": {}})
+    with pytest.raises(queue.Empty):
+        world.deleted.get(timeout=0.2)
+    world.listed[PODS_OF_DEAD] = [LATE_POD]
+    assert world.deleted.get(timeout=5) == "/api/v1/namespaces/kube-system/pods/cilium-1"
+
+
+@pytest.mark.usefixtures("swept_soon", "registrar")
+def test_a_node_that_took_the_name_of_one_that_has_gone_keeps_its_pods(world: World) -> None:
+    world.listed[PODS_OF_DEAD] = [LATE_POD]
+    for kind in ("DELETED", "ADDED"):
+        world.happen(NODES, kind, {"metadata": {"name": "dead"}, "spec": {}})
+    with pytest.raises(queue.Empty):
+        world.deleted.get(timeout=0.8)
+
+
 def test_a_group_whose_machines_may_not_join_fails_at_once(registrar: Registrar) -> None:
     assert registrar.join([Machine("p", "ip-2", capacity={"cpu": "1"}, refusal="no")], [], {}, 30) == ["ip-2"]
 

@@ -7,7 +7,7 @@ import pytest
 from karpenter.instance_types import FOLDER, Facts
 from rehearsal import facts
 from rehearsal.aws.ec2.prices import PriceTable as AwsPrices
-from rehearsal.azure.prices import PriceTable as AzurePrices
+from rehearsal.azure.machines.prices import PriceTable as AzurePrices
 from rehearsal.engines import EngineSet
 
 

@@ -52,11 +52,6 @@ def test_an_account_that_the_stack_does_not_admit(aws: Account, raw: dict[str, A
     assert [severity for severity, _ in found(account.account, looked_at(aws, raw=raw))] == ["note", "error"]
 
 
-def test_a_role_that_the_provider_would_take(aws: Account) -> None:
-    raw = {"aws:assumeRoles": [{"roleArn": "arn:aws:iam::123456789012:role/deployer"}]}
-    assert found(account.account, looked_at(aws, raw=raw))[1][0] == "warning"
-
-
 def test_a_state_that_could_not_be_read_is_told(aws: Account) -> None:
     said = found(account.account, looked_at(aws, state=State(unread="no stack named 'eks' found")))
     assert "no stack named 'eks' found" in said[1][1]
@@ -216,6 +211,11 @@ def make_log_group(aws: Account) -> tuple[str, str]:
     return "aws:cloudwatch/logGroup:LogGroup", LOG_GROUP
 
 
+def make_flow_log_group(aws: Account) -> tuple[str, str]:
+    aws.client("logs").create_log_group(logGroupName=f"/aws/vpc/{NAME}/flow-logs")
+    return "aws:cloudwatch/logGroup:LogGroup", f"/aws/vpc/{NAME}/flow-logs"
+
+
 def make_role(aws: Account) -> tuple[str, str]:
     aws.client("iam").create_role(
         RoleName=f"{NAME}-karpenter-nodes", AssumeRolePolicyDocument=trust("ec2.amazonaws.com")
@@ -266,7 +266,7 @@ def make_cluster(aws: Account) -> tuple[str, str]:
     ("check", "make"),
     [
         (names.cluster, make_cluster),
-        (names.log_group, make_log_group),
+        (names.flow_log_group, make_flow_log_group),
         (names.roles, make_role),
         (names.policies, make_policy),
         (names.queue, make_queue),
@@ -277,16 +277,27 @@ def make_cluster(aws: Account) -> tuple[str, str]:
 )
 def test_a_name_that_somebody_else_has(aws: Account, check: Check, make: Any) -> None:
     resource = make(aws)
-    assert one(check, looked_at(aws)).severity == "error"
+    logged = {"network__flowLogRetentionDays": 30}
+    assert one(check, looked_at(aws, **logged)).severity == "error"
     # By Pulumi's state, the stack itself may have made it.
-    assert not found(check, looked_at(aws, state=State(frozenset({resource}))))
-    assert not found(check, looked_at(aws, name="another"))
+    assert not found(check, looked_at(aws, state=State(frozenset({resource})), **logged))
+    assert not found(check, looked_at(aws, name="another", **logged))
 
 
-def test_the_log_groups_fix_is_a_command(aws: Account) -> None:
-    make_log_group(aws)
-    fix = one(names.log_group, looked_at(aws)).fix
-    assert fix == f"aws logs delete-log-group --region us-east-1 --log-group-name {LOG_GROUP}"
+def test_the_log_group_that_is_left_over_is_taken_over(aws: Account) -> None:
+    resource = make_log_group(aws)
+    finding = one(names.log_group, looked_at(aws))
+    assert finding.severity == "note"
+    assert finding.fix.endswith(f"aws logs delete-log-group --region us-east-1 --log-group-name {LOG_GROUP}")
+    assert not found(names.log_group, looked_at(aws, state=State(frozenset({resource}))))
+
+
+def test_without_flow_logs_their_names_may_be_anybodys(aws: Account) -> None:
+    make_flow_log_group(aws)
+    aws.client("iam").create_role(RoleName=f"{NAME}-flow-logs", AssumeRolePolicyDocument=trust("ec2.amazonaws.com"))
+    assert not found(names.flow_log_group, looked_at(aws))
+    assert not found(names.roles, looked_at(aws))
+    assert one(names.roles, looked_at(aws, network__flowLogRetentionDays=30)).severity == "error"
 
 
 def test_a_longer_name_is_another_log_group(aws: Account) -> None:

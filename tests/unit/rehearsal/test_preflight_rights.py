@@ -108,6 +108,11 @@ def test_every_check_runs_although_some_cannot_be_asked(aws: Account) -> None:
     ("sid", "changes"),
     [
         ("OpenIdConnectProvider", {}),
+        ("FlowLogs", {}),
+        ("FlowLogsGroup", {}),
+        ("FlowLogsRole", {}),
+        ("PassFlowLogsRole", {}),
+        ("FlowLogsPolicy", {}),
         ("InterruptionQueue", {"karpenter__interruptionQueue": False, "nodePools": {}}),
         ("EventRules", {"karpenter__interruptionQueue": False, "nodePools": {}}),
     ],
@@ -122,7 +127,7 @@ def test_a_role_that_the_account_has_need_not_be_made(aws: Account) -> None:
     statements = [one for one in policy(scope(looked_at(aws)))["Statement"] if not one["Sid"].startswith("First")]
     seen = looked_at(aws, client=as_role(aws, *statements))
     missing = {service for _, what in found(rights.rights, seen) for service in what.split(" on ")[1].split("/")[2:3]}
-    assert missing == {"eks.amazonaws.com", "eks-nodegroup.amazonaws.com", "spot.amazonaws.com"}
+    assert missing == {"eks.amazonaws.com", "eks-nodegroup.amazonaws.com"}
     for service in missing:
         aws.client("iam").create_service_linked_role(AWSServiceName=service)
     assert not found(rights.rights, Subject(**{**vars(seen), "aws": type(seen.aws)("us-east-1", seen.aws._client)}))

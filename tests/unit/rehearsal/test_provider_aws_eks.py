@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,11 @@ from typing import Any
 import pytest
 
 from rehearsal.attachment.resource import Created, RefusedError
+from rehearsal.aws.invokes import invokes
+from rehearsal.aws.provider import configuration
+from rehearsal.aws.resource import AwsResource
+from rehearsal.host.processes import wait_until
+from rehearsal.timing import Timing
 from tests.unit.rehearsal.provider_aws_world import FakeCluster, World, open_world
 
 CLUSTER, NODES, ADDON = "aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup", "aws:eks/addon:Addon"
@@ -344,3 +350,110 @@ def test_association_is_made_once_for_a_role_that_trusts_pods(world: World, clus
     created = world.create(ASSOCIATION, **inputs, roleArn=right)
     assert created.id.startswith("a-")
     _refuses(lambda: world.create(ASSOCIATION, **inputs, roleArn=right), "ResourceInUseException: Association already")
+
+
+# What a first contact with AWS brings to light.
+
+LOGS = {"name": "/aws/eks/rehearsed/cluster", "retentionInDays": 30}
+LOG_GROUP = "aws:cloudwatch/logGroup:LogGroup"
+
+
+def _log_groups(world: World) -> list[str]:
+    groups = invokes(world.account)["aws:cloudwatch/getLogGroups:getLogGroups"]({"logGroupNamePrefix": LOGS["name"]})
+    return [str(name) for name in groups["logGroupNames"]]
+
+
+def test_the_log_group_of_a_cluster_that_is_gone_is_made_again(tmp_path: Path) -> None:
+    with open_world(tmp_path, timing=Timing(last_log_lines=0.05)) as world:
+        group, cluster = world.create(LOG_GROUP, **LOGS), world.cluster(enabledClusterLogTypes=["audit"])
+        world.delete(CLUSTER, cluster)
+        world.delete(LOG_GROUP, group)
+        wait_until(lambda: bool(_log_groups(world)), "the log group", 10)
+        _refuses(lambda: world.create(LOG_GROUP, **LOGS), "ResourceAlreadyExistsException: The specified log group")
+        left_over = world.type(LOG_GROUP).read(group.id, {})
+        assert left_over is not None
+        assert left_over["retentionInDays"] == 0
+
+
+def test_a_log_group_that_was_kept_stays_as_it_is(tmp_path: Path) -> None:
+    with open_world(tmp_path, timing=Timing(last_log_lines=0)) as world:
+        group = world.create(LOG_GROUP, **LOGS)
+        world.delete(CLUSTER, world.cluster(enabledClusterLogTypes=["audit"]))
+        assert world.read(LOG_GROUP, group) == group.outputs
+
+
+def test_a_protected_cluster_is_not_deleted(world: World) -> None:
+    cluster = world.cluster(deletionProtection=True)
+    _refuses(lambda: world.delete(CLUSTER, cluster), "InvalidRequestException: .*deletion protection")
+    assert _plane(world)
+    inputs = {key: cluster.outputs[key] for key in ("name", "roleArn", "vpcConfig", "accessConfig")}
+    outputs = world.update(CLUSTER, cluster, **inputs, bootstrapSelfManagedAddons=False, deletionProtection=False)
+    assert outputs["deletionProtection"] is False
+    world.delete(CLUSTER, cluster)
+    assert not world.clusters.running
+
+
+def test_zonal_shift_is_off_until_it_is_turned_on(world: World, cluster: Created) -> None:
+    assert cluster.outputs["zonalShiftConfig"] == {"enabled": False}
+    inputs = {key: cluster.outputs[key] for key in ("name", "roleArn", "vpcConfig", "accessConfig")}
+    outputs = world.update(
+        CLUSTER, cluster, **inputs, bootstrapSelfManagedAddons=False, zonalShiftConfig={"enabled": True}
+    )
+    assert outputs["zonalShiftConfig"] == {"enabled": True}
+
+
+def test_an_addon_has_certain_versions(world: World, cluster: Created) -> None:
+    inputs = {"clusterName": cluster.id, "addonName": "coredns"}
+    said = "InvalidParameterException: Addon version specified is not supported"
+    _refuses(lambda: world.create(ADDON, **inputs, addonVersion="v0"), said)
+    find = invokes(world.account)["aws:eks/getAddonVersion:getAddonVersion"]
+    asked = {"addonName": "coredns", "kubernetesVersion": "1.36"}
+    default, newest = find(asked)["version"], find({**asked, "mostRecent": True})["version"]
+    addon = world.create(ADDON, **inputs, addonVersion=default)
+    _refuses(lambda: world.update(ADDON, addon, **inputs, addonVersion="v0"), said)
+    assert world.update(ADDON, addon, **inputs, addonVersion=newest)["addonVersion"] == newest != default
+
+
+def test_another_release_of_the_image_replaces_the_nodes(world: World, cluster: Created) -> None:
+    folder = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended"
+    find = invokes(world.account)["aws:ssm/getParameter:getParameter"]
+    newest = find({"name": f"{folder}/release_version"})["insecureValue"]
+    _refuses(lambda: find({"name": f"{folder}/nothing"}), "reading SSM Parameter .*: couldn't find resource")
+    inputs = world.node_group_inputs(cluster, version="1.36", releaseVersion="1.36.3-20260703")
+    said = (
+        "InvalidParameterException: Requested release version 1.35.4-20260703 is not valid for kubernetes version 1.36"
+    )
+    _refuses(lambda: world.create(NODES, **{**inputs, "releaseVersion": "1.35.4-20260703"}), said)
+    group = world.create(NODES, **inputs)
+    before = set(_plane(world).nodes)
+    outputs = world.update(NODES, group, **{**inputs, "releaseVersion": newest})
+    assert outputs["releaseVersion"] == newest == "1.36.3-20260807"
+    after = set(_plane(world).nodes)
+    assert len(after) == len(before) == 2
+    assert not after & before
+    assert {instance["ImageId"] for instance in _instances(world)} == {
+        find({"name": f"{folder}/image_id"})["insecureValue"]
+    }
+    same = Created(group.id, outputs)
+    world.update(NODES, same, **{**inputs, "releaseVersion": newest})
+    assert set(_plane(world).nodes) == after
+
+
+def test_a_cluster_is_told_as_whom_it_is_made(tmp_path: Path) -> None:
+    with open_world(tmp_path) as world:
+        given = {"region": "us-east-1", "profile": "platform", "assumeRoles": '[{"roleArn": "arn:a"}]'}
+        known = configuration(world.account, world.clusters).configure(given, threading.Event())
+        (kind,) = [kind for kind in known.resources if kind.token == CLUSTER]
+        assert isinstance(kind, AwsResource)
+        assert kind.session.deployer == {"--profile": "platform", "--role-arn": "arn:a"}
+
+
+def test_the_default_security_group_is_emptied_and_let_go_of(world: World) -> None:
+    vpc = world.vpc()
+    group = world.create("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", vpcId=vpc.id)
+    assert group.id == vpc.outputs["defaultSecurityGroupId"]
+    described = world.client("ec2").describe_security_groups(GroupIds=[group.id])["SecurityGroups"][0]
+    assert not described["IpPermissions"]
+    assert not described["IpPermissionsEgress"]
+    world.delete("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", group)
+    world.delete("aws:ec2/vpc:Vpc", vpc)

@@ -14,8 +14,8 @@ from rehearsal.attachment.resource import UNKNOWN, Properties, RefusedError
 from rehearsal.aws.iam import resources as iam
 from rehearsal.aws.invokes import invokes
 from rehearsal.aws.provider import configuration
-from tests.unit.rehearsal.aws_world import trust
-from tests.unit.rehearsal.provider_aws_world import World, document, open_world
+from tests.unit.rehearsal.aws_world import document, trust
+from tests.unit.rehearsal.provider_aws_world import World, open_world
 
 
 @pytest.fixture
@@ -321,13 +321,15 @@ def test_names_are_taken_once(world: World) -> None:
     _refuses(lambda: world.role("ec2.amazonaws.com", "nodes"), r"creating IAM Role \(nodes\): .*EntityAlreadyExists")
     world.create("aws:sqs/queue:Queue", name="queue")
     _refuses(lambda: world.create("aws:sqs/queue:Queue", name="queue"), "A queue already exists with the name queue")
-    spot = {"awsServiceName": "spot.amazonaws.com"}
-    world.create("aws:iam/serviceLinkedRole:ServiceLinkedRole", **spot)
-    _refuses(
-        lambda: world.create("aws:iam/serviceLinkedRole:ServiceLinkedRole", **spot),
-        "InvalidInput: Service role name AWSServiceRoleForEC2Spot has been taken in this account, please try a "
-        "different suffix.",
-    )
+
+
+def test_an_account_that_has_used_spot_has_its_role(tmp_path: Path) -> None:
+    with open_world(tmp_path, used_spot=True) as world:
+        _refuses(
+            lambda: world.create("aws:iam/serviceLinkedRole:ServiceLinkedRole", awsServiceName="spot.amazonaws.com"),
+            "InvalidInput: Service role name AWSServiceRoleForEC2Spot has been taken in this account, please try a "
+            "different suffix.",
+        )
 
 
 def test_a_policy_has_five_versions_at_most(world: World) -> None:

@@ -15,6 +15,7 @@ from rehearsal.aws.invokes import invokes
 from rehearsal.aws.provider import TYPES
 from rehearsal.aws.resource import AwsResource
 from tests.unit.rehearsal.provider_aws_world import World, open_world
+from tests.unit.rehearsal.recordings import Record, records, unanswered
 from tests.unit.rehearsal.test_provider_aws_round_trip import CASES
 
 #: Required by the stand-in although the provider can do without: it knows only one way of making them.
@@ -22,7 +23,9 @@ _STRICTER = {
     "aws:ec2/vpc:Vpc": {"cidrBlock"},
     "aws:ec2/subnet:Subnet": {"cidrBlock"},
     "aws:ec2/natGateway:NatGateway": {"subnetId"},
+    "aws:ec2/flowLog:FlowLog": {"vpcId", "trafficType", "logDestination", "iamRoleArn"},
     "aws:ec2/securityGroup:SecurityGroup": {"vpcId"},
+    "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": {"vpcId"},
     "aws:ec2/routeTableAssociation:RouteTableAssociation": {"subnetId"},
     "aws:ec2/route:Route": {"destinationCidrBlock"},
     "aws:cloudwatch/eventTarget:EventTarget": {"targetId"},
@@ -59,7 +62,8 @@ def test_type_and_inputs_are_the_sdks(kind: type[AwsResource]) -> None:
     assert {path.split(".")[0] for path in kind.replace_on} <= kind.accepts
     assert kind.required <= kind.accepts
     assert kind.computed <= kind.accepts
-    assert set(kind.defaults) <= kind.accepts
+    assert set(kind.defaults) <= names
+    assert not kind.defaults.keys() & kind.unset.keys()
     assert kind.name_property in kind.accepts | {""}
 
 
@@ -80,14 +84,49 @@ def test_what_the_sdk_requires_is_required(kind: type[AwsResource]) -> None:
 def test_outputs_are_the_sdks(world: World, token: str) -> None:
     outputs = world.create(token, **CASES[token].inputs(world)).outputs
     assert outputs.keys() <= set(_names(token, "State").values()) | set(_names(token, "Args").values())
+    missing = {name for name in _promised(token) if outputs.get(name) is None}
+    assert missing == unanswered().get(token, {}).keys(), "promised by the SDK and not answered"
 
 
-@pytest.mark.parametrize("token", ["getCallerIdentity", "getPartition", "getRegion", "getAvailabilityZones"])
+@pytest.mark.parametrize("record", records("aws").values(), ids=lambda record: record.token)
+def test_what_was_recorded_and_is_no_more_is_not_in_the_sdk(record: Record) -> None:
+    gone = {place for place, reason in record.differences.items() if reason == "not in pulumi-aws 7"}
+    assert not gone & {f"outputs.{name}" for name in _names(record.token, "State").values()}
+
+
+def _promised(token: str) -> Iterator[str]:
+    """The outputs that the SDK's class has as `Output[...]`, not as `Output[Optional[...]]`."""
+    names = _names(token, "State")
+    for name, found in inspect.getmembers(_sdk(token), lambda member: isinstance(member, property)):
+        if name in names and "Optional" not in str(found.fget.__annotations__["return"]):
+            yield names[name]
+
+
+FUNCTIONS: dict[str, dict[str, Any]] = {
+    "aws:index/getCallerIdentity:getCallerIdentity": {},
+    "aws:index/getPartition:getPartition": {},
+    "aws:index/getRegion:getRegion": {},
+    "aws:index/getAvailabilityZones:getAvailabilityZones": {},
+    "aws:cloudwatch/getLogGroups:getLogGroups": {"logGroupNamePrefix": "/aws/eks/"},
+    "aws:eks/getAddonVersion:getAddonVersion": {"addonName": "coredns", "kubernetesVersion": "1.36"},
+    "aws:eks/getClusters:getClusters": {},
+    "aws:ssm/getParameter:getParameter": {
+        "name": "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/arm64/standard/recommended/release_version"
+    },
+}
+
+
+def test_every_function_is_tried(world: World) -> None:
+    assert set(FUNCTIONS) == set(invokes(world.account))
+
+
+@pytest.mark.parametrize("token", FUNCTIONS)
 def test_results_of_functions_are_the_sdks(world: World, token: str) -> None:
-    import pulumi_aws
-
-    known = invokes(world.account)[f"aws:index/{token}:{token}"]({})
-    result = getattr(pulumi_aws, f"{token[0].upper()}{token[1:]}Result")
+    known = invokes(world.account)[token](FUNCTIONS[token])
+    name = token.rpartition(":")[2]
+    module = token.split(":")[1].split("/")[0].replace("index", "")
+    sdk = importlib.import_module(f"pulumi_aws.{module}".rstrip("."))
+    result = getattr(sdk, f"{name[0].upper()}{name[1:]}Result")
     names = {_camel(name) for name in inspect.signature(result.__init__).parameters}
     assert known.keys() <= names
 

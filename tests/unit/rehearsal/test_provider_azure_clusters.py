@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from rehearsal.attachment.resource import UNKNOWN, IncompleteError, RefusedError
-from rehearsal.azure.provider.clusters import system_workloads
+from rehearsal.azure.clusters.resources import system_workloads
 from tests.unit.rehearsal.provider_azure_world import OVERLAY, POOL, Provider
 
 AUTO = {"nodeProvisioningProfile": {"mode": "Auto"}}

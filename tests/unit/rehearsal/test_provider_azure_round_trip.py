@@ -259,7 +259,10 @@ def test_a_pools_own_type_and_tags_are_properties(provider: Provider) -> None:
         "VirtualMachineScaleSets",
     )
     assert stored["properties"]["tags"] == {"a": "b"}
-    assert pool.outputs["type"] == "VirtualMachineScaleSets"
+    assert pool.outputs["type"] == "Microsoft.ContainerService/managedClusters/agentPools"
+    assert provider.type("AgentPool").inputs_of(pool.outputs, {"type": "VirtualMachineScaleSets"}) == {
+        "type": "VirtualMachineScaleSets"
+    }
 
 
 def test_the_form_of_automatic_names_is_the_providers(provider: Provider) -> None:

@@ -13,7 +13,7 @@ import pytest
 from pulumi._types import input_type_py_to_pulumi_names
 
 from rehearsal.azure.provider import TYPES
-from rehearsal.azure.provider.base import AzureResource
+from rehearsal.azure.resource import AzureResource
 from tests.unit.rehearsal.provider_azure_world import Provider
 from tests.unit.rehearsal.test_provider_azure_round_trip import CASES
 

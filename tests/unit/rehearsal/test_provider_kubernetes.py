@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 import yaml
@@ -18,12 +19,15 @@ from rehearsal.cluster import objects, readiness
 from rehearsal.cluster import provider as kubernetes
 from rehearsal.cluster.charts import ChartNotFoundError
 from rehearsal.cluster.objects import Objects
+from rehearsal.cluster.provider import api as api_module
 from rehearsal.cluster.provider.api import Api, ApiError, CancelledError, Kind, NoKindError
 from rehearsal.cluster.provider.connection import Connection, UnreachableError
 from rehearsal.cluster.provider.objects import KubernetesObject, kubernetes_object
+from rehearsal.cluster.provider.patches import KubernetesPatch, kubernetes_patch
 from rehearsal.cluster.provider.release import Release
 from rehearsal.cluster.releases import ReleaseError
 from rehearsal.timing import Timing
+from tests.unit.rehearsal.cluster_world import World
 
 ENDPOINT = "https://127.0.0.1:6443"
 
@@ -41,6 +45,9 @@ class FakeCluster:
     timing = Timing()
     knows_deployer = True
     releases: Any = None
+
+    def __init__(self, deployer: Mapping[str, str] | None = None) -> None:
+        self.deployer = deployer or {}
 
 
 class FakeClusters:
@@ -104,6 +111,26 @@ def connection(text: str | None = None, **settings: Any) -> Connection:
 def test_a_good_kubeconfig_reaches_its_cluster() -> None:
     assert connection().cluster().name == "karpstack"
     assert connection(json.dumps(yaml.safe_load(kubeconfig()))).cluster().name == "karpstack"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--profile", "platform", "--role-arn", "arn:a"], ""),
+        ([], "with --profile platform, and the exec plugin asks for a token with no --profile"),
+        (["--profile", "platform"], "with no --role-arn"),
+        (["--profile", "platform", "--role-arn=arn:b"], "with --role-arn arn:b"),
+    ],
+)
+def test_a_cluster_knows_who_made_it_and_nobody_else(options: list[str], said: str) -> None:
+    made = FakeClusters(FakeCluster({"--profile": "platform", "--role-arn": "arn:a"}))
+    text = kubeconfig(args=["eks", "get-token", "--cluster-name", "karpstack", *options])
+    found = Connection({"kubeconfig": text}, made, threading.Event())  # type: ignore[arg-type]  # a fake
+    if said:
+        with pytest.raises(UnreachableError, match=f"asked for the client to provide credentials .*{said}"):
+            found.cluster()
+    else:
+        assert found.cluster().name == "karpstack"
 
 
 def test_no_kubeconfig_is_refused_before_anything_else() -> None:
@@ -542,13 +569,11 @@ def test_an_import_has_no_fields_of_the_api_servers() -> None:
 
 
 class Client(Objects):
-    """A client whose answers are given: a served document, an object, events of a watch."""
+    """A client whose answers are given."""
 
-    def __init__(self, *, served: Any = None, seen: Any = None, events: Sequence[Any] = (), status: int = 200) -> None:
+    def __init__(self, *, served: Any = None, status: int = 200) -> None:
         super().__init__(ENDPOINT, Path("/nowhere"), "token")
-        self.served, self.seen, self.status = served, seen, status
-        self.lines = b"".join(json.dumps(event).encode() + b"\n" for event in events)
-        self.watched: list[Mapping[str, str]] = []
+        self.served, self.status = served, status
 
     def request(
         self,
@@ -561,12 +586,8 @@ class Client(Objects):
     ) -> Properties:
         if self.status >= 400:
             raise objects.ApiError(self.status, "", "is invalid")
-        answer: Properties = self.served or self.seen
+        answer: Properties = self.served
         return answer
-
-    def stream(self, path: str, query: Mapping[str, str]) -> Any:
-        self.watched.append(query)
-        return type("Response", (), {"stream": lambda it: [self.lines[:7], self.lines[7:]], "close": lambda it: None})()
 
 
 def test_a_kind_is_found_among_what_is_served() -> None:
@@ -602,23 +623,48 @@ def test_errors_are_in_the_servers_words() -> None:
 
 
 SEEN = {"metadata": {"name": "x", "resourceVersion": "5"}}
+POD = "/api/v1/pods/x"
 
 
-def test_a_watch_sees_the_object_go() -> None:
-    client = Client(seen=SEEN, events=[{"type": "MODIFIED", "object": SEEN}, {"type": "DELETED", "object": SEEN}])
-    assert Api(client, threading.Event()).wait("/api/v1/pods/x", lambda it: it is None, 5, "x") is None
-    assert client.watched[0]["resourceVersion"] == "5"
-    assert client.watched[0]["fieldSelector"] == "metadata.name=x"
+def gone(seen: objects.Object | None) -> bool:
+    return seen is None
 
 
-def test_a_wait_ends_in_time_and_when_cancelled() -> None:
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.present[POD] = SEEN
+    return world
+
+
+def test_a_wait_hears_of_it_from_the_watch(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_module, "_LOOK", 60.0)
+    telling = threading.Thread(target=world.happen, args=("/api/v1/pods?metadata.name=x", "DELETED", SEEN))
+    telling.start()
+    assert Api(world.objects(), threading.Event()).wait(POD, gone, 60, "x") is None
+    telling.join()
+
+
+def test_a_wait_sees_what_went_before_the_watch_began(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_module, "_LOOK", 0.0)
+
+    def goes_unseen(seen: objects.Object | None) -> bool:
+        world.present.pop(POD, None)
+        return seen is None
+
+    assert Api(world.objects(), threading.Event()).wait(POD, goes_unseen, 60, "x") is None
+
+
+def test_a_wait_ends_in_time_and_when_cancelled(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_module, "_LOOK", 0.0)
     cancelled = threading.Event()
-    api = Api(Client(seen=SEEN, events=[{"type": "MODIFIED", "object": SEEN}]), cancelled)
-    with pytest.raises(TimeoutError):
-        api.wait("/api/v1/pods/x", lambda it: it is None, 0, "x")
+    api = Api(world.objects(), cancelled)
+    with pytest.raises(TimeoutError) as over:
+        api.wait(POD, gone, 0, "x")
+    assert over.value.args == (SEEN,)
     cancelled.set()
     with pytest.raises(CancelledError, match="deletion of x: the deployment was cancelled"):
-        api.wait("/api/v1/pods/x", lambda it: it is None, 2, "deletion of x")
+        api.wait(POD, gone, 60, "deletion of x")
 
 
 # -- releases
@@ -748,3 +794,51 @@ def test_a_failed_release_is_recorded_unless_it_is_atomic() -> None:
 def test_a_release_needs_a_cluster() -> None:
     with pytest.raises(RefusedError, match="can't create Helm Release with unreachable cluster: connection refused"):
         release(reachable=False).create(CILIUM, timeout=1)
+
+
+# -- patches
+
+
+def patch(connection: FakeConnection) -> KubernetesPatch:
+    found = kubernetes_patch("kubernetes:apps/v1:DaemonSetPatch", connection)  # type: ignore[arg-type]  # a fake
+    assert found is not None
+    return found
+
+
+PLACE = "/apis/apps/v1/namespaces/default/daemonsets/x"
+
+
+def daemon_set(**annotations: str) -> Properties:
+    return {**manifest(**annotations), "kind": "DaemonSet"}
+
+
+def test_a_patch_sets_fields_of_what_exists_and_lets_go_of_them() -> None:
+    api = FakeApi({PLACE: {}})
+    patched = patch(FakeConnection(api))
+    inputs = daemon_set(patchForce="true", skipAwait="true")
+    assert patched.preview(inputs, id="", state={}) == inputs
+    created = patched.create(inputs, timeout=1)
+    assert api.calls == [
+        ("apply", PLACE, daemon_set(patchForce="true", skipAwait="true") | {"metadata": ANY}, True, False)
+    ]
+    patched.delete(created.id, created.outputs, timeout=1)
+    assert api.calls[-1][1:3] == (
+        PLACE,
+        {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "x", "namespace": "default"}},
+    )
+    assert not [call for call in api.calls if call[0] == "delete"]
+
+
+def test_a_patched_workload_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "wait_available", lambda *_, **__: "1 of 2 pods are up to date")
+    patched = patch(FakeConnection(FakeApi({PLACE: {}})))
+    with pytest.raises(IncompleteError, match="failed to fully initialize or become live: 1 of 2 pods are up to date"):
+        patched.create(daemon_set(), timeout=1)
+    with pytest.raises(IncompleteError, match="1 of 2 pods"):
+        patched.update("default/x", {}, daemon_set(), timeout=1)
+
+
+def test_a_patch_of_what_is_gone_is_gone() -> None:
+    api = FakeApi()
+    patch(FakeConnection(api)).delete("default/x", daemon_set(), timeout=1)
+    assert not api.calls

@@ -16,15 +16,22 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")
         if query:
-            ((key, label),) = [tuple(one.split("=")) for one in parse_qs(query)["labelSelector"]]
-            below = [found for at, found in self.server.there.items() if at.rpartition("/")[0] == path]
-            items = [found for found in below if (found["metadata"].get("labels") or {}).get(key) == label]
-            self._answer(200, {"items": items})
+            self._list(path, parse_qs(query))
             return
         found = self.server.there.get(self.path)
         if found and "deletionTimestamp" in found["metadata"] and self.path not in self.server.stuck:
             del self.server.there[self.path]  # a look sees it going, the next one sees it gone
         self._answer(200 if found else 404, found)
+
+    def _list(self, path: str, query: dict[str, list[str]]) -> None:
+        if path in self.server.forbidden:
+            self._answer(403)
+            return
+        items = [found for at, found in self.server.there.items() if at.rpartition("/")[0] == path]
+        for selector in query.get("labelSelector", []):
+            key, label = selector.split("=")
+            items = [found for found in items if (found["metadata"].get("labels") or {}).get(key) == label]
+        self._answer(200, {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items})
 
     def do_POST(self) -> None:
         made = self._body()
@@ -63,7 +70,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class ApiServer(ThreadingHTTPServer):
-    """What is there by its path, what was deleted and patched, and the paths of what never goes."""
+    """What is there by its path, what was deleted and patched, and the paths of what never goes or is not listed."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -71,6 +78,7 @@ class ApiServer(ThreadingHTTPServer):
         self.deleted: list[str] = []
         self.patched: list[str] = []
         self.stuck: set[str] = set()
+        self.forbidden: set[str] = set()
         self._uids = count(1)
 
     def put(self, path: str, found: dict[str, Any]) -> dict[str, Any]:

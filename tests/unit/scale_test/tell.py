@@ -1,4 +1,4 @@
-"""Keeps a story of a timeline as a told one: `python -m tests.unit.scale_test.tell TIMELINE STORY KIND`.
+"""Keeps a story of a timeline as a told one: `python -m tests.unit.scale_test.tell TIMELINE SCENARIO KIND`.
 
 KIND is the kind of environment, eks for example. What no judgement needs is left out: other stories, what the metrics
 told, nodes of the system, events on what is left out.
@@ -20,17 +20,17 @@ _OF_METRICS = ("CONTROLLER", "QUEUE", "PRICES")
 _LASTING = ("NodePool", "EC2NodeClass", "AKSNodeClass")
 
 
-def main(timeline: Path, story: str, kind: str) -> int:
+def main(timeline: Path, scenario: str, kind: str) -> int:
     """Write the story into `told`."""
     with timeline.open(encoding="utf-8") as file:
-        kept = "".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in told(map(json.loads, file), story))
-    target = TOLD / f"{kind}.{story}.timeline.jsonl.gz"
+        kept = "".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in told(map(json.loads, file), scenario))
+    target = TOLD / f"{kind}.{scenario}.timeline.jsonl.gz"
     target.write_bytes(gzip.compress(kept.encode(), mtime=0))
     print(f"{target}: {target.stat().st_size} bytes")
     return 0
 
 
-def told(lines: Iterable[Line], story: str) -> Iterator[Line]:
+def told(lines: Iterable[Line], scenario: str) -> Iterator[Line]:
     """The story's lines, after those that say what was there before."""
     before: dict[str, Line] = {}
     prices: list[Line] = []
@@ -39,7 +39,7 @@ def told(lines: Iterable[Line], story: str) -> Iterator[Line]:
     for line in lines:
         found = line.get("object", {})
         uid = found.get("metadata", {}).get("uid", "")
-        if line["type"] == "STORY" and line["scenario"] == story:
+        if line["type"] == "STORY" and line["scenario"] == scenario:
             running = True
             yield from (*before.values(), *prices)
             yield line

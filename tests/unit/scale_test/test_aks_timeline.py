@@ -15,6 +15,7 @@ from scale_test.judging.steps import StepRun, outcome, why_not_ready
 from scale_test.recording.timeline import Line, excerpt, parse_time
 from scale_test.reports import report
 from scale_test.reports.schema import Report
+from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import Scenario, parse
 
 TAINT = "node.cilium.io/agent-not-ready"
@@ -34,7 +35,7 @@ def story(shipped: dict[str, Scenario]) -> Scenario:
 
 def failures(timeline: list[Line], story: Scenario) -> list[str]:
     outputs: dict[str, Any] = {"cloud": "azure", "karpenterVersion": "managed"}
-    return report.failures(report.make([story], timeline, "aks-nap", outputs))
+    return report.failures(report.make([story], timeline, Stack("aks-nap", outputs)))
 
 
 def without(timeline: list[Line], unwanted: Callable[[Line], bool]) -> list[Line]:
@@ -193,7 +194,7 @@ def test_a_node_has_the_tables_price_and_the_story_a_bound(timeline: list[Line],
     """The controller for Azure publishes no prices."""
     outputs = {"cloud": "azure", "region": "westus2", "karpenterVersion": "managed"}
     facts = Facts.load("azure")
-    made = report.make([story], timeline, "aks-nap", outputs, facts=facts)
+    made = report.make([story], timeline, Stack("aks-nap", outputs), facts=facts)
     Report.model_validate(made)
     (found,) = made["stories"]
     (claim,) = found["nodeclaims"]

@@ -62,6 +62,15 @@ def test_the_report_is_the_same_each_time(folder: Path, tmp_path_factory: pytest
     assert (other / "comparison.html").is_file()
 
 
+def test_what_is_no_comparison_is_not_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["report", str(folder)]) == 0
+    notes = folder / "comparison.html"
+    notes.write_bytes(b"years of work, in Latin-1: \xe9")
+    assert cli.main(["compare", str(folder), str(folder)]) == 2
+    assert "is no page of a comparison, so that somebody else's file would be overwritten" in capsys.readouterr().err
+    assert notes.read_bytes() == b"years of work, in Latin-1: \xe9"
+
+
 def test_todays_scenarios_judge(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     """What passed when it was recorded fails by a stricter expectation."""
     scenarios = tmp_path_factory.mktemp("scenarios")

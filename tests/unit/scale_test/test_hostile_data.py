@@ -19,6 +19,7 @@ from scale_test.recording.timeline import LONGEST, Line, Reader, TimelineError
 from scale_test.reports import comparison, reading, report
 from scale_test.reports.junit import junit
 from scale_test.reports.table import table
+from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import Scenario
 from scale_test.text.shown import message, visible
 from tests.mutations import attempt, mutations
@@ -125,7 +126,7 @@ def test_a_line_that_cannot_be_judged_is_told_with_its_number(
     number = next(number for number, line in enumerate(timeline, 1) if line["type"] == "STEP")
     timeline[number - 1] = timeline[number - 1] | change
     with pytest.raises(TimelineError, match=f"timeline.jsonl, line {number}: {said}"):
-        report.make([scenarios["eks-cheapest-fit"]], timeline, "eks", outputs)
+        report.make([scenarios["eks-cheapest-fit"]], timeline, Stack("eks", outputs))
 
 
 def poisoned(value: Any, fixed: Sequence[str], key: str = "") -> Any:

@@ -17,6 +17,7 @@ from scale_test.numbers.durations import NAMES
 from scale_test.recording.timeline import Line
 from scale_test.reports import report
 from scale_test.reports.schema import Report
+from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import Scenario
 from tests import synthetic
 
@@ -38,7 +39,7 @@ def numbers(
     def made(lines: list[Line] | None = None, **options: Any) -> dict[str, Any]:
         options = {"facts": facts, **options}
         chosen = [scenarios[FIT], scenarios[SPOT]]
-        return report.make(chosen, timeline if lines is None else lines, "eks", outputs, **options)
+        return report.make(chosen, timeline if lines is None else lines, Stack("eks", outputs), **options)
 
     return made
 
@@ -340,7 +341,7 @@ def test_a_node_that_went_at_the_end_of_its_life_expired(expire: str, deleted: i
 
 def test_five_thousand_pods(scenarios: dict[str, Scenario], outputs: dict[str, Any], facts: Facts) -> None:
     """Fifty pods of 0.25 CPU and 0.5 GiB on each node of 15.89 CPUs."""
-    made = report.make([scenarios[FIT]], synthetic.timeline(5000), "eks", outputs, facts=facts)
+    made = report.make([scenarios[FIT]], synthetic.timeline(5000), Stack("eks", outputs), facts=facts)
     Report.model_validate(made)
     found = story(made)
     rows = phases(found)

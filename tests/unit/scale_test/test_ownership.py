@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,12 +12,10 @@ import pytest
 
 from scale_test.acting.cluster import Cluster, ClusterError
 from scale_test.acting.ownership import Removal, TakenError, check_names, leftovers, make, remove
-from scale_test.recording.timeline import Reader, Writer
 from scale_test.scenarios.objects import objects
-from scale_test.scenarios.scenario import Scenario, parse
+from scale_test.scenarios.scenario import Scenario
 from tests.unit.scale_test.api_server import ApiServer
 
-ROOT = Path(__file__).resolve().parents[3]
 FIT = "eks-cheapest-fit"
 NAMESPACE, POOL = "/api/v1/namespaces/other", "/apis/karpenter.sh/v1/nodepools/cheapest-fit"
 DEPLOYMENT = "/apis/apps/v1/namespaces/other/deployments/inflate"
@@ -146,69 +140,3 @@ def test_an_api_server_that_is_away_is_an_error(tmp_path: Path, wanted: list[dic
         kubeconfig = closed.write_kubeconfig(tmp_path / "kubeconfig")
     with pytest.raises(ClusterError, match=r"POST /api/v1/namespaces: .*is the API server there\?"):
         next(make(Cluster(kubeconfig), wanted))
-
-
-def test_a_story_leaves_somebody_elses_namespace_alone(
-    server: ApiServer, shipped: dict[str, Scenario], tmp_path: Path
-) -> None:
-    """The role as it is played: a taken name fails one story; the next one removes what was left and what it made."""
-    theirs = copy.deepcopy(server.put(NAMESPACE, VICTIM))
-    data = shipped[FIT].model_dump(mode="json", by_alias=True, exclude_none=True)
-    own = parse({**data, "name": "own", "workload": {**data["workload"], "namespace": "own"}}, "own.yml")
-    left = server.put("/api/v1/namespaces/own", objects(own)[0])
-    stories = [shipped[FIT], own]
-    play = {
-        "hosts": "localhost",
-        "connection": "local",
-        "gather_facts": False,
-        "vars": {"ansible_python_interpreter": sys.executable},
-        "tasks": [
-            {
-                "ansible.builtin.include_role": {"name": "story"},
-                "loop": [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in stories],
-                "loop_control": {"loop_var": "story_scenario"},
-                "vars": {
-                    "story_objects": "{{ all_objects[story_scenario.name] }}",
-                    "all_objects": {one.name: objects(one) for one in stories},
-                    "story_node_class": {"kind": "EC2NodeClass", "path": "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"},
-                    "story_report_dir": str(tmp_path),
-                    "story_leftovers": ["own"],
-                    "story_titles": ["1 of 1: scale to 5"],
-                    "story_breaks": False,
-                    "story_stack_outputs": {"cloud": "azure"},
-                    "story_rehearsal_url": "",
-                },
-            }
-        ],
-    }
-    (tmp_path / "play.yml").write_text(json.dumps([play]))
-    kubeconfig = str(server.write_kubeconfig(tmp_path / "kubeconfig"))
-    with Writer(tmp_path / "timeline.jsonl", recording=True) as recorder:  # stories wait for one
-        recorder.write("SYNCED")
-        result = subprocess.run(
-            [str(Path(sys.executable).with_name("ansible-playbook")), str(tmp_path / "play.yml")],
-            env=os.environ
-            | {"PYTHONPATH": str(ROOT)}
-            | {
-                "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-                "ANSIBLE_HOME": str(tmp_path / "ansible"),
-                "KUBECONFIG": kubeconfig,
-                "K8S_AUTH_KUBECONFIG": kubeconfig,
-                "TMPDIR": str(tmp_path),
-            },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-    assert result.returncode == 0, result.stdout
-    assert server.there[NAMESPACE] == theirs, result.stdout
-    assert server.patched == ["/apis/apps/v1/namespaces/own/deployments/inflate/scale"]
-    errors = [line for line in Reader(tmp_path / "timeline.jsonl").new_lines() if line["type"] == "ERROR"]
-    assert [line["scenario"] for line in errors] == [FIT, "own"], result.stdout
-    assert errors[0]["message"].startswith("Namespace other is on the cluster already: it is none of a scale test's")
-    # The second story fails at its step: this API server scales nothing. It had made and removed all the same.
-    assert errors[1]["task"].startswith("Take step 1 of 1: scale to 5"), result.stdout
-    own_namespace = "/api/v1/namespaces/own"
-    assert server.deleted == [own_namespace, own_namespace, POOL], result.stdout
-    assert left["metadata"]["deletionTimestamp"]
-    assert {NAMESPACE, "/apis/apps/v1/namespaces/own/deployments/inflate"} == set(server.there)

@@ -17,6 +17,7 @@ from scale_test.recording.timeline import Line
 from scale_test.reports import charts, page, units
 from scale_test.reports.drawing import quantiles, thin
 from scale_test.reports.report import make
+from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import Scenario
 from scale_test.text.shown import visible
 from tests.html_page import Page as HtmlPage
@@ -243,7 +244,7 @@ def test_of_many_lines_the_first_and_the_last_are_shown_and_of_a_failure_all(rep
 def test_the_page_of_two_recorded_stories_stays_small(
     scenarios: dict[str, Scenario], timeline: list[Line], outputs: dict[str, Any]
 ) -> None:
-    report = make(list(scenarios.values()), timeline, "eks", outputs)
+    report = make(list(scenarios.values()), timeline, Stack("eks", outputs))
     lines = {number: json.dumps(line) for number, line in enumerate(timeline, 1)}
     assert sum(len(found["lines"]) for story in report["stories"] for found in story["assertions"]) > 500
     html = page.render(report, lines)
@@ -350,7 +351,7 @@ def test_a_long_time_axis_has_ticks_as_a_clock_has(report: dict[str, Any], secon
     story = report["stories"][0]
     story["seconds"] = seconds
     story["series"]["pods"] = [row for row in story["series"]["pods"] if row[0] < seconds]
-    ((_, _, root),) = drawings(str(charts.over_time(story)[0].svg))
+    ((_, _, root),) = drawings(str(next(charts.over_time(story)).svg))
     assert [text for element in root.iter("text") if re.fullmatch(r"\d+:\d\d", text := element.text or "")] == ticks
 
 

@@ -14,6 +14,7 @@ from scale_test.recording.timeline import Line
 from scale_test.reports import report
 from scale_test.reports.junit import junit
 from scale_test.reports.table import table
+from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import Scenario, parse
 
 Make = Callable[..., dict[str, Any]]
@@ -31,7 +32,7 @@ def make(scenarios: dict[str, Scenario], timeline: list[Line], outputs: dict[str
         data = scenarios[story].model_dump(by_alias=True, mode="json", exclude_none=True)
         data["steps"][step]["expect"] |= expect
         changed = scenarios | {story: parse(data, story)}
-        return report.make(list(changed.values()), timeline if lines is None else lines, "eks", outputs)
+        return report.make(list(changed.values()), timeline if lines is None else lines, Stack("eks", outputs))
 
     return made
 

@@ -23,6 +23,7 @@ from scale_test.acting.resources import (
 )
 from scale_test.recording.timeline import Line, Reader
 from scale_test.reports import report
+from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import Scenario
 
 FIT, SPOT = "eks-cheapest-fit", "eks-spot-consolidation"
@@ -147,7 +148,7 @@ def judged(
 ) -> list[str]:
     """The failures of the recorded run with such looks at the cloud; and that nothing else fails."""
     lines = [{**timeline[-1], "type": "RESOURCES", "source": "the cloud", "reason": "", **found} for found in looks]
-    made = report.make(list(scenarios.values()), [*timeline, *json.loads(json.dumps(lines))], "eks", outputs)
+    made = report.make(list(scenarios.values()), [*timeline, *json.loads(json.dumps(lines))], Stack("eks", outputs))
     shown = [one for story in made["stories"] for one in story["assertions"] if one["name"] == "clean-up, cloud"]
     assert len(shown) == len({found["scenario"] for found in looks if found["scenario"]})
     return [f"{one['expected']}: {one['seen']}" for one in shown if not one["passed"]] or [one["seen"] for one in shown]

@@ -276,6 +276,14 @@ def test_all_that_is_wrong_is_named_at_once(tmp_path: Path) -> None:
     assert "broken.yml: not YAML" in text
 
 
+@pytest.mark.parametrize(
+    "quantity", ["-1", "-1Gi", "1 Gi", "1ki", "1Zi", "1e999", "\N{ARABIC-INDIC DIGIT ONE}", "1" * 41]
+)
+def test_what_is_no_quantity_is_refused(quantity: str) -> None:
+    with pytest.raises(ScenarioError, match="Kubernetes would refuse it as a quantity"):
+        parse(changed("workload.deployment.requests.cpu", quantity), "small.yml")
+
+
 def test_a_folder_without_scenarios_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="no scenario"):
         load(tmp_path)

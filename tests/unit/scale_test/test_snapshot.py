@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,7 +15,6 @@ import yaml
 
 from scale_test.recording.snapshot import HIDDEN, kinds, save
 
-ROOT = Path(__file__).resolve().parents[3]
 NODE_CLASS = {"kind": "EC2NodeClass", "path": "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"}
 FILES = {"deployment", "pod", "nodepool", "nodeclaim", "node", "ec2nodeclass", "event"}
 SECRET = "hunter2"
@@ -148,31 +144,3 @@ def test_where_nobody_answers_only_one_is_asked(kubeconfig: Path, tmp_path: Path
     (said,) = save(tmp_path / "evidence", WANTED, kubeconfig)
     assert said.startswith("Deployment, Pod, NodePool, NodeClaim, Node, EC2NodeClass, Event: ")
     assert "refused" in said
-
-
-@pytest.mark.parametrize("status", [200, 403])
-def test_the_role_saves_it_and_goes_on_without(server: Server, kubeconfig: Path, tmp_path: Path, status: int) -> None:
-    server.statuses = {"nodes": status}
-    play = tmp_path / "play.yml"
-    variables = {
-        "ansible_failed_task": {"action": "ansible.builtin.assert", "name": "Judge the step"},
-        "ansible_python_interpreter": sys.executable,
-        "story_report_dir": str(tmp_path),
-        "story_namespace": "other",
-        "story_scenario": {"name": "a-story"},
-        "story_node_class": NODE_CLASS,
-    }
-    tasks = [{"ansible.builtin.include_tasks": str(ROOT / "playbooks" / "roles" / "story" / "tasks" / "evidence.yml")}]
-    play.write_text(yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "vars": variables, "tasks": tasks}]))
-    result = subprocess.run(
-        [str(Path(sys.executable).with_name("ansible-playbook")), str(play)],
-        cwd=ROOT,
-        env=os.environ
-        | {"PYTHONPATH": str(ROOT), "ANSIBLE_HOME": str(tmp_path / "ansible"), "KUBECONFIG": str(kubeconfig)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert result.returncode == 0, result.stdout
-    assert ("Evidence of a-story: not all could be saved: Node: 403" in result.stdout) == (status == 403)
-    assert set(saved(tmp_path / "evidence" / "a-story")) == FILES - ({"node"} if status == 403 else set())

@@ -12,6 +12,7 @@ from karpenter.instance_types import Facts
 from scale_test.numbers.thresholds import Thresholds, ThresholdsError
 from scale_test.recording.timeline import Line
 from scale_test.reports import report
+from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -27,7 +28,7 @@ def failures(scenarios: dict[str, Scenario], timeline: list[Line], outputs: dict
     def found(limits: dict[str, Any], **options: Any) -> list[str]:
         options = {"facts": Facts.load("aws"), **options}
         made = report.make(
-            [scenarios[FIT], scenarios[SPOT]], timeline, "eks", outputs, thresholds=parse(limits), **options
+            [scenarios[FIT], scenarios[SPOT]], timeline, Stack("eks", outputs), thresholds=parse(limits), **options
         )
         assert made["thresholds"] == parse(limits).data()
         return report.failures(made)

@@ -15,8 +15,10 @@ import pytest
 
 from scale_test.recording.timeline import Line
 from scale_test.reports import report
+from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import Scenario, parse
 
+STACK = Stack("told", {"cloud": "aws", "karpenterVersion": "1.14.1"})
 TOLD = Path(__file__).with_name("told")
 RECORDED = sorted(path.name.removesuffix(".timeline.jsonl.gz") for path in TOLD.glob("*.gz"))
 
@@ -32,8 +34,7 @@ def as_data(recorded: str, shipped: dict[str, Scenario]) -> dict[str, Any]:
 
 
 def failures(data: dict[str, Any], lines: list[Line]) -> list[str]:
-    outputs = {"cloud": "aws", "karpenterVersion": "1.14.1"}
-    return report.failures(report.make([parse(data, "told")], lines, "told", outputs))
+    return report.failures(report.make([parse(data, "told")], lines, STACK))
 
 
 @pytest.mark.parametrize("recorded", RECORDED)
@@ -238,7 +239,7 @@ def test_more_nodes_at_once_than_the_budget_allows_fail(shipped: dict[str, Scena
 
 def test_what_was_said_of_a_node_is_not_said_of_the_next_one_with_its_name(shipped: dict[str, Scenario]) -> None:
     # Machines that are gone leave their addresses, and so their names, to later ones.
-    made = report.make([shipped["drift"]], told("eks.drift"), "told", {"cloud": "aws", "karpenterVersion": "1.14.1"})
+    made = report.make([shipped["drift"]], told("eks.drift"), STACK)
     claims = made["stories"][0]["nodeclaims"]
     assert len({claim["node"] for claim in claims}) < len(claims)
     assert [claim["disruption"] for claim in claims] == ["Drifted"] * 3 + [None] * 3
@@ -247,7 +248,7 @@ def test_what_was_said_of_a_node_is_not_said_of_the_next_one_with_its_name(shipp
 def test_a_pod_that_moves_is_not_nominated_late(shipped: dict[str, Scenario]) -> None:
     # Consolidation nominates pods that have had a node for minutes.
     churn = shipped["churn"].in_environment("eks")
-    made = report.make([churn], told("eks.churn"), "told", {"cloud": "aws", "karpenterVersion": "1.14.1"})
+    made = report.make([churn], told("eks.churn"), STACK)
     phase = made["stories"][0]["durations"][0]
     assert phase["phase"] == "pod_pending_to_nominated"
     assert phase["n"] > 50

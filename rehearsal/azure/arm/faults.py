@@ -1,0 +1,172 @@
+"""Errors to inject, and the log of calls.
+
+A fault hits calls that match what it names. Those of Azure that stories ask for have constructors, with Azure's codes,
+texts and the moment at which Azure says them: a size that is not available and a quota at once, a failed allocation at
+the end of the operation.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+from rehearsal.azure.arm.errors import ArmError
+
+_SKU = (
+    "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: {size}' is currently "
+    "not available in location '{region}'. Please try another size or deploy to a different location or different "
+    "zone. See https://aka.ms/azureskunotavailable for details."
+)
+_ALLOCATION = (
+    "Allocation failed. We do not have sufficient capacity for the requested VM size in this region. Read more about "
+    "improving likelihood of allocation success at http://aka.ms/allocation-guidance"
+)
+_ZONAL = (
+    "Allocation failed. We do not have sufficient capacity for the requested VM size in this zone. Read more about "
+    "improving likelihood of allocation success at http://aka.ms/allocation-guidance"
+)
+_THROTTLED = "The request is being throttled as the limit has been reached for operation type - {kind}."
+
+
+@dataclass
+class Fault:
+    """An error to inject.
+
+    Attributes:
+        code: Azure's code.
+        message: Azure's text; `{size}`, `{zone}`, `{region}` and `{kind}` are filled in.
+        status: HTTP status.
+        method: The method that it hits (`PUT`, `GET`, ...); every one when empty.
+        type: The type that it hits; every one when empty.
+        size: The VM size that it hits; every one when empty.
+        zone: The zone (`1`) that it hits; every one when empty.
+        priority: `Spot` or `Regular`; both when empty.
+        late: Whether the call is accepted and its operation fails, instead of the call itself.
+        after: Matching calls that still succeed before it sets in.
+        times: How many calls it hits; for ever when None.
+        retry_after: Seconds in the answer's `Retry-After`; none when 0.
+        hits: How many calls it has hit.
+    """
+
+    code: str
+    message: str
+    status: int = 409
+    method: str = ""
+    type: str = ""
+    size: str = ""
+    zone: str = ""
+    priority: str = ""
+    late: bool = False
+    after: int = 0
+    times: int | None = None
+    retry_after: int = 0
+    hits: int = 0
+
+    @classmethod
+    def sku_not_available(cls, size: str = "", zone: str = "", priority: str = "") -> Fault:
+        """The size cannot be had: restricted, or no spot capacity."""
+        return cls("SkuNotAvailable", _SKU, 409, "PUT", "Microsoft.Compute/virtualMachines", size, zone, priority)
+
+    @classmethod
+    def allocation_failed(cls, size: str = "", zone: str = "", priority: str = "") -> Fault:
+        """The zone, or without one the region, has no capacity for the size."""
+        code, text = ("ZonalAllocationFailed", _ZONAL) if zone else ("AllocationFailed", _ALLOCATION)
+        machine = "Microsoft.Compute/virtualMachines"
+        return cls(code, text, 409, "PUT", machine, size, zone, priority, late=True)
+
+    @classmethod
+    def throttled(cls, times: int, method: str = "", resource_type: str = "", retry_after: int = 1) -> Fault:
+        """ARM asks to come back later."""
+        return cls("OperationNotAllowed", _THROTTLED, 429, method, resource_type, times=times, retry_after=retry_after)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call that was answered.
+
+    Attributes:
+        method: HTTP method.
+        path: Path as it was asked for.
+        status: HTTP status of the answer.
+        caller: Object id of the principal; empty for calls in this process.
+        code: Azure's error code; empty when the call succeeded.
+    """
+
+    method: str
+    path: str
+    status: int
+    caller: str = ""
+    code: str = ""
+
+
+@dataclass
+class Faults:
+    """The faults and the log of one subscription."""
+
+    calls: list[Call] = field(default_factory=list)
+    _faults: list[Fault] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def inject(self, fault: Fault) -> None:
+        """Make calls fail from now on."""
+        with self._lock:
+            self._faults.append(fault)
+
+    def end(self) -> None:
+        """Forget the faults."""
+        with self._lock:
+            self._faults.clear()
+
+    def reset(self) -> None:
+        """Forget faults and calls."""
+        with self._lock:
+            self._faults.clear()
+            self.calls.clear()
+
+    def record(self, call: Call) -> None:
+        """Log an answered call."""
+        with self._lock:
+            self.calls.append(call)
+
+    def meet(
+        self, method: str, resource_type: str, region: str, body: dict[str, Any] | None = None, *, late: bool = False
+    ) -> ArmError | None:
+        """The error that a call meets now, counted; None when it meets none.
+
+        Args:
+            method: HTTP method.
+            resource_type: Type of the resource.
+            region: For texts.
+            body: Body of a PUT; size, zone and priority of a VM are read from it.
+            late: Whether faults of the operation are asked for instead of those of the call.
+        """
+        properties = (body or {}).get("properties") or {}
+        size = (properties.get("hardwareProfile") or {}).get("vmSize") or ""
+        zone = next(iter((body or {}).get("zones") or []), "")
+        priority = properties.get("priority") or "Regular"
+        with self._lock:
+            for fault in self._faults:
+                wanted = (
+                    (fault.method, method),
+                    (fault.type, resource_type),
+                    (fault.size, size),
+                    (fault.zone, zone),
+                    (fault.priority, priority),
+                )
+                if (
+                    fault.late != late
+                    or not all(pattern.lower() in ("", value.lower()) for pattern, value in wanted)
+                    or fault.times == 0
+                ):
+                    continue
+                if fault.after > 0:
+                    fault.after -= 1
+                    continue
+                if fault.times is not None:
+                    fault.times -= 1
+                fault.hits += 1
+                text = fault.message.format(size=size, zone=zone, region=region, kind=method)
+                headers = {"Retry-After": str(fault.retry_after)} if fault.retry_after else {}
+                return ArmError(fault.code, text, fault.status, headers)
+        return None

@@ -1,0 +1,368 @@
+"""Managed clusters, with what AKS makes of them in the node resource group.
+
+A cluster here is what ARM says of it: names, identities, network, scale sets. Its control plane is started by whoever
+calls ARM. AKS itself makes the node resource group with the network (unless the subnet is one's own), the security
+group `aks-agentpool-<8 digits>-nsg`, the load balancer, the kubelet identity and a scale set for each agent pool.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.identifiers import GROUP_TYPE, group_id
+from rehearsal.azure.arm.kind import Body, Kind, Request, at
+from rehearsal.azure.arm.store import Resource
+from rehearsal.azure.clusters import CLUSTER_TYPE, POOL_TYPE, VERSIONS, rules
+from rehearsal.azure.clusters.agent_pool import DEFAULTS, keep_scale_set, most_pods, scale_set_id
+from rehearsal.azure.identity import roles
+from rehearsal.azure.identity.access import ASSIGNMENT_TYPE, Access
+from rehearsal.azure.identity.entra import Principal
+from rehearsal.azure.identity.identities import IDENTITY_TYPE, enter
+from rehearsal.azure.machines import MACHINE_TYPE
+from rehearsal.azure.machines.quotas import check_quota
+from rehearsal.azure.machines.ssh_keys import check_keys
+from rehearsal.azure.network.interfaces import LOAD_BALANCER_TYPE, SECURITY_GROUP_TYPE
+from rehearsal.azure.network.networks import NETWORK_TYPE, SCALE_SET_TYPE, SUBNET_TYPE
+
+_PROVISIONING_SINCE = "2025-05-01"
+
+_JOIN = f"{SUBNET_TYPE}/join/action"
+_ASSIGN = f"{IDENTITY_TYPE}/assign/action"
+_OUTBOUND = "aksOutboundBackendPool"
+
+_NETWORK = {
+    "networkPlugin": "azure",
+    "outboundType": "loadBalancer",
+    "loadBalancerSku": "standard",
+    "serviceCidr": "10.0.0.0/16",
+    "dnsServiceIP": "10.0.0.10",
+    "ipFamilies": ["IPv4"],
+}
+#: What AKS answers of a cluster that says nothing about it; recorded, see docs/recorded.md.
+_CLUSTER: dict[str, Any] = {
+    "autoUpgradeProfile": {},
+    "enableRBAC": True,
+    "oidcIssuerProfile": {"enabled": False},
+    "securityProfile": {},
+    "servicePrincipalProfile": {"clientId": "msi"},
+    "storageProfile": {
+        "diskCSIDriver": {"enabled": True},
+        "fileCSIDriver": {"enabled": True},
+        "snapshotController": {"enabled": True},
+    },
+    "supportPlan": "KubernetesOfficial",
+    "workloadAutoScalerProfile": {},
+}
+
+
+class ManagedCluster(Kind):
+    """A managed cluster."""
+
+    type = CLUSTER_TYPE
+    versions = VERSIONS
+    name = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_]{0,61}[A-Za-z0-9])?")
+
+    def put(self, request: Request) -> Resource:
+        """Fill in defaults, check everything, and compute what ARM computes."""
+        if (
+            "nodeProvisioningProfile" in (request.body.get("properties") or {})
+            and request.version < _PROVISIONING_SINCE
+        ):
+            raise ArmError(
+                "UnmarshalError",
+                f'UnmarshalEntity encountered error: json: unknown field "nodeProvisioningProfile". The API version '
+                f"{request.version} does not have it: use {_PROVISIONING_SINCE} or newer.",
+            )
+        if request.existing and request.existing.state in ("Creating", "Updating", "Deleting"):
+            raise ArmError(
+                "OperationNotAllowed",
+                f"Operation is not allowed: another operation ({request.existing.state}) is in progress on the cluster "
+                f"{request.id.name}. Please wait for it to finish before starting a new operation. See "
+                "https://aka.ms/aks-pending-operation for more details",
+                409,
+            )
+        existing = request.existing.properties if request.existing else None
+        resource = self.resource(request)
+        properties = resource.properties
+        resource.body.setdefault("sku", {"name": "Base", "tier": "Free"})
+        self._defaults(request, properties, existing)
+        rules.check_cluster(self, request.id, resource.body, existing)
+        check_keys(at(properties, "linuxProfile.ssh.publicKeys") or [])
+        if existing:
+            self._check_mode(request, existing, properties)
+        else:
+            self._check_group(str(properties["nodeResourceGroup"]))
+        self._outputs(request, resource, existing)
+        if not existing:
+            self._check_rights(resource)
+            for pool in properties["agentPoolProfiles"]:
+                size = self.context.size(pool["vmSize"])
+                if size:
+                    check_quota(self, size, int(pool["count"]), pool.get("scaleSetPriority") == "Spot")
+        return resource
+
+    def created(self, resource: Resource, request: Request) -> None:
+        """Make what AKS makes; an update brings the agent pools up to date."""
+        if request.existing is None:
+            self._make_group(resource)
+        for profile in resource.properties["agentPoolProfiles"]:
+            pool_id = resource.id.child("agentPools", profile["name"])
+            self.context.keep(
+                pool_id, POOL_TYPE, {"properties": {key: value for key, value in profile.items() if key != "name"}}
+            )
+            keep_scale_set(self, resource, profile)
+
+    def groups(self, resource: Resource) -> Iterator[str]:
+        """The node resource group."""
+        yield group_id(self.context.subscription, str(resource.properties["nodeResourceGroup"]))
+
+    def deleted(self, resource: Resource) -> None:
+        """The node resource group goes, with everything in it, and with the cluster's own principal."""
+        group = group_id(self.context.subscription, str(resource.properties["nodeResourceGroup"]))
+        for identity in self.context.store.of_type(IDENTITY_TYPE, group):
+            self.context.directory.remove(identity.properties["principalId"])
+        self.context.store.remove(group)
+        issuer = at(resource.properties, "oidcIssuerProfile.issuerURL")
+        if issuer:
+            self.context.directory.distrust(issuer)
+        if at(resource.body, "identity.type") == "SystemAssigned":
+            self.context.directory.remove(resource.body["identity"]["principalId"])
+
+    def put_seconds(self, new: bool) -> float:
+        """How long a PUT takes."""
+        return self.context.durations.cluster
+
+    def delete_seconds(self) -> float:
+        """How long a deletion takes."""
+        return self.context.durations.cluster
+
+    def post(self, resource: Resource, action: str, body: Mapping[str, Any]) -> Body:
+        """Stop and start; credentials are answered by the subscription, which knows the control plane."""
+        if action.lower() in ("stop", "start"):
+            if at(resource.properties, "nodeProvisioningProfile.mode") == "Auto":
+                raise ArmError(
+                    "OperationNotAllowed",
+                    f"The cluster {resource.id.name} cannot be stopped or started: node auto provisioning does not "
+                    "support it. For more information, see https://aka.ms/aks/nap/limitations",
+                    409,
+                )
+            raise ArmError(
+                "OperationNotAllowed", "The rehearsal does not stop clusters; delete and create the cluster.", 409
+            )
+        return super().post(resource, action, body)
+
+    def _defaults(self, request: Request, properties: dict[str, Any], existing: Mapping[str, Any] | None) -> None:
+        profile = {**_NETWORK, **(properties.get("networkProfile") or {})}
+        if profile.get("networkPluginMode") == "overlay":
+            profile.setdefault("podCidr", "10.244.0.0/16")
+            profile.setdefault("podCidrs", [profile["podCidr"]])
+        profile.setdefault("serviceCidrs", [profile["serviceCidr"]])
+        if profile["outboundType"] == "loadBalancer":
+            profile.setdefault("loadBalancerProfile", {"managedOutboundIPs": {"count": 1}})
+        properties["networkProfile"] = profile
+        for name, value in _CLUSTER.items():
+            properties.setdefault(name, deepcopy(value))
+        properties["kubernetesVersion"] = str(
+            properties.get("kubernetesVersion") or (existing or {}).get("kubernetesVersion") or rules.DEFAULT_VERSION
+        )
+        properties["agentPoolProfiles"] = [
+            {
+                **DEFAULTS,
+                "maxPods": most_pods(profile),
+                "upgradeSettings": {"maxSurge": "10%"},
+                **{key: value for key, value in pool.items() if value is not None},
+            }
+            for pool in properties.get("agentPoolProfiles") or []
+        ]
+        properties["nodeResourceGroup"] = str(
+            properties.get("nodeResourceGroup")
+            or (existing or {}).get("nodeResourceGroup")
+            or f"MC_{request.id.group}_{request.id.name}_{self.context.region}"[:80]
+        )
+        properties.setdefault("nodeProvisioningProfile", {"mode": "Manual"})
+        properties["nodeProvisioningProfile"] = {"defaultNodePools": "Auto", **properties["nodeProvisioningProfile"]}
+
+    def _check_mode(self, request: Request, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+        old, new = at(before, "nodeProvisioningProfile.mode"), at(after, "nodeProvisioningProfile.mode")
+        if old == "Auto" and new != "Auto" and self._provisioned(before):
+            raise ArmError(
+                "NodeAutoProvisioningDisableNotAllowed",
+                f"Node auto provisioning of the cluster {request.id.name} cannot be disabled while it has nodes: set "
+                "limits.cpu of every NodePool to 0 and remove its nodes first.",
+                409,
+            )
+
+    def _provisioned(self, properties: Mapping[str, Any]) -> bool:
+        group = group_id(self.context.subscription, str(properties["nodeResourceGroup"]))
+        return any(
+            "karpenter.sh_nodepool" in (machine.body.get("tags") or {})
+            for machine in self.context.store.of_type(MACHINE_TYPE, group)
+        )
+
+    def _check_group(self, group: str) -> None:
+        if self.context.get(group_id(self.context.subscription, group)):
+            raise ArmError(
+                "NodeResourceGroupAlreadyExists",
+                f"The node resource group {group} exists already: AKS makes it itself. Choose another "
+                "nodeResourceGroup, or delete the group.",
+                409,
+            )
+
+    def _outputs(self, request: Request, resource: Resource, existing: Mapping[str, Any] | None) -> None:
+        properties, context = resource.properties, self.context
+        if existing:
+            for name in ("fqdn", "azurePortalFQDN", "resourceUID", "identityProfile"):
+                properties[name] = existing[name]
+            # An update does not remove agent pools: those that it does not name stay, as in AKS.
+            listed = {pool["name"] for pool in properties["agentPoolProfiles"]}
+            properties["agentPoolProfiles"] += [
+                pool for pool in existing["agentPoolProfiles"] if pool["name"] not in listed
+            ]
+        else:
+            digest = hashlib.sha256(request.id.key.encode()).hexdigest()
+            properties["fqdn"] = f"{str(properties['dnsPrefix']).lower()}-{digest[:8]}.hcp.{context.region}.azmk8s.io"
+            properties["azurePortalFQDN"] = properties["fqdn"].replace(".hcp.", ".portal.hcp.")
+            properties["resourceUID"] = uuid.uuid4().hex[:24]
+            resource.private["number"] = f"{int(digest[8:16], 16) % 10**8:08d}"
+            self._identity(resource)
+        properties["currentKubernetesVersion"] = rules.version(str(properties["kubernetesVersion"]))
+        properties["powerState"] = {"code": "Running"}
+        properties["maxAgentPools"] = 100
+        if request.existing and "identity" in request.existing.body:
+            resource.body["identity"] = request.existing.body["identity"]
+        issuer = at(existing or {}, "oidcIssuerProfile.issuerURL")
+        if at(properties, "oidcIssuerProfile.enabled") or issuer:
+            properties["oidcIssuerProfile"] = {
+                "enabled": True,
+                "issuerURL": issuer
+                or (f"https://{context.region}.oic.prod-aks.azure.com/{context.directory.tenant}/{uuid.uuid4()}/"),
+            }
+        for pool in properties["agentPoolProfiles"]:
+            pool |= {
+                "provisioningState": "Succeeded",
+                "powerState": {"code": "Running"},
+                "orchestratorVersion": pool.get("orchestratorVersion") or properties["currentKubernetesVersion"],
+                "currentOrchestratorVersion": properties["currentKubernetesVersion"],
+            }
+
+    def _identity(self, resource: Resource) -> None:
+        identity = resource.body.get("identity") or {}
+        if identity.get("type") == "SystemAssigned":
+            principal = self.context.directory.add(
+                Principal(str(uuid.uuid4()), "ServicePrincipal", resource.id.name, str(uuid.uuid4()), resource.id.text)
+            )
+            identity |= {"principalId": principal.object_id, "tenantId": self.context.directory.tenant}
+            resource.private["principal"] = principal.object_id
+        elif identity.get("type") == "UserAssigned":
+            for identifier in identity["userAssignedIdentities"]:
+                assigned = self.context.get(identifier)
+                if assigned:
+                    resource.private["principal"] = assigned.properties["principalId"]
+                    identity["userAssignedIdentities"][identifier] = {
+                        name: assigned.properties[name] for name in ("principalId", "clientId")
+                    }
+        resource.body["identity"] = identity
+        group = str(resource.properties["nodeResourceGroup"])
+        kubelet_id = at(resource.properties, "identityProfile.kubeletidentity.resourceId") or self.context.named(
+            group, IDENTITY_TYPE, f"{resource.id.name}-agentpool"
+        )
+        given = self.context.get(kubelet_id)
+        ids = given.properties if given else {"principalId": str(uuid.uuid4()), "clientId": str(uuid.uuid4())}
+        resource.properties["identityProfile"] = {
+            "kubeletidentity": {"resourceId": kubelet_id, "clientId": ids["clientId"], "objectId": ids["principalId"]}
+        }
+
+    def _check_rights(self, resource: Resource) -> None:
+        """AKS works as the cluster's identity, which must be able to join the subnet and assign the kubelet's."""
+        principal = str(resource.private.get("principal", ""))
+        access = Access(self.context.store, self.context.directory)
+        for pool in resource.properties["agentPoolProfiles"]:
+            subnet = pool.get("vnetSubnetID")
+            if principal and subnet and not access.allows(principal, _JOIN, subnet):
+                scale_set = scale_set_id(self.context, resource, pool["name"])
+                raise access.linked_failure(principal, f"{SCALE_SET_TYPE}/write", scale_set, _JOIN, subnet)
+        kubelet = resource.properties["identityProfile"]["kubeletidentity"]["resourceId"]
+        if self.context.get(kubelet) and not access.allows(principal, _ASSIGN, kubelet):
+            raise ArmError(
+                "CustomKubeletIdentityMissingPermissionError",
+                "The cluster using user-assigned managed identity must be granted 'Managed Identity Operator' role to "
+                f"assign kubelet identity. You can run 'az role assignment create --assignee {principal} --scope "
+                f'{kubelet} --role "Managed Identity Operator"\' to grant the permission.',
+            )
+
+    def _make_group(self, resource: Resource) -> None:
+        context, properties = self.context, resource.properties
+        name, number, location = str(properties["nodeResourceGroup"]), resource.private["number"], context.region
+        group = group_id(context.subscription, name)
+        context.keep(
+            group,
+            GROUP_TYPE,
+            {
+                "location": location,
+                "managedBy": resource.id.text,
+                "tags": {"aks-managed-cluster-name": resource.id.name, "aks-managed-cluster-rg": resource.id.group},
+            },
+        )
+        security_group = context.named(name, SECURITY_GROUP_TYPE, f"aks-agentpool-{number}-nsg")
+        context.keep(security_group, SECURITY_GROUP_TYPE, {"location": location, "properties": {"securityRules": []}})
+        if not all(pool.get("vnetSubnetID") for pool in properties["agentPoolProfiles"]):
+            network = context.named(name, NETWORK_TYPE, f"aks-vnet-{number}")
+            context.keep(
+                network,
+                NETWORK_TYPE,
+                {
+                    "location": location,
+                    "properties": {
+                        "addressSpace": {"addressPrefixes": ["10.224.0.0/12"]},
+                        "resourceGuid": str(uuid.uuid4()),
+                    },
+                },
+            )
+            context.keep(
+                f"{network}/subnets/aks-subnet",
+                SUBNET_TYPE,
+                {"properties": {"addressPrefix": "10.224.0.0/16", "networkSecurityGroup": {"id": security_group}}},
+            )
+        if properties["networkProfile"]["outboundType"] == "loadBalancer":
+            balancer = context.named(name, LOAD_BALANCER_TYPE, "kubernetes")
+            pools = [
+                {
+                    "name": pool,
+                    "id": f"{balancer}/backendAddressPools/{pool}",
+                    "properties": {"provisioningState": "Succeeded"},
+                }
+                for pool in (_OUTBOUND, "kubernetes")
+            ]
+            context.keep(
+                balancer,
+                LOAD_BALANCER_TYPE,
+                {"location": location, "sku": {"name": "Standard"}, "properties": {"backendAddressPools": pools}},
+            )
+        kubelet = properties["identityProfile"]["kubeletidentity"]
+        if context.get(kubelet["resourceId"]) is None:
+            identity = context.keep(kubelet["resourceId"], IDENTITY_TYPE, {"location": location})
+            identity.body["properties"] = {
+                "tenantId": context.directory.tenant,
+                "principalId": kubelet["objectId"],
+                "clientId": kubelet["clientId"],
+            }
+            enter(self, identity)
+        if resource.private.get("principal"):
+            self._grant(resource, group, roles.CONTRIBUTOR.id)
+
+    def _grant(self, resource: Resource, scope: str, role: str) -> None:
+        identifier = f"{scope}/providers/{ASSIGNMENT_TYPE}/{uuid.uuid4()}"
+        definitions = f"/subscriptions/{self.context.subscription}/providers/Microsoft.Authorization/roleDefinitions"
+        assignment = self.context.keep(identifier, ASSIGNMENT_TYPE, {})
+        assignment.body["properties"] = {
+            "principalId": resource.private["principal"],
+            "principalType": "ServicePrincipal",
+            "scope": scope,
+            "roleDefinitionId": f"{definitions}/{role}",
+        }

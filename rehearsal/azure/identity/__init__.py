@@ -1,0 +1,1 @@
+"""Who exists (Entra and managed identities), and what each may do."""

@@ -1,0 +1,101 @@
+"""Who may do what: a call is authorised against the stored role assignments.
+
+A principal may do what any role allows that is assigned to it at a scope which holds the resource. Simplified: no deny
+assignments, no conditions, no membership in groups. Three reads of the subscription (SKUs, usages, community galleries
+and locations) need a role anywhere in the subscription only, as Azure lets whoever can see a subscription read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.identifiers import ResourceId, within
+from rehearsal.azure.arm.store import Resource, Store
+from rehearsal.azure.identity import roles
+from rehearsal.azure.identity.entra import Directory
+from rehearsal.azure.identity.roles import Role
+
+ASSIGNMENT_TYPE = "Microsoft.Authorization/roleAssignments"
+
+_FAILED = (
+    "The client '{client}' with object id '{object}' does not have authorization to perform action '{action}' over "
+    "scope '{scope}' or the scope is invalid. If access was recently granted, please refresh your credentials."
+)
+_LINKED = (
+    "The client '{client}' with object id '{object}' has permission to perform action '{action}' on scope '{scope}'; "
+    "however, it does not have permission to perform action(s) '{linked}' on the linked scope(s) '{target}' "
+    "(respectively) or the linked scope(s) are invalid."
+)
+
+
+class Access:
+    """Decides over the assignments of a store."""
+
+    def __init__(self, store: Store, directory: Directory) -> None:
+        self._store = store
+        self._directory = directory
+
+    def allows(self, principal: str, action: str, scope: str) -> bool:
+        """Whether a principal may perform a control-plane action on a scope."""
+        return any(role.allows(action) for assigned, role in self._granted(principal) if within(scope, assigned))
+
+    def allows_data(self, principal: str, action: str, scope: str) -> bool:
+        """Whether a principal may perform a data-plane action on a scope."""
+        return any(role.allows_data(action) for assigned, role in self._granted(principal) if within(scope, assigned))
+
+    def sees(self, principal: str, subscription: str) -> bool:
+        """Whether a principal has any role in a subscription."""
+        return any(
+            within(assigned, f"/subscriptions/{subscription}") or within(f"/subscriptions/{subscription}", assigned)
+            for assigned, _ in self._granted(principal)
+        )
+
+    def require(self, principal: str, action: str, scope: str) -> None:
+        """Refuse with `AuthorizationFailed` what a principal may not do."""
+        if not self.allows(principal, action, scope):
+            raise self._failure(principal, action, scope)
+
+    def require_subscription(self, principal: str, action: str, subscription: str) -> None:
+        """Refuse a read of the subscription to a principal that has no role in it."""
+        if not self.sees(principal, subscription):
+            raise self._failure(principal, action, f"/subscriptions/{subscription}")
+
+    def require_linked(self, principal: str, action: str, scope: str, linked: str, target: str) -> None:
+        """Refuse with `LinkedAuthorizationFailed` a write that needs an action on another resource."""
+        if not self.allows(principal, linked, target):
+            raise self.linked_failure(principal, action, scope, linked, target)
+
+    def linked_failure(self, principal: str, action: str, scope: str, linked: str, target: str) -> ArmError:
+        """The refusal of `require_linked`."""
+        return ArmError(
+            "LinkedAuthorizationFailed",
+            _LINKED.format(
+                client=self._client(principal),
+                object=principal,
+                action=action,
+                scope=scope,
+                linked=linked,
+                target=target,
+            ),
+            403,
+        )
+
+    def _failure(self, principal: str, action: str, scope: str) -> ArmError:
+        text = _FAILED.format(client=self._client(principal), object=principal, action=action, scope=scope)
+        return ArmError("AuthorizationFailed", text, 403)
+
+    def _granted(self, principal: str) -> Iterator[tuple[str, Role]]:
+        for assignment in self._store.of_type(ASSIGNMENT_TYPE):
+            if str(assignment.properties["principalId"]).lower() == principal.lower():
+                role = roles.find(str(assignment.properties["roleDefinitionId"]))
+                if role:
+                    yield _scope(assignment), role
+
+    def _client(self, principal: str) -> str:
+        known = self._directory.principal(principal)
+        return (known.client_id if known else "") or principal
+
+
+def _scope(assignment: Resource) -> str:
+    return ResourceId.parse(assignment.id.text).scope

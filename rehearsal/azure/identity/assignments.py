@@ -1,0 +1,110 @@
+"""Role assignments."""
+
+from __future__ import annotations
+
+import re
+
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.identifiers import ResourceId, same
+from rehearsal.azure.arm.kind import Kind, Request, at
+from rehearsal.azure.arm.store import Resource
+from rehearsal.azure.identity import roles
+from rehearsal.azure.identity.access import ASSIGNMENT_TYPE
+
+_NO_PRINCIPAL = (
+    "Principal {principal} does not exist in the directory {tenant}. Check that you have the correct principal ID. If "
+    "you are creating this principal and then immediately assigning a role, this error might be related to a "
+    "replication delay. In this case, set the role assignment principalType property to a value, such as "
+    "ServicePrincipal, User, or Group.  See https://aka.ms/docs-principaltype"
+)
+_WRONG_KIND = (
+    "The PrincipalId '{principal}' has type '{actual}' , which is different from specified PrinciaplType '{given}'."
+)
+_NO_ROLE = "The specified role definition with ID '{id}' does not exist."
+_FIXED = "Tenant ID, application ID, principal ID, and scope are not allowed to be updated."
+
+
+class RoleAssignment(Kind):
+    """A role given to a principal at a scope.
+
+    People and groups are not in the directory of the rehearsal: an assignment that says `principalType` User or Group
+    is believed, any other principal must exist.
+    """
+
+    type = ASSIGNMENT_TYPE
+    versions = (
+        "2015-07-01",
+        "2018-01-01-preview",
+        "2020-04-01-preview",
+        "2020-08-01-preview",
+        "2020-10-01-preview",
+        "2022-04-01",
+    )
+    name = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+    located = False
+
+    def check_name(self, identifier: ResourceId) -> None:
+        """The name must be a GUID."""
+        if not self.name.fullmatch(identifier.name):
+            raise ArmError(
+                "InvalidRoleAssignmentId",
+                f"The role assignment ID '{identifier.name}' is not valid. The role assignment ID must be a GUID.",
+            )
+
+    def put(self, request: Request) -> Resource:
+        """Check role, principal and that the same was not assigned before."""
+        principal = str(at(request.body, "properties.principalId", ""))
+        definition = str(at(request.body, "properties.roleDefinitionId", ""))
+        role = roles.find(definition)
+        if role is None:
+            raise ArmError(
+                "RoleDefinitionDoesNotExist", _NO_ROLE.format(id=definition.rsplit("/", 1)[-1].replace("-", "")), 404
+            )
+        if "/providers/microsoft.authorization/roledefinitions/" not in definition.lower():
+            raise ArmError(
+                "InvalidRoleDefinitionId",
+                f"The role definition ID '{definition}' is not valid. Expect "
+                "/subscriptions/{subscriptionId}/providers/Microsoft.Authorization/roleDefinitions/{guid}.",
+            )
+        kind = self._kind(principal, str(at(request.body, "properties.principalType", "")))
+        if request.existing and (
+            request.existing.properties["principalId"].lower() != principal.lower()
+            or roles.find(request.existing.properties["roleDefinitionId"]) != role
+        ):
+            raise ArmError("RoleAssignmentUpdateNotPermitted", _FIXED)
+        for other in self.context.store.of_type(ASSIGNMENT_TYPE):
+            if (
+                not same(other.id.text, request.id.text)
+                and same(other.id.scope, request.id.scope)
+                and other.properties["principalId"].lower() == principal.lower()
+                and roles.find(other.properties["roleDefinitionId"]) == role
+            ):
+                raise ArmError(
+                    "RoleAssignmentExists",
+                    "The role assignment already exists. The ID of the existing role assignment is "
+                    f"{other.id.name.replace('-', '')}.",
+                    409,
+                )
+        resource = self.resource(request)
+        resource.properties.pop("provisioningState")
+        resource.body["properties"] |= {"principalType": kind, "scope": request.id.scope or "/"}
+        return resource
+
+    def _kind(self, principal: str, given: str) -> str:
+        if not self.name.fullmatch(principal):
+            raise ArmError(
+                "InvalidPrincipalId", f"A valid principal ID must be provided for role assignment, not '{principal}'."
+            )
+        known = self.context.directory.principal(principal)
+        if known is None:
+            if given in ("User", "Group"):
+                return given
+            raise ArmError(
+                "PrincipalNotFound",
+                _NO_PRINCIPAL.format(principal=principal.replace("-", ""), tenant=self.context.directory.tenant),
+            )
+        if given and given != known.kind:
+            raise ArmError(
+                "UnmatchedPrincipalType", _WRONG_KIND.format(principal=principal, actual=known.kind, given=given)
+            )
+        return known.kind

@@ -1,0 +1,319 @@
+"""Entra: who exists in the tenant, and which pod gets a token.
+
+A token is given for a service account's token only: the assertion's issuer, subject and audience must match a
+federated credential of the managed identity with the client id that asks, and the cluster with that issuer must vouch
+for the token (TokenReview), which stands for the check of its signature against the issuer's keys. Codes and texts of
+refusals are Entra's (AADSTS...). The tokens that are handed out are opaque and known to this module alone.
+
+Absent: people who sign in, applications with secrets or certificates, groups' members.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import secrets
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+TENANT_ID = "11111111-2222-3333-4444-555555555555"
+TOKEN_AUDIENCE = "api://AzureADTokenExchange"
+MANAGEMENT = "https://management.azure.com"
+LOGIN = "https://login.microsoftonline.com"
+TOKEN_SECONDS = 3600
+
+#: The names under which Azure Resource Manager is asked for.
+_AUDIENCES = frozenset({MANAGEMENT, "https://management.core.windows.net"})
+
+_CHECK = (
+    "Please check your federated identity credential Subject, Audience and Issuer against the presented assertion. "
+    "https://learn.microsoft.com/entra/workload-id/workload-identity-federation"
+)
+_NO_ISSUER = "No matching federated identity record found for presented assertion issuer '{value}'. " + _CHECK
+_NO_SUBJECT = "No matching federated identity record found for presented assertion subject '{value}'. " + _CHECK
+_NO_AUDIENCE = "No matching federated identity record found for presented assertion audience '{value}'. " + _CHECK
+_NO_CREDENTIALS = "The client '{value}'({name}) has no configured federated identity credentials."
+_NO_TENANT = (
+    "Tenant '{value}' not found. Check to make sure you have the correct tenant ID and are signing into the correct "
+    "cloud. Check with your subscription administrator, this may happen if there are no active subscriptions for the "
+    "tenant."
+)
+_NO_CLIENT = (
+    "Application with identifier '{value}' was not found in the directory '{tenant}'. This can happen if the "
+    "application has not been installed by the administrator of the tenant or consented to by any user in the tenant. "
+    "You may have sent your authentication request to the wrong tenant."
+)
+_NO_RESOURCE = (
+    "The resource principal named {value} was not found in the tenant named {tenant}. This can happen if the "
+    "application has not been installed by the administrator of the tenant or consented to by any user in the tenant."
+)
+_NO_GRANT = "The app requested an unsupported grant type '{value}'."
+_NO_ASSERTION = "The request body must contain the following parameter: 'client_assertion' or 'client_secret'."
+_MALFORMED = "JWT token is invalid or malformed."
+_SIGNATURE = (
+    "Assertion failed signature validation. [Reason - The cluster that issues for '{value}' does not vouch for the "
+    "token: it is expired, was issued for another audience, or its service account is gone.]"
+)
+
+
+class TokenReviewer(Protocol):
+    """What this module needs of a running cluster."""
+
+    def review_token(self, token: str, audience: str) -> str | None:
+        """`system:serviceaccount:<namespace>:<name>`, or None when the token is not good."""
+        ...
+
+
+class EntraError(Exception):
+    """No token.
+
+    Attributes:
+        number: Entra's number, 700213 for example.
+        error: The OAuth error code.
+        status: HTTP status.
+        mend: Which resource to look at, for the rehearsal's log: Entra itself names none.
+    """
+
+    def __init__(self, number: int, error: str, message: str, status: int = 401, mend: str = "") -> None:
+        super().__init__(f"AADSTS{number}: {message}")
+        self.number = number
+        self.error = error
+        self.status = status
+        self.mend = mend
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The answer's JSON body."""
+        trace, correlation = str(uuid.uuid4()), str(uuid.uuid4())
+        moment = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        return {
+            "error": self.error,
+            "error_description": f"{self} Trace ID: {trace} Correlation ID: {correlation} Timestamp: {moment}",
+            "error_codes": [self.number],
+            "timestamp": moment,
+            "trace_id": trace,
+            "correlation_id": correlation,
+            "error_uri": f"{LOGIN}/error?code={self.number}",
+        }
+
+
+@dataclass(frozen=True)
+class Principal:
+    """Somebody who can be given a role.
+
+    Attributes:
+        object_id: GUID in the directory: `principalId` in ARM.
+        kind: `ServicePrincipal`, `User` or `Group`.
+        name: For texts.
+        client_id: GUID of the application; empty for people and groups.
+        resource: Id of the managed identity or the cluster that it belongs to; empty for others.
+    """
+
+    object_id: str
+    kind: str
+    name: str
+    client_id: str = ""
+    resource: str = ""
+
+
+@dataclass(frozen=True)
+class FederatedCredential:
+    """What a federated credential of an identity says.
+
+    Attributes:
+        issuer: URL, compared letter by letter, the slash at its end included.
+        subject: `system:serviceaccount:<namespace>:<name>`.
+        audiences: Usually `api://AzureADTokenExchange` alone.
+        id: Its resource id, for messages.
+    """
+
+    issuer: str
+    subject: str
+    audiences: tuple[str, ...]
+    id: str = ""
+
+    def __str__(self) -> str:
+        return (
+            f"the federated credential {self.id} has the issuer '{self.issuer}', the subject '{self.subject}' and the "
+            f"audience '{','.join(self.audiences)}'"
+        )
+
+
+@dataclass
+class _Token:
+    principal: Principal
+    expires: float
+
+
+@dataclass
+class Directory:
+    """The tenant.
+
+    Attributes:
+        tenant: Its id.
+        credentials: Gives the federated credentials of a managed identity by resource id.
+    """
+
+    tenant: str = TENANT_ID
+    credentials: Callable[[str], Iterable[FederatedCredential]] = lambda _: ()
+    _principals: dict[str, Principal] = field(default_factory=dict)
+    _issuers: dict[str, TokenReviewer] = field(default_factory=dict)
+    _tokens: dict[str, _Token] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, principal: Principal) -> Principal:
+        """Enter a principal."""
+        with self._lock:
+            self._principals[principal.object_id.lower()] = principal
+        return principal
+
+    def remove(self, object_id: str) -> None:
+        """Strike a principal; its tokens end with it."""
+        with self._lock:
+            self._principals.pop(object_id.lower(), None)
+            self._tokens = {
+                text: token
+                for text, token in self._tokens.items()
+                if token.principal.object_id.lower() != object_id.lower()
+            }
+
+    def principal(self, object_id: str) -> Principal | None:
+        """The principal of an object id."""
+        return self._principals.get(object_id.lower())
+
+    def by_client(self, client_id: str) -> Principal | None:
+        """The principal of an application."""
+        return next(
+            (
+                principal
+                for principal in self._principals.values()
+                if principal.client_id and principal.client_id.lower() == client_id.lower()
+            ),
+            None,
+        )
+
+    def trust(self, issuer: str, reviewer: TokenReviewer) -> None:
+        """Tell which running cluster issues tokens under a URL."""
+        with self._lock:
+            self._issuers[issuer] = reviewer
+
+    def distrust(self, issuer: str) -> None:
+        """Forget an issuer; its tokens are not good any more."""
+        with self._lock:
+            self._issuers.pop(issuer, None)
+
+    def exchange(self, tenant: str, form: Mapping[str, str]) -> dict[str, Any]:
+        """Answer a request for a token.
+
+        Args:
+            tenant: The tenant in the URL.
+            form: Fields of the request.
+
+        Raises:
+            EntraError: With Entra's refusal.
+        """
+        if tenant.lower() != self.tenant:
+            raise EntraError(90002, "invalid_request", _NO_TENANT.format(value=tenant), 400)
+        if form.get("grant_type") != "client_credentials":
+            raise EntraError(70003, "unsupported_grant_type", _NO_GRANT.format(value=form.get("grant_type", "")), 400)
+        resource = _resource(form.get("scope", ""))
+        if not self.is_management(resource):
+            raise EntraError(500011, "invalid_resource", _NO_RESOURCE.format(value=resource, tenant=tenant), 400)
+        client = form.get("client_id", "")
+        principal = self.by_client(client)
+        if principal is None:
+            raise EntraError(700016, "unauthorized_client", _NO_CLIENT.format(value=client, tenant=tenant), 400)
+        assertion = form.get("client_assertion", "")
+        if not assertion:
+            raise EntraError(7000216, "invalid_request", _NO_ASSERTION)
+        self._check_assertion(principal, assertion)
+        return {
+            "token_type": "Bearer",
+            "expires_in": TOKEN_SECONDS,
+            "ext_expires_in": TOKEN_SECONDS,
+            "access_token": self.issue(principal),
+        }
+
+    def issue(self, principal: Principal) -> str:
+        """A fresh token for Azure Resource Manager."""
+        text = f"rehearsal.{secrets.token_urlsafe(32)}"
+        with self._lock:
+            self._tokens[text] = _Token(principal, time.monotonic() + TOKEN_SECONDS)
+        return text
+
+    @staticmethod
+    def is_management(resource: str) -> bool:
+        """Whether a resource is Azure Resource Manager."""
+        return resource.rstrip("/") in _AUDIENCES
+
+    def bearer(self, token: str) -> Principal | None:
+        """Whose token this is; None when it is unknown, expired, or its principal is gone."""
+        with self._lock:
+            issued = self._tokens.get(token)
+            if issued is None or issued.expires < time.monotonic():
+                return None
+            return self._principals.get(issued.principal.object_id.lower())
+
+    def openid_configuration(self, tenant: str) -> dict[str, str]:
+        """What the tenant publishes about itself."""
+        if tenant.lower() != self.tenant:
+            raise EntraError(90002, "invalid_tenant", _NO_TENANT.format(value=tenant), 400)
+        base = f"{LOGIN}/{tenant}"
+        return {
+            "token_endpoint": f"{base}/oauth2/v2.0/token",
+            "authorization_endpoint": f"{base}/oauth2/v2.0/authorize",
+            "device_authorization_endpoint": f"{base}/oauth2/v2.0/devicecode",
+            "issuer": f"{base}/v2.0",
+            "jwks_uri": f"{base}/discovery/v2.0/keys",
+        }
+
+    def _check_assertion(self, principal: Principal, assertion: str) -> None:
+        issuer, subject, audiences = _claims(assertion)
+        candidates = list(self.credentials(principal.resource)) if principal.resource else []
+        mend = "; ".join(map(str, candidates)) or f"{principal.resource or principal.name} needs a federated credential"
+        if not candidates:
+            raise EntraError(
+                70025,
+                "invalid_client",
+                _NO_CREDENTIALS.format(value=principal.client_id, name=principal.name),
+                mend=mend,
+            )
+        candidates = [candidate for candidate in candidates if candidate.issuer == issuer]
+        if not candidates:
+            raise EntraError(700211, "invalid_client", _NO_ISSUER.format(value=issuer), mend=mend)
+        candidates = [candidate for candidate in candidates if candidate.subject == subject]
+        if not candidates:
+            raise EntraError(700213, "invalid_client", _NO_SUBJECT.format(value=subject), mend=mend)
+        shared = [audience for candidate in candidates for audience in candidate.audiences if audience in audiences]
+        if not shared:
+            raise EntraError(700212, "invalid_client", _NO_AUDIENCE.format(value=",".join(audiences)), mend=mend)
+        reviewer = self._issuers.get(issuer)
+        if reviewer is None or reviewer.review_token(assertion, shared[0]) != subject:
+            raise EntraError(50013, "invalid_grant", _SIGNATURE.format(value=issuer), 400)
+
+
+def _resource(scope: str) -> str:
+    """The resource in a scope, `https://management.azure.com` in `https://management.azure.com//.default openid`."""
+    wanted = next((part for part in scope.split() if part.endswith("/.default")), "")
+    return wanted.removesuffix("/.default").rstrip("/")
+
+
+def _claims(token: str) -> tuple[str, str, tuple[str, ...]]:
+    """Issuer, subject and audiences that an assertion claims."""
+    try:
+        payload = token.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        audience = claims["aud"]
+        return (
+            str(claims["iss"]),
+            str(claims["sub"]),
+            tuple(map(str, audience)) if isinstance(audience, list) else (str(audience),),
+        )
+    except (IndexError, KeyError, TypeError, ValueError, binascii.Error):
+        raise EntraError(50027, "invalid_request", _MALFORMED, 400) from None

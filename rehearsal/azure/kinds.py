@@ -1,0 +1,30 @@
+"""The types of resources of every room; a type that is not here does not exist in the rehearsal."""
+
+from __future__ import annotations
+
+from rehearsal.azure.arm.kind import Kind
+from rehearsal.azure.clusters.agent_pool import AgentPool
+from rehearsal.azure.clusters.managed_cluster import ManagedCluster
+from rehearsal.azure.groups.resource_group import ResourceGroup
+from rehearsal.azure.identity.assignments import RoleAssignment
+from rehearsal.azure.identity.identities import FederatedIdentityCredential, UserAssignedIdentity
+from rehearsal.azure.machines.virtual_machines import VirtualMachine, VirtualMachineExtension, VirtualMachineScaleSet
+from rehearsal.azure.network.interfaces import LoadBalancer, NetworkInterface, NetworkSecurityGroup
+from rehearsal.azure.network.networks import Subnet, VirtualNetwork
+
+KINDS: tuple[type[Kind], ...] = (
+    ResourceGroup,
+    VirtualNetwork,
+    Subnet,
+    NetworkInterface,
+    NetworkSecurityGroup,
+    LoadBalancer,
+    UserAssignedIdentity,
+    FederatedIdentityCredential,
+    RoleAssignment,
+    ManagedCluster,
+    AgentPool,
+    VirtualMachine,
+    VirtualMachineExtension,
+    VirtualMachineScaleSet,
+)

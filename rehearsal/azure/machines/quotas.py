@@ -1,0 +1,60 @@
+"""vCPUs: how many machines and scale sets use, and how many the subscription may have."""
+
+from __future__ import annotations
+
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.kind import Kind, at
+from rehearsal.azure.machines import MACHINE_TYPE
+from rehearsal.azure.machines.catalogue import Size
+from rehearsal.azure.network.networks import SCALE_SET_TYPE
+
+DEFAULT_QUOTA = 1000
+
+_QUOTA = (
+    "Operation could not be completed as it results in exceeding approved {what}. Additional details - Deployment "
+    "Model: Resource Manager, Location: {region}, Current Limit: {limit}, Current Usage: {used}, Additional Required: "
+    "{more}, (Minimum) New Limit Required: {wanted}. Setup Alerts when Quota reaches threshold. Learn more at "
+    "https://aka.ms/quotamonitoringalerting . Submit a request for Quota increase at https://aka.ms/ProdportalCRP"
+)
+
+
+def usage(kind: Kind, family: str) -> int:
+    """vCPUs in use: of a family, of all (`cores`), or of spot machines (`lowPriorityCores`)."""
+    total = 0
+    context = kind.context
+    for machine in context.store.of_type(MACHINE_TYPE):
+        size = context.size(str(at(machine.properties, "hardwareProfile.vmSize", "")))
+        spot = machine.properties.get("priority") == "Spot"
+        if size and _counts(size, family, spot):
+            total += size.vcpus
+    for scale_set in context.store.of_type(SCALE_SET_TYPE):
+        size = context.size(scale_set.body["sku"]["name"])
+        if size and _counts(size, family, scale_set.private.get("spot", False)):
+            total += size.vcpus * int(scale_set.body["sku"]["capacity"])
+    return total
+
+
+def _counts(size: Size, family: str, spot: bool) -> bool:
+    if family == "lowPriorityCores":
+        return spot
+    return not spot and family in ("cores", size.family.name)
+
+
+def check_quota(kind: Kind, size: Size, machines: int, spot: bool) -> None:
+    """Refuse machines for which the subscription has no vCPUs left."""
+    checks = (
+        [("lowPriorityCores", "LowPriorityCores quota")]
+        if spot
+        else [("cores", "Total Regional Cores quota"), (size.family.name, f"{size.family.name} Cores quota")]
+    )
+    for name, text in checks:
+        limit = kind.context.quotas.get(name, DEFAULT_QUOTA)
+        used, more = usage(kind, name), machines * size.vcpus
+        if used + more > limit:
+            raise ArmError(
+                "OperationNotAllowed",
+                _QUOTA.format(
+                    what=text, region=kind.context.region, limit=limit, used=used, more=more, wanted=used + more
+                ),
+                409,
+            )

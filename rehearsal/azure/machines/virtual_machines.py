@@ -1,0 +1,245 @@
+"""Virtual machines, their extensions, and the scale sets behind agent pools.
+
+A VM is checked as Azure checks one: size, zone, spot, image, processor, keys, interfaces, identities and quota. Its
+disks are no resources of their own; power states do not exist, a VM runs from its creation to its end.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from rehearsal.azure.arm.errors import ArmError, invalid_parameter, invalid_reference
+from rehearsal.azure.arm.identifiers import same
+from rehearsal.azure.arm.kind import Kind, Request, at
+from rehearsal.azure.arm.store import Resource
+from rehearsal.azure.identity.identities import IDENTITY_TYPE
+from rehearsal.azure.machines import MACHINE_TYPE
+from rehearsal.azure.machines.catalogue import ZONES, Size
+from rehearsal.azure.machines.quotas import check_quota
+from rehearsal.azure.machines.ssh_keys import check_keys
+from rehearsal.azure.network.networks import INTERFACE_TYPE, SCALE_SET_TYPE
+
+EXTENSION_TYPE = f"{MACHINE_TYPE}/extensions"
+VERSIONS = (
+    "2022-08-01",
+    "2022-11-01",
+    "2023-03-01",
+    "2023-07-01",
+    "2023-09-01",
+    "2024-03-01",
+    "2024-07-01",
+    "2024-11-01",
+    "2025-04-01",
+    "2025-11-01",
+    "2026-03-01",
+)
+
+_SIZE = "The value {size} provided for the VM size is not valid. The valid sizes in the current region are: {sizes}."
+_ZONE = (
+    "The zone(s) '{zone}' for resource '{id}' is not supported. The supported zones for location '{region}' are "
+    "'{zones}'"
+)
+_IMAGE = (
+    "The platform image '{image}' is not available. Verify that all fields in the storage profile are correct. For "
+    "more details about storage profile information, please refer to https://aka.ms/storageprofile."
+)
+_PROCESSOR = (
+    "Cannot create a VM of size '{size}' because this VM size only supports a CPU Architecture of '{wanted}', but an "
+    "image or disk with CPU Architecture '{given}' was given. Please make sure that the VM size and the image have the "
+    "same CPU Architecture."
+)
+_GENERATION = (
+    "The selected VM size '{size}' cannot boot Hypervisor Generation '{given}'. If this was a Create operation please "
+    "check that the Hypervisor Generation of the Image matches the Hypervisor Generation of the selected VM Size."
+)
+_CHANGE = "Changing property '{name}' is not allowed."
+_NIC = (
+    "Network Interface {nic} is already attached to another virtual machine {user}, so it cannot be attached to {id}."
+)
+_IDENTITY = (
+    "Identity operation for resource '{id}' failed with error 'Failed to perform resource identity operation. The user "
+    "assigned identity {identity} was not found'."
+)
+
+
+class VirtualMachine(Kind):
+    """A virtual machine."""
+
+    type = MACHINE_TYPE
+    versions = VERSIONS
+    name = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._]{0,62}[A-Za-z0-9_])?")
+
+    def put(self, request: Request) -> Resource:
+        """Check everything, and make the machine."""
+        resource = self.resource(request)
+        properties = resource.properties
+        size = self._size(properties)
+        zones = resource.body.get("zones") or []
+        if len(zones) > 1 or any(zone not in ZONES for zone in zones):
+            raise ArmError(
+                "AvailabilityZoneNotSupported",
+                _ZONE.format(
+                    zone=",".join(zones), id=request.id.text, region=self.context.region, zones=",".join(ZONES)
+                ),
+            )
+        if request.existing:
+            self._check_change(request.existing, resource)
+        spot = properties.setdefault("priority", "Regular") == "Spot"
+        if spot and not size.spot:
+            raise ArmError("OperationNotAllowed", f"The requested VM size {size.name} does not support Spot.", 409)
+        self._check_image(properties, size)
+        check_keys(at(properties, "osProfile.linuxConfiguration.ssh.publicKeys") or [])
+        self._check_identities(resource)
+        for reference in self._interfaces(properties):
+            interface = self.context.get(reference)
+            if interface is None or interface.type != INTERFACE_TYPE:
+                raise invalid_reference(reference, request.id.text)
+            user = at(interface.properties, "virtualMachine.id")
+            if user and not same(user, request.id.text):
+                raise ArmError("OperationNotAllowed", _NIC.format(nic=reference, user=user, id=request.id.text), 409)
+        if not request.existing:
+            check_quota(self, size, 1, spot)
+        # ARM keeps the custom data to itself: it may hold secrets, and here it holds the bootstrap token.
+        profile = properties.setdefault("osProfile", {})
+        if profile.get("customData"):
+            resource.private["customData"] = profile.pop("customData")
+        kept = request.existing.properties if request.existing else {}
+        properties["vmId"] = kept.get("vmId") or str(uuid.uuid4())
+        properties["timeCreated"] = kept.get("timeCreated") or datetime.now(UTC).isoformat()
+        return resource
+
+    def created(self, resource: Resource, request: Request) -> None:
+        """Attach the interfaces."""
+        for reference in self._interfaces(resource.properties):
+            interface = self.context.get(reference)
+            if interface:
+                interface.properties["virtualMachine"] = {"id": resource.id.text}
+
+    def deleted(self, resource: Resource) -> None:
+        """Let go of the interfaces; those with deleteOption Delete go too."""
+        for item in at(resource.properties, "networkProfile.networkInterfaces") or []:
+            interface = self.context.get(item["id"])
+            if interface and same(at(interface.properties, "virtualMachine.id", ""), resource.id.text):
+                interface.properties.pop("virtualMachine")
+                if at(item, "properties.deleteOption") == "Delete":
+                    self.context.store.remove(interface.id.text)
+
+    def put_seconds(self, new: bool) -> float:
+        """How long a PUT takes."""
+        return self.context.durations.virtual_machine if new else 0.0
+
+    def delete_seconds(self) -> float:
+        """How long a deletion takes."""
+        return self.context.durations.deletion
+
+    def failure(self, resource: Resource) -> ArmError | None:
+        """An injected failure of the allocation."""
+        return self.context.faults.meet("PUT", self.type, self.context.region, resource.body, late=True)
+
+    def patch(self, resource: Resource, body: Mapping[str, Any]) -> None:
+        """Tags and identities can be changed in place."""
+        if set(body) - {"tags", "identity"}:
+            raise ArmError(
+                "InvalidRequestContent",
+                f"The rehearsal patches tags and identity of {self.type} only, not "
+                f"{', '.join(sorted(set(body) - {'tags', 'identity'}))}.",
+            )
+        if "tags" in body:
+            resource.body["tags"] = dict(body["tags"] or {})
+        if body.get("identity"):
+            merged = {
+                **at(resource.body, "identity.userAssignedIdentities", {}),
+                **at(body, "identity.userAssignedIdentities", {}),
+            }
+            resource.body["identity"] = {"type": "UserAssigned", "userAssignedIdentities": merged}
+            self._check_identities(resource)
+
+    def linked(self, request: Request) -> list[tuple[str, str]]:
+        """Joining an interface and assigning an identity are actions on those."""
+        interfaces = self._interfaces(request.body.get("properties") or {})
+        identities = at(request.body, "identity.userAssignedIdentities") or {}
+        return [
+            *((f"{INTERFACE_TYPE}/join/action", interface) for interface in interfaces),
+            *((f"{IDENTITY_TYPE}/assign/action", identity) for identity in identities),
+        ]
+
+    def _size(self, properties: Mapping[str, Any]) -> Size:
+        name = str(at(properties, "hardwareProfile.vmSize", ""))
+        size = self.context.size(name)
+        if size is None:
+            raise invalid_parameter(
+                "hardwareProfile.vmSize",
+                _SIZE.format(size=name, sizes=", ".join(size.name for size in self.context.sizes)),
+            )
+        return size
+
+    def _check_change(self, existing: Resource, resource: Resource) -> None:
+        for name in ("hardwareProfile.vmSize", "storageProfile.imageReference", "priority", "osProfile.computerName"):
+            if at(existing.properties, name) != at(resource.properties, name, at(existing.properties, name)):
+                raise ArmError("PropertyChangeNotAllowed", _CHANGE.format(name=name), 409)
+        if (existing.body.get("zones") or []) != (resource.body.get("zones") or []):
+            raise ArmError("PropertyChangeNotAllowed", _CHANGE.format(name="zones"), 409)
+
+    def _check_image(self, properties: Mapping[str, Any], size: Size) -> None:
+        reference = at(properties, "storageProfile.imageReference") or {}
+        image = str(reference.get("communityGalleryImageId") or reference.get("id") or "")
+        definition = self.context.images.find(image)
+        if definition is None:
+            raise ArmError("PlatformImageNotFound", _IMAGE.format(image=image), 404)
+        if definition.architecture != size.architecture:
+            raise ArmError(
+                "BadRequest", _PROCESSOR.format(size=size.name, wanted=size.architecture, given=definition.architecture)
+            )
+        if definition.generation not in size.family.generations.split(","):
+            raise ArmError(
+                "BadRequest", _GENERATION.format(size=size.name, given=definition.generation.removeprefix("V"))
+            )
+
+    def _check_identities(self, resource: Resource) -> None:
+        assigned = at(resource.body, "identity.userAssignedIdentities") or {}
+        for identifier in assigned:
+            identity = self.context.get(identifier)
+            if identity is None or identity.type != IDENTITY_TYPE:
+                raise ArmError("FailedIdentityOperation", _IDENTITY.format(id=resource.id.text, identity=identifier))
+            assigned[identifier] = {name: identity.properties[name] for name in ("principalId", "clientId")}
+
+    @staticmethod
+    def _interfaces(properties: Mapping[str, Any]) -> list[str]:
+        return [str(item.get("id", "")) for item in at(properties, "networkProfile.networkInterfaces") or []]
+
+
+class VirtualMachineExtension(Kind):
+    """An extension of a machine; it is kept, nothing runs."""
+
+    type = EXTENSION_TYPE
+    versions = VERSIONS
+    name = re.compile(r"[-A-Za-z0-9._]{1,80}")
+    hidden = ("protectedSettings",)
+
+
+class VirtualMachineScaleSet(Kind):
+    """The scale set behind an agent pool: AKS makes and changes it, others only look."""
+
+    type = SCALE_SET_TYPE
+    versions = VERSIONS
+    name = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._]{0,62}[A-Za-z0-9_])?")
+
+    def put(self, request: Request) -> Resource:
+        """Refused: the rehearsal has scale sets of agent pools only."""
+        raise ArmError(
+            "OperationNotAllowed",
+            "The rehearsal has no scale sets but those of agent pools; change the agent pool.",
+            409,
+        )
+
+    def check_delete(self, resource: Resource) -> None:
+        """Refused likewise."""
+        raise ArmError(
+            "OperationNotAllowed",
+            f"The scale set {resource.id.name} belongs to an agent pool; delete the agent pool.",
+            409,
+        )

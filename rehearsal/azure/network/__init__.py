@@ -1,0 +1,1 @@
+"""Virtual networks and what lies in them."""

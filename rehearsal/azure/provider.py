@@ -1,0 +1,104 @@
+"""The stand-in for pulumi-azure-native: resource types and functions over a simulated subscription.
+
+Inputs are translated to requests of Azure Resource Manager and answers to outputs, as the real provider does; the
+subscription behind it (`rehearsal.azure`) decides. A type can be named with an API version too, as
+`azure-native:<module>/v20250901:<Type>`: its properties are those of the unversioned type, and ARM judges the version.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rehearsal.attachment.resource import Properties, RefusedError, Resource
+from rehearsal.attachment.server import Configuration, Provider
+from rehearsal.azure.clusters.resources import AgentPool, ManagedCluster
+from rehearsal.azure.groups.resources import ResourceGroup
+from rehearsal.azure.identity.resources import FederatedIdentityCredential, RoleAssignment, UserAssignedIdentity
+from rehearsal.azure.invokes import invokes
+from rehearsal.azure.network.resources import NetworkSecurityGroup, Subnet, VirtualNetwork
+from rehearsal.azure.resource import AzureResource, Session
+
+if TYPE_CHECKING:
+    from rehearsal.azure.subscription import Subscription
+    from rehearsal.cluster.control_plane import Clusters
+
+__all__ = ["PACKAGE", "TYPES", "VERSION", "configuration", "resources", "versioned"]
+
+PACKAGE: Final = "azure-native"
+VERSION: Final = "3.29.0"
+
+#: Every resource type that the stand-in knows.
+TYPES: tuple[type[AzureResource], ...] = (
+    ResourceGroup,
+    VirtualNetwork,
+    Subnet,
+    NetworkSecurityGroup,
+    UserAssignedIdentity,
+    FederatedIdentityCredential,
+    RoleAssignment,
+    ManagedCluster,
+    AgentPool,
+)
+
+_VERSIONED = re.compile(r"(azure-native:\w+)/v(\d{4})(\d\d)(\d\d)(\w*):(\w+)")
+
+_NO_SUBSCRIPTION = (
+    "the Azure provider has no subscription, so no request has a path; run: pulumi config set "
+    "azure-native:subscriptionId {subscription}"
+)
+_OTHER = (
+    "azure-native:{name} is {given!r}, but the rehearsed subscription has {own!r}, so the stack would lie "
+    "elsewhere; start the rehearsal with this stack's configuration, or set azure-native:{name} to {own}"
+)
+
+
+def resources(session: Session) -> list[Resource]:
+    """One of each type, for one instance of the provider."""
+    return [kind(session) for kind in TYPES]
+
+
+def versioned(session: Session, token: str) -> Resource | None:
+    """The type of a token that names an API version, or None."""
+    match = _VERSIONED.fullmatch(token)
+    if match is None:
+        return None
+    module, year, month, day, preview, name = match.groups()
+    kind = next((kind for kind in TYPES if kind.token == f"{module}:{name}"), None)
+    version = f"{year}-{month}-{day}" + (f"-{preview}" if preview else "")
+    return kind(session, version, token) if kind else None
+
+
+def configuration(subscription: Subscription, clusters: Clusters, definitions: Path) -> Configuration:
+    """What the provider takes as configuration: `location`, `subscriptionId` (required) and `tenantId`.
+
+    Args:
+        subscription: The simulated subscription.
+        clusters: The clusters that run in it.
+        definitions: Folder with Karpenter's resource definitions.
+    """
+
+    def configure(given: Properties, cancelled: threading.Event) -> Provider:
+        if not given.get("subscriptionId"):
+            raise RefusedError(_NO_SUBSCRIPTION.format(subscription=subscription.subscription_id))
+        for name, own in (
+            ("subscriptionId", subscription.subscription_id),
+            ("tenantId", subscription.tenant_id),
+            ("location", subscription.region),
+        ):
+            if given.get(name) and _plain(given[name]) != _plain(own):
+                raise RefusedError(_OTHER.format(name=name, given=given[name], own=own))
+        session = Session(subscription, clusters, definitions, str(given.get("location") or ""))
+        return Provider(resources(session), invokes(session, TYPES), lambda token: versioned(session, token))
+
+    return Configuration(
+        names=frozenset({"location", "subscriptionId", "tenantId"}),
+        configure=configure,
+        replaces=lambda old, new: ["subscriptionId"] if old.get("subscriptionId") != new.get("subscriptionId") else [],
+    )
+
+
+def _plain(value: Any) -> str:
+    return str(value).replace(" ", "").lower()

@@ -1,0 +1,302 @@
+"""What all azure-native resource types of the stand-in share: from Pulumi's flat properties to ARM's requests and back.
+
+azure-native is generated, and so is this in spirit: a type says its path, its API version and its properties
+(`resources` of each room), and everything else is the same for all. The facts are those of pulumi-azure-native 3.29.0;
+a test compares them with the SDK. Properties that the rehearsal gives no meaning to are left out, so that they are
+refused by name. Nothing is kept here; the subscription keeps it.
+
+Simplified: of ARM's nested resources only those that a type names in `nested` are flattened.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from rehearsal.attachment.resource import (
+    Created,
+    Failure,
+    IncompleteError,
+    Properties,
+    RefusedError,
+    Resource,
+    Unknown,
+    has_unknowns,
+)
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.identifiers import ResourceId
+
+if TYPE_CHECKING:
+    from rehearsal.azure.subscription import Subscription
+    from rehearsal.cluster.control_plane import Clusters
+
+#: Path of a resource group, with which most others begin.
+GROUP: Final = "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}"
+#: Names that stand beside `properties` in a resource of ARM, and not in it.
+ENVELOPE: Final = frozenset(
+    {
+        "id",
+        "name",
+        "type",
+        "etag",
+        "location",
+        "tags",
+        "identity",
+        "sku",
+        "kind",
+        "managedBy",
+        "extendedLocation",
+        "zones",
+        "plan",
+    }
+)
+#: What azure-native answers for every type.
+_COMMON: Final = frozenset({"name", "type", "azureApiVersion"})
+_PARAMETER = re.compile(r"\{(\w+)\}")
+_SUBSCRIPTION: Final = "subscriptionId"
+_GONE: Final = frozenset({"ResourceNotFound", "ResourceGroupNotFound", "ParentResourceNotFound"})
+
+_NO_LOCATION = (
+    "missing required property 'location'. Either set it explicitly or configure it with "
+    "'pulumi config set azure-native:location <value>'."
+)
+_MISSING = "missing required property {name!r}: {token} cannot be created without it; set it"
+_EXISTS = "cannot create already existing resource {id!r}; import it, or choose another name"
+
+
+@dataclass(frozen=True)
+class Session:
+    """What the resource types of one provider instance share.
+
+    Attributes:
+        subscription: The simulated subscription.
+        clusters: The clusters that run in it.
+        definitions: Folder with Karpenter's resource definitions, which AKS brings for node auto provisioning.
+        location: The provider's default location, empty without one.
+    """
+
+    subscription: Subscription
+    clusters: Clusters
+    definitions: Path
+    location: str = ""
+
+    def stop_control_plane(self, cluster_id: str) -> None:
+        """Stop the control plane of a managed cluster; nothing happens when it is another cluster's that runs."""
+        name = ResourceId.parse(cluster_id).name
+        running = self.clusters.get(name)
+        if running is not None and running.cloud is self.subscription.cloud(cluster_id):
+            self.clusters.stop(name)
+
+
+class AzureResource(Resource):
+    """A resource type of azure-native. Its ID is ARM's."""
+
+    #: ARM's path, with the names of the inputs that go into it in braces; the last one is the resource's name.
+    path: ClassVar[str]
+    #: API version that the SDK's unversioned type uses.
+    default_version: ClassVar[str]
+    #: Inputs that go into the request's body.
+    body: ClassVar[frozenset[str]]
+    #: What ARM computes and the provider answers, besides the body.
+    outputs: ClassVar[frozenset[str]] = frozenset()
+    #: Required inputs, the path's apart.
+    required: ClassVar[frozenset[str]] = frozenset()
+    #: Inputs, and dotted paths into them, whose change replaces the resource, besides the path's and the location.
+    fixed: ClassVar[frozenset[str]] = frozenset()
+    #: Whether azure-native lifts `properties` to the top.
+    flat: ClassVar[bool] = True
+    #: Inputs that stand beside `properties` in the body.
+    envelope: ClassVar[frozenset[str]] = ENVELOPE
+    #: Inputs that are lists of resources with `properties` of their own.
+    nested: ClassVar[frozenset[str]] = frozenset()
+    #: Inputs of the path; found from it.
+    parameters: ClassVar[tuple[str, ...]]
+    #: As azure-native names: eight hex digits after the logical name, and a child by the logical name alone.
+    name_digits: ClassVar[int] = 8
+    name_separator: ClassVar[str] = ""
+    default_timeout: ClassVar[float] = 3600.0
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "path" not in cls.__dict__:
+            return
+        cls.parameters = tuple(name for name in _PARAMETER.findall(cls.path) if name != _SUBSCRIPTION)
+        cls.name_property = cls.parameters[-1]
+        cls.accepts = cls.body | set(cls.parameters)
+        cls.replace_on = frozenset({*cls.parameters, *({"location"} & cls.body), *cls.fixed})
+
+    def __init__(self, session: Session, version: str = "", token: str = "") -> None:
+        self.session = session
+        self.arm = session.subscription.arm
+        self.version = version or self.default_version
+        self.token = token or type(self).token
+
+    # What a type may add.
+
+    def examine(self, inputs: Properties) -> Iterator[Failure]:
+        """Find what is refused before any call; may meet `UNKNOWN`."""
+        yield from ()
+
+    def complete(self, id: str, answer: Mapping[str, Any], timeout: float) -> None:
+        """Do what the resource brings about beyond ARM, after a PUT; must find what is done already.
+
+        Raises:
+            RefusedError: It went wrong; the resource stays, as it does in Azure.
+        """
+
+    def remove(self, id: str, timeout: float) -> None:
+        """Delete it in ARM, and what `complete` brought about."""
+        self.arm.delete(id, self.version)
+
+    # The order of calls, the same for all.
+
+    def check(self, inputs: Mapping[str, Any], *, name: str) -> tuple[Properties, list[Failure]]:
+        """Fill in the location and find what is missing."""
+        checked = {key: value for key, value in inputs.items() if value is not None}
+        failures = []
+        if "location" in self.body:
+            location = checked.get("location") or self.session.location
+            if not location:
+                failures.append(Failure("location", _NO_LOCATION))
+            # ARM writes "West US 2" as "westus2": left as it is, it would be drift for ever.
+            checked["location"] = location if isinstance(location, Unknown) else location.replace(" ", "").lower()
+        failures.extend(
+            Failure(key, _MISSING.format(name=key, token=self.token))
+            for key in sorted((self.required | set(self.parameters)) - checked.keys())
+        )
+        if not failures:
+            failures.extend(self.examine(checked))
+        return checked, failures
+
+    def deletes_first(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+        """As for every resource; a child's automatic name is always the same."""
+        name = self.name_property
+        return super().deletes_first(old, new) or (not self.name_digits and old.get(name) == new.get(name))
+
+    def preview(self, inputs: Properties, *, id: str, state: Properties) -> Properties:
+        """What stays as it is, the body as far as ARM answers it as it was given, and the name."""
+        body = {name: value for name, value in inputs.items() if name in self.body and not _reshaped(name, value)}
+        return {**state, **body, "name": inputs[self.name_property]}
+
+    def create(self, inputs: Properties, *, timeout: float) -> Created:
+        """PUT what does not exist yet, then `complete`."""
+        id = self.resource_id(inputs)
+        if self._get(id) is not None:
+            raise RefusedError(_EXISTS.format(id=id))
+        return Created(id, self._put(id, inputs, timeout))
+
+    def read(self, id: str, state: Properties) -> Properties | None:
+        """What ARM has now."""
+        answer = self._get(id)
+        return None if answer is None else self.answered(answer)
+
+    def inputs_of(self, outputs: Properties, old: Mapping[str, Any]) -> Properties:
+        """As for every resource; the IDs of identities are a list as an input, and a map as an output."""
+        identity = outputs.get("identity")
+        if isinstance(identity, dict) and isinstance(identity.get("userAssignedIdentities"), dict):
+            given = (old.get("identity") or {}).get("userAssignedIdentities") or []
+            assigned = {id.lower(): id for id in identity["userAssignedIdentities"]}
+            # In the program's order and spelling where they are the same.
+            ids = [id for id in given if assigned.pop(str(id).lower(), None)] + list(assigned.values())
+            outputs = {**outputs, "identity": {**identity, "userAssignedIdentities": ids}}
+        return super().inputs_of(outputs, old)
+
+    def update(self, id: str, old: Properties, new: Properties, *, timeout: float) -> Properties:
+        """PUT it anew, then `complete`."""
+        return self._put(id, new, timeout)
+
+    def delete(self, id: str, state: Properties, *, timeout: float) -> None:
+        """Delete it; what is gone already is well."""
+        with refusals():
+            try:
+                self.remove(id, timeout)
+            except ArmError as error:
+                if error.code not in _GONE:
+                    raise
+
+    # Help for the types.
+
+    def resource_id(self, inputs: Mapping[str, Any]) -> str:
+        """ARM's ID of the resource that the inputs describe."""
+        values = {name: str(inputs[name]).strip("/") for name in self.parameters}
+        values[_SUBSCRIPTION] = self.session.subscription.subscription_id
+        return self.path.format(**values)
+
+    def request(self, inputs: Mapping[str, Any]) -> Properties:
+        """The body of a PUT."""
+        body: Properties = {}
+        properties: Properties = {}
+        for name in sorted(self.body & inputs.keys()):
+            value = inputs[name]
+            if name in self.nested:
+                value = [_folded(item) for item in value]
+            elif name == "identity":
+                value = _identities_as_map(value)
+            (body if name in self.envelope else properties)[name] = value
+        return {**body, "properties": properties} if properties else body
+
+    def answered(self, answer: Mapping[str, Any]) -> Properties:
+        """The outputs for an answer of ARM."""
+        known = self.body | self.outputs | _COMMON
+        values = {**answer, **answer.get("properties", {})} if self.flat else answer
+        outputs = {name: value for name, value in values.items() if name in known and value is not None}
+        for name in self.nested & outputs.keys():
+            outputs[name] = [_lifted(item) for item in outputs[name]]
+        return {**outputs, "azureApiVersion": self.version}
+
+    def _put(self, id: str, inputs: Properties, timeout: float) -> Properties:
+        try:
+            with refusals():
+                self.complete(id, self.arm.put(id, self.version, self.request(inputs)), timeout)
+        except RefusedError as error:
+            left = self._get(id)
+            if left is None:
+                raise
+            raise IncompleteError(str(error), Created(id, self.answered(left))) from error
+        answer = self._get(id)
+        if answer is None:
+            raise RefusedError(f"{id} was gone before it could be read")
+        return self.answered(answer)
+
+    def _get(self, id: str) -> Properties | None:
+        with refusals():
+            try:
+                return self.arm.get(id, self.version)
+            except ArmError as error:
+                if error.code in _GONE:
+                    return None
+                raise
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Show what ARM refuses in the words of the provider and of ARM."""
+    try:
+        yield
+    except ArmError as error:
+        raise RefusedError(f'Status={error.status} Code="{error.code}" Message="{error.message}"') from error
+
+
+def _reshaped(name: str, value: Any) -> bool:
+    """Whether an output looks different from the input of its name."""
+    return name == "identity" and (has_unknowns(value) or bool(value.get("userAssignedIdentities")))
+
+
+def _identities_as_map(identity: Mapping[str, Any]) -> Properties:
+    assigned = identity.get("userAssignedIdentities")
+    return {**identity, "userAssignedIdentities": {id: {} for id in assigned}} if assigned else dict(identity)
+
+
+def _folded(item: Mapping[str, Any]) -> Properties:
+    """A nested resource as ARM has it."""
+    envelope = {name: value for name, value in item.items() if name in ENVELOPE}
+    return {**envelope, "properties": {name: value for name, value in item.items() if name not in ENVELOPE}}
+
+
+def _lifted(item: Mapping[str, Any]) -> Properties:
+    """A nested resource as azure-native has it."""
+    return {**{name: value for name, value in item.items() if name != "properties"}, **item.get("properties", {})}

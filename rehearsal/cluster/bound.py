@@ -1,0 +1,31 @@
+"""What the clouds share of `rehearsal.cluster.cloud.Cloud`."""
+
+from __future__ import annotations
+
+from rehearsal.cluster.control_plane import Cluster
+
+
+class Bound:
+    """What every `Cloud` has: the running control plane that makes and reviews its tokens, once there is one."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.bound: Cluster | None = None
+
+    def bind(self, cluster: Cluster) -> None:
+        """Tell which running control plane it is."""
+        self.bound = cluster
+
+    @property
+    def cluster(self) -> Cluster:
+        """The running control plane.
+
+        Raises:
+            RuntimeError: `bind` was not called.
+        """
+        if self.bound is None:
+            raise RuntimeError(
+                f"the cluster {self._name} is not bound to its cloud: call bind(cluster) once its control plane has "
+                "started"
+            )
+        return self.bound

@@ -1,0 +1,47 @@
+"""The clouds that can be rehearsed: what must be known of each before anything of it is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Name = Literal["aws", "azure"]
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """One cloud.
+
+    Attributes:
+        name: As `karpstack:cloud` calls it.
+        region: The key of its region, an example, and what all of them look like.
+        subscription: The key of what the stack is deployed to; empty where the credentials alone say it.
+        account: What the simulated account is, for people.
+        credentials: What the account wants to see of those who ask, for people.
+    """
+
+    name: Name
+    region: tuple[str, str, str]
+    subscription: str
+    account: str
+    credentials: str
+
+
+#: Name -> cloud.
+CLOUDS: Final[Mapping[str, Cloud]] = {
+    "aws": Cloud(
+        "aws",
+        ("aws:region", "us-east-1", r"[a-z]{2}(-[a-z]+)+-[0-9]"),
+        "",
+        "the simulated AWS account",
+        "the account's access keys",
+    ),
+    "azure": Cloud(
+        "azure",
+        ("azure-native:location", "westus2", r"[A-Za-z]+( ?[A-Za-z0-9]+)*"),
+        "azure-native:subscriptionId",
+        "the simulated Azure, as a proxy",
+        "Entra's tokens",
+    ),
+}

@@ -1,0 +1,1 @@
+"""The tests, tier by tier: CONTRIBUTING.md has what each may do."""

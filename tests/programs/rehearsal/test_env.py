@@ -1,0 +1,28 @@
+"""What `python -m rehearsal env` prints, in a shell."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rehearsal import cli
+
+
+@pytest.mark.parametrize(("mode", "words"), [(0o700, "is not up"), (0o777, "can be written by others")])
+def test_what_is_done_by_hand_reaches_nothing_where_the_stack_is_not_up(
+    mode: int, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tmp_path.chmod(mode)
+    assert cli.main(["env", "eks", "--state", str(tmp_path)]) == 1
+    said = capsys.readouterr()
+    script = f"export KUBECONFIG=/home/me/production AWS_PROFILE=production\n{said.out}"
+    result = subprocess.run(
+        ["sh", "-c", f'{script}\necho "$? $KUBECONFIG $PULUMI_BACKEND_URL $AWS_PROFILE"'],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.split() == ["1", "/dev/null", "file:///dev/null"]
+    assert words in said.err

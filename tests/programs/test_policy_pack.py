@@ -1,0 +1,102 @@
+"""The policy pack in a process of its own: as the engine starts it, and put together for `pulumi policy publish`."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf import empty_pb2, struct_pb2
+from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
+
+ROOT = Path(__file__).resolve().parents[2]
+PACK = ROOT / "policies"
+NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
+
+
+@pytest.fixture
+def rules(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the pack's rules, in its order."""
+    monkeypatch.syspath_prepend(str(PACK))
+    return [rule.name for rule in runpy.run_path(str(PACK), run_name="pack")["RULES"]]
+
+
+@pytest.fixture
+def analyzer() -> Iterator[Any]:
+    """The pack, started as a language host does it."""
+    command = [sys.executable, "-u", "-m", "pulumi.policy", "127.0.0.1:0", str(PACK)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            port = int(process.stdout.readline())
+            with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+                yield analyzer_pb2_grpc.AnalyzerStub(channel)
+        finally:
+            process.kill()
+
+
+def judged(analyzer: Any, properties: dict[str, Any]) -> dict[str, Any]:
+    """What the pack says of a NodePool, by the rule's name."""
+    given = struct_pb2.Struct()
+    given.update(properties)
+    answer = analyzer.Analyze(analyzer_pb2.AnalyzeRequest(type=NODE_POOL, name="pool", properties=given))
+    return {diagnostic.policyName: diagnostic for diagnostic in answer.diagnostics}
+
+
+def test_starts_as_the_engine_starts_it(analyzer: Any, rules: list[str]) -> None:
+    info = analyzer.GetAnalyzerInfo(empty_pb2.Empty())
+    assert [policy.name for policy in info.policies] == rules
+
+    found = judged(analyzer, {"spec": {"limits": {"cpu": "100"}}})
+    assert found["node-pool-cilium-startup-taint"].enforcementLevel == analyzer_pb2.MANDATORY
+    assert "node-pool-limits" not in found
+
+    found = judged(analyzer, {"spec": {"limits": {"cpu": "lots"}, "template": "none"}})
+    assert 'spec.limits.cpu is not a quantity such as 100, 500m or 4000Gi and can\'t be judged: "lots".' in (
+        found["node-pool-limits"].message
+    )
+    assert "spec.template is not an object" in found["node-pool-architecture"].message
+
+
+def test_a_pack_that_is_put_together_is_complete(tmp_path: Path, rules: list[str]) -> None:
+    source, elsewhere = tmp_path / "checkout", tmp_path / "elsewhere" / "pack"
+    for name in ("policies", "karpenter"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("Makefile", "pyproject.toml", "requirements.lock"):
+        shutil.copy(ROOT / name, source / name)
+    subprocess.run(["make", "--no-print-directory", "pack"], cwd=source, check=True, capture_output=True)
+    shutil.copytree(source / "build" / "pack", elsewhere)
+    shutil.rmtree(source)
+    assert "pulumi-policy==" in (elsewhere / "requirements.txt").read_text()
+    template = {"spec": {"requirements": [], "nodeClassRef": {"group": "karpenter.k8s.aws"}}}
+    spec = {"limits": {"cpu": 10}, "template": template}
+    code = (
+        "import runpy, sys\n"
+        f"sys.path[0] = {str(elsewhere)!r}\n"
+        f"print(len(runpy.run_path({str(elsewhere)!r}, run_name='pack')['RULES']))\n"
+        "import karpenter\n"
+        "from rules.node_pool_types import ceiling\n"
+        f"print(karpenter.__file__, ceiling({spec!r}).usd)"
+    )
+    # Isolated from the checkout, which PYTHONPATH or the working folder would bring back.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment | {"AWS_REGION": "us-east-1"},  # prices are a region's
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert result.returncode == 0, result.stdout
+    count, found, usd = result.stdout.split()
+    assert int(count) == len(rules)
+    assert Path(found) == elsewhere / "karpenter" / "__init__.py"
+    assert float(usd) > 0
