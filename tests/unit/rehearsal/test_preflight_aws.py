@@ -277,7 +277,7 @@ def make_cluster(aws: Account) -> tuple[str, str]:
 )
 def test_a_name_that_somebody_else_has(aws: Account, check: Check, make: Any) -> None:
     resource = make(aws)
-    logged = {"network__flowLogRetentionDays": 30}
+    logged: dict[str, Any] = {"network__flowLogRetentionDays": 30}
     assert one(check, looked_at(aws, **logged)).severity == "error"
     # By Pulumi's state, the stack itself may have made it.
     assert not found(check, looked_at(aws, state=State(frozenset({resource})), **logged))
