@@ -23,7 +23,7 @@ OUR_VENV = { [ ! -L .venv ] && ls -d .venv/.made-by-karpstack .venv/.ready-* 2>/
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment engines rehearsal soak review test pytest lint format bench bench-burst bench-kills bench-stories lock facts goldens pack clean clean-cache
+.PHONY: help setup environment engines rehearsal soak review preflight test pytest lint format bench bench-burst bench-kills bench-stories lock facts goldens pack clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +57,9 @@ soak: setup ## Like rehearsal, with every scenario: the long ones, and those tha
 
 review: setup ## Preview STACK, rehearsed, and write what is to be reviewed: build/review/<stack>/review.html, .md, .sarif
 	@$(BIN)/python -m rehearsal review $(STACK)
+
+preflight: environment ## Ask the account of these AWS credentials what is in the way of STACK; changes nothing, costs nothing
+	@$(BIN)/python -m preflight $(STACK)
 
 test: setup ## Every test tier that needs no cloud, and lint beside them
 	@$(MAKE) --no-print-directory -j2 lint pytest

@@ -12,6 +12,9 @@ from ipaddress import IPv4Network
 from typing import Final
 
 MAX_ZONES: Final = 6
+#: Zones in which EKS cannot place a control plane, by ID, because names differ from account to account
+#: (EKS user guide, "VPC and subnet requirements").
+ZONES_WITHOUT_EKS: Final = ("use1-az3", "usw1-az2", "cac1-az3")
 #: What AWS allows for a VPC, less the six bits that the smallest subnet (/28) lies below it.
 LARGEST_VPC_PREFIX: Final = 16
 SMALLEST_VPC_PREFIX: Final = 22

@@ -19,10 +19,6 @@ from ..documents import subnets
 from ..naming import DISCOVERY_TAG, named
 from ..settings.eks import NetworkSettings
 
-#: Zones in which EKS cannot place a control plane, by ID, because names differ from account to account
-#: (EKS user guide, "VPC and subnet requirements").
-_ZONES_WITHOUT_EKS = ["use1-az3", "usw1-az2", "cac1-az3"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkArgs:
@@ -130,7 +126,7 @@ class Network(pulumi.ComponentResource):
             state="available",
             # Local zones take neither control planes nor NAT gateways.
             filters=[{"name": "opt-in-status", "values": ["opt-in-not-required"]}],
-            exclude_zone_ids=_ZONES_WITHOUT_EKS,
+            exclude_zone_ids=list(subnets.ZONES_WITHOUT_EKS),
             opts=pulumi.InvokeOutputOptions(parent=self),
         ).names
         return [found.apply(partial(_nth_zone, index)) for index in range(zones)]

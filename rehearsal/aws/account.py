@@ -23,9 +23,11 @@ from rehearsal.aws.eks.api import Eks
 from rehearsal.aws.eks.last_lines import LastLines
 from rehearsal.aws.eks.moto import MotoEks
 from rehearsal.aws.events.bus import EventBus
+from rehearsal.aws.iam import simulation
 from rehearsal.aws.iam.pod_credentials import PodIdentity, TokenReviewer
 from rehearsal.aws.iam.roles import Roles
 from rehearsal.aws.patching import Patches
+from rehearsal.aws.quotas import Quotas
 from rehearsal.aws.server import Server
 from rehearsal.timing import Timing
 
@@ -70,6 +72,7 @@ class Account:
         roles: IAM roles.
         eks: What moto's EKS lacks.
         fleet: CreateFleet: error injection and call log.
+        quotas: What Service Quotas says.
         events: The event bus: interruptions and other events of AWS services.
     """
 
@@ -87,6 +90,7 @@ class Account:
         self.roles = Roles(ACCOUNT_ID)
         self.eks = Eks(ACCOUNT_ID, region, self.roles)
         self.fleet = Fleets(self.prices, self.roles)
+        self.quotas = Quotas()
         self._used_spot = used_spot
         self._turn = threading.RLock()
         self.events = EventBus(ACCOUNT_ID, region, self._turn)
@@ -137,6 +141,8 @@ class Account:
         lookups.patch(self._patches)
         dispatch.patch(self._patches, self.roles.refuse, self._turn)
         self.roles.patch(self._patches)
+        simulation.patch(self._patches, self.roles)
+        self.quotas.patch(self._patches)
         self.fleet.patch(self._patches)
         self.events.patch(self._patches)
         self._identity.patch(self._patches)

@@ -27,7 +27,7 @@ from rehearsal.host.guard import LOOPBACK, GuardedHandler, OwnUserServer
 from rehearsal.host.loopback import Loopback
 
 #: moto's services that are served. Each of them asks `roles` about each request's caller.
-SERVICES: Final = frozenset({"ec2", "eks", "events", "iam", "kms", "logs", "sqs", "ssm", "sts"})
+SERVICES: Final = frozenset({"ec2", "eks", "events", "iam", "kms", "logs", "servicequotas", "sqs", "ssm", "sts"})
 
 _ZONAL_SHIFT, _MANAGED_RESOURCES = "arc-zonal-shift", "/managedresources/"
 _NOT_MANAGED = "The resource {arn} is not enabled for zonal shift"

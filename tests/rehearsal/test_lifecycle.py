@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+from kubernetes import client
 
 from tests.rehearsal.conftest import ROOT, RehearsedStack, descendants, new_stack
 from tests.rehearsal.dry_run import assert_verdicts
@@ -87,6 +91,40 @@ def test_secrets_are_in_no_log_and_not_plain_in_the_state(eks: RehearsedStack) -
 
 def controller(stack: RehearsedStack) -> psutil.Process:
     return next(process for process in descendants(stack.info) if process.name() == "karpenter-aws")
+
+
+def test_a_stack_that_is_up_does_not_stand_in_its_own_way(eks: RehearsedStack) -> None:
+    """What the look before `up` takes for the stack's own is what Pulumi's state calls it."""
+    result = eks.by_hand(sys.executable, "-m", "preflight", "eks", "--config-file", str(eks.configuration), "--json")
+    assert result.returncode == 0, result.stdout
+    found = [finding for check in json.loads(result.stdout)["checks"] for finding in check["findings"]]
+    assert {finding["severity"] for finding in found} == {"note"}, found
+
+
+def test_what_is_in_the_way_of_destroy_is_named(eks: RehearsedStack) -> None:
+    playbook = ("ansible-playbook", "playbooks/predestroy.yml")
+    before = eks.by_hand(*playbook)
+    assert before.returncode == 0, before.stdout
+    core, custom = client.CoreV1Api(eks.api()), client.CustomObjectsApi(eks.api())
+    pool: Any = custom.get_cluster_custom_object("karpenter.sh", "v1", "nodepools", "default")
+    by_hand = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": "by-hand"},
+        "spec": pool["spec"],
+    }
+    service: Any = {"metadata": {"name": "web"}, "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}}
+    custom.create_cluster_custom_object("karpenter.sh", "v1", "nodepools", by_hand)
+    core.create_namespaced_service("default", service)
+    try:
+        found = eks.by_hand(*playbook)
+    finally:
+        core.delete_namespaced_service("web", "default")
+        custom.delete_cluster_custom_object("karpenter.sh", "v1", "nodepools", "by-hand")
+    assert found.returncode != 0
+    assert "2 things are in the way" in found.stdout
+    assert "the Service default/web is of type LoadBalancer" in found.stdout
+    assert "the NodePool by-hand is not the stack's" in found.stdout
 
 
 def test_the_stacks_own_kubeconfig_works(eks: RehearsedStack, tmp_path: Path) -> None:

@@ -53,7 +53,15 @@ ALLOWED: dict[str, set[str]] = {
     "policies": {"policies/rules", "karpenter"},
     "policies/rules": {"policies/rules", "karpenter"},
     "review": {"review", "policies/rules", "policies/reference", "karpenter"},
-    "playbooks": {"playbooks", "scale_test", "karpenter"},
+    "playbooks": {"playbooks", "preflight", "scale_test", "karpenter"},
+    "preflight": {
+        "preflight",
+        "components/documents",
+        "components/naming",
+        "components/problems",
+        "components/settings",
+        "karpenter",
+    },
     "scale_test": {"scale_test", "karpenter"},
     "rehearsal": {"rehearsal", "karpenter"},
     "rehearsal/state": {"rehearsal/state"},
@@ -114,13 +122,33 @@ STANDARD_LIBRARY_ONLY = (
     "rehearsal/state/ancestors",
     "rehearsal/engines",
 )
-OURS = {"__main__", "components", "karpenter", "policies", "playbooks", "rehearsal", "review", "scale_test", "tests"}
+OURS = {
+    "__main__",
+    "components",
+    "karpenter",
+    "policies",
+    "playbooks",
+    "preflight",
+    "rehearsal",
+    "review",
+    "scale_test",
+    "tests",
+}
 # The pack's folder is the root of its imports, as the engine runs it.
 PACK_ROOT = {"rules": "policies/rules", "reference": "policies/reference"}
 
 
 def modules() -> Iterator[tuple[str, Path]]:
-    for folder in ("components", "karpenter", "policies", "playbooks", "rehearsal", "review", "scale_test"):
+    for folder in (
+        "components",
+        "karpenter",
+        "policies",
+        "playbooks",
+        "preflight",
+        "rehearsal",
+        "review",
+        "scale_test",
+    ):
         for path in sorted((ROOT / folder).rglob("*.py")):
             yield path.relative_to(ROOT).with_suffix("").as_posix(), path
     yield "__main__", ROOT / "__main__.py"

@@ -26,7 +26,7 @@ and `aks.Environment` have the same as `outputs`.
 | --- | --- |
 """
 #: Where a stack is known by its outputs. What looks an output up there has no types to be checked by.
-READERS = ("scale_test", "playbooks", "rehearsal/session")
+READERS = ("scale_test", "playbooks", "preflight", "rehearsal/session")
 LOOKED_UP = re.compile(r"""\boutputs(?:\[|\.get\()["'](\w+)["']""")
 
 

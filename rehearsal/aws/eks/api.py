@@ -1,4 +1,4 @@
-"""EKS operations that moto lacks: add-ons, access entries, access policies and pod identity associations.
+"""EKS operations that moto lacks: versions, add-ons, access entries, access policies and pod identity associations.
 
 `Eks` has them with boto3's names, parameters and answers, and raises botocore's ClientError. `eks_moto` puts them on
 the wire, so `Account.client("eks")` has all of them, and corrects moto's clusters and node groups.
@@ -13,11 +13,12 @@ import hashlib
 import secrets
 import string
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from typing import Any
 
+from karpenter.releases import releases
 from rehearsal.aws.errors import refusal
 from rehearsal.aws.iam import policies
 from rehearsal.aws.iam.roles import Roles
@@ -46,6 +47,8 @@ _ACCESS_POLICIES = frozenset(
 _LETTERS = string.ascii_lowercase + string.digits
 _ENTRY_TYPES = frozenset({"STANDARD", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "EC2", "HYBRID_LINUX"})
 
+#: EKS' names of what a version is.
+_VERSION_STATUS = {"standard": "STANDARD_SUPPORT", "extended": "EXTENDED_SUPPORT", "ended": "UNSUPPORTED"}
 _NO_CLUSTER = "No cluster found for name: {name}."
 _BAD_MODE = (
     "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation."
@@ -100,6 +103,7 @@ class Eks:
 
     #: Operations that moto has not: their method here is the snake_case name.
     OPERATIONS = (
+        "DescribeClusterVersions",
         "CreateAddon",
         "DescribeAddon",
         "UpdateAddon",
@@ -178,6 +182,30 @@ class Eks:
             for instance in self.ec2.all_instances()
             if instance.id in ids and instance.state == "running"
         ]
+
+    # Versions.
+
+    def describe_cluster_versions(self, clusterVersions: Sequence[str] = (), **rest: Any) -> dict[str, Any]:
+        """DescribeClusterVersions, in one page: what `karpenter/facts` says of today, ended ones if all are wanted."""
+        today = datetime.now(UTC).date()
+        found = []
+        for release in releases("aws").values():
+            status = release.status(today)
+            if clusterVersions and release.version not in clusterVersions:
+                continue
+            if status == "planned" or (status == "ended" and not rest.get("includeAll")):
+                continue
+            found.append(
+                {
+                    "clusterVersion": release.version,
+                    "clusterType": "eks",
+                    "releaseDate": _midnight(release.begins),
+                    "endOfStandardSupportDate": _midnight(release.standard),
+                    "endOfExtendedSupportDate": _midnight(release.extended),
+                    "versionStatus": _VERSION_STATUS[status],
+                }
+            )
+        return {"clusterVersions": found[::-1]}
 
     # Add-ons.
 
@@ -634,6 +662,10 @@ class Eks:
         reason = self.pod_trust_refusal(cluster, namespace, service_account, role)
         if reason:
             raise refusal("InvalidParameterException", _BAD_TRUST.format(reason=reason), operation)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
 
 
 def _check_addon_version(addon: str, version: str, operation: str) -> None:

@@ -420,18 +420,21 @@ class MotoEks:
         return group
 
 
-_ROUTES = tuple(
-    "{0}/clusters/(?P<name>[^/]+)/" + rest
-    for rest in (
-        "addons$",
-        "addons/(?P<addonName>[^/]+)$",
-        "addons/(?P<addonName>[^/]+)/update$",
-        "node-groups/(?P<nodegroupName>[^/]+)/update-version$",
-        "access-entries$",
-        "access-entries/(?P<principalArn>.+)$",
-        "pod-identity-associations$",
-        "pod-identity-associations/(?P<associationId>[^/]+)$",
-    )
+_ROUTES = (
+    "{0}/cluster-versions$",
+    *(
+        "{0}/clusters/(?P<name>[^/]+)/" + rest
+        for rest in (
+            "addons$",
+            "addons/(?P<addonName>[^/]+)$",
+            "addons/(?P<addonName>[^/]+)/update$",
+            "node-groups/(?P<nodegroupName>[^/]+)/update-version$",
+            "access-entries$",
+            "access-entries/(?P<principalArn>.+)$",
+            "pod-identity-associations$",
+            "pod-identity-associations/(?P<associationId>[^/]+)$",
+        )
+    ),
 )
 
 

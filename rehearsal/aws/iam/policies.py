@@ -1,8 +1,9 @@
 """IAM policy documents: whom a trust policy lets in, and which actions an identity policy allows.
 
-Trust policies are evaluated with their conditions. Identity policies are evaluated by action alone: resources and
-conditions of Allow statements are taken as met, so a policy that is missing is found and one that is scoped too
-narrowly is not. Resource policies of queues are evaluated for the one question that an event rule asks.
+Trust policies are evaluated with their conditions. Identity policies are evaluated by action alone where a request is
+judged: resources and conditions of Allow statements are taken as met, so a policy that is missing is found and one that
+is scoped too narrowly is not. The simulator (`simulation`) evaluates all of it. Resource policies of queues are
+evaluated for the one question that an event rule asks.
 """
 
 from __future__ import annotations
@@ -74,6 +75,24 @@ def allows_action(documents: Iterable[str | Mapping[str, Any]], action: str) -> 
     return allowed
 
 
+def about(documents: Iterable[str | Mapping[str, Any]], action: str, resource: str) -> Iterator[Statement]:
+    """The statements of identity policies that name an action and a resource, whatever their conditions."""
+    for document in documents:
+        for statement in statements(document):
+            if _names(statement, action) and _covers(statement, resource):
+                yield statement
+
+
+def decision(
+    documents: Iterable[str | Mapping[str, Any]], action: str, resource: str, context: Mapping[str, str]
+) -> str:
+    """What identity policies say to an action on a resource, in IAM's words: allowed, explicitDeny, implicitDeny."""
+    met = [one for one in about(documents, action, resource) if not failed_condition(one, context)]
+    if any(one.get("Effect") == "Deny" for one in met):
+        return "explicitDeny"
+    return "allowed" if met else "implicitDeny"
+
+
 def allows_service(
     document: str | Mapping[str, Any], service: str, action: str, resource: str, context: Mapping[str, str]
 ) -> bool:
@@ -140,6 +159,12 @@ def _names(statement: Statement, action: str) -> bool:
 
 def _action_matches(pattern: str, action: str) -> bool:
     return fnmatchcase(action.lower(), pattern.lower())
+
+
+def _covers(statement: Statement, resource: str) -> bool:
+    if "NotResource" in statement:
+        return not any(fnmatchcase(resource, pattern) for pattern in _many(statement["NotResource"]))
+    return any(fnmatchcase(resource, pattern) for pattern in _many(statement.get("Resource", [])))
 
 
 def _is_for(statement: Statement, principal_type: str, principal: str) -> bool:

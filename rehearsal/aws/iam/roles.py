@@ -20,11 +20,14 @@ from rehearsal.aws.iam import policies
 from rehearsal.aws.patching import Patches
 
 ADMINISTRATOR = "administrator"
+ADMINISTRATOR_POLICY = "AdministratorAccess"
 SPOT_ROLE = "AWSServiceRoleForEC2Spot"
 
 # Of AWS's access keys.
 _KEY_LETTERS = string.ascii_uppercase + "234567"
 _QUERY_SERVICES = frozenset({"iam", "sts", "sqs"})
+#: Of actions, where they differ from the service's name.
+_PREFIXES = {"service-quotas": "servicequotas"}
 _SPOT = "spot.amazonaws.com"
 _SERVICE_LINKED_NAMES = {"spot": "EC2Spot", "eks": "AmazonEKS", "eks-nodegroup": "AmazonEKSNodegroup"}
 _NAME_TAKEN = "Service role name {name} has been taken in this account, please try a different suffix."
@@ -89,10 +92,19 @@ class Roles:
 
     def allows(self, role: Any, action: str) -> bool:
         """Whether a role's policies allow an action (`ec2:CreateFleet`)."""
-        documents = [*role.policies.values()]
-        for policy in role.managed_policies.values():
-            documents.append(next(version.document for version in policy.versions if version.is_default))
-        return policies.allows_action(documents, action)
+        return policies.allows_action(self.documents(role), action)
+
+    def documents(self, principal: Any) -> list[Any]:
+        """The policies of a role or user (moto's object), inline ones first."""
+        found = [*principal.policies.values()]
+        for policy in principal.managed_policies.values():
+            found.append(next(version.document for version in policy.versions if version.is_default))
+        return found
+
+    def principal(self, arn: str) -> Any | None:
+        """moto's role or user behind an ARN, or None."""
+        users = (user for user in list(self._iam.users.values()) if user.arn == arn)
+        return self.by_arn(arn) or next(users, None)
 
     def may(self, access_key_id: str, action: str) -> bool:
         """Whether whoever has an access key may do an action."""
@@ -119,6 +131,7 @@ class Roles:
         self._iam.aws_managed_policies = known
         self._iam.managed_policies.update({policy.arn: policy for policy in known})
         self._iam.create_user("us-east-1", ADMINISTRATOR)
+        self._iam.attach_user_policy(f"arn:aws:iam::aws:policy/{ADMINISTRATOR_POLICY}", ADMINISTRATOR)
         key = self._iam.create_access_key(ADMINISTRATOR)
         self._iam.access_keys.pop(key.access_key_id, None)
         key.access_key_id, key.secret_access_key = self.access_key_id, self.secret_access_key
@@ -174,7 +187,7 @@ class Roles:
         unsigned = "Authorization" not in response.headers
         if key == self.access_key_id or (unsigned and action == "AssumeRoleWithWebIdentity"):
             return None
-        service = response.service_name
+        service = _PREFIXES.get(response.service_name, response.service_name)
         caller = self.caller(key)
         role = caller and self.by_arn(caller.role_arn)
         if caller is None or role is None:

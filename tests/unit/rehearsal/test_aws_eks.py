@@ -290,3 +290,17 @@ def test_nodes_join_with_a_fitting_entry_only(stack: Stack) -> None:
     iam.delete_role(RoleName="node")
     stack.role("node", trust("ec2.amazonaws.com"))
     assert "older role" in refusal()
+
+
+def test_versions_are_those_of_the_facts(aws: Account) -> None:
+    eks = aws.client("eks")
+    offered = {
+        one["clusterVersion"]: one["versionStatus"] for one in eks.describe_cluster_versions()["clusterVersions"]
+    }
+    everything = eks.describe_cluster_versions(includeAll=True)["clusterVersions"]
+    assert set(offered.values()) <= {"STANDARD_SUPPORT", "EXTENDED_SUPPORT"}
+    assert "1.28" not in offered
+    (ended,) = (one for one in everything if one["clusterVersion"] == "1.28")
+    assert (ended["versionStatus"], ended["endOfExtendedSupportDate"].year) == ("UNSUPPORTED", 2025)
+    (one,) = eks.describe_cluster_versions(clusterVersions=["1.36"])["clusterVersions"]
+    assert one["clusterVersion"] == "1.36"

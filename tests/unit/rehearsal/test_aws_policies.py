@@ -105,6 +105,33 @@ def test_queue_policy_of_the_stack() -> None:
     assert not allowed({**allow, "Condition": {"ArnEquals": {"aws:SourceArn": "arn:other"}}})
 
 
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ({"Effect": "Allow", "Action": "sqs:*", "Resource": "arn:aws:sqs:*:*:a-*"}, "allowed"),
+        ({"Effect": "Allow", "Action": "sqs:*", "Resource": "arn:aws:sqs:*:*:b"}, "implicitDeny"),
+        ({"Effect": "Allow", "Action": "ec2:*", "Resource": "*"}, "implicitDeny"),
+        ({"Effect": "Allow", "Action": "*", "NotResource": "arn:aws:sqs:*"}, "implicitDeny"),
+        ({"Effect": "Deny", "Action": "sqs:CreateQueue", "Resource": "*"}, "explicitDeny"),
+        (
+            {"Effect": "Allow", "Action": "*", "Resource": "*", "Condition": {"StringEquals": {"k": "w"}}},
+            "implicitDeny",
+        ),
+        ({"Effect": "Allow", "Action": "*", "Resource": "*", "Condition": {"StringEquals": {"k": "v"}}}, "allowed"),
+    ],
+)
+def test_the_simulator_looks_at_resources_and_conditions(statement: dict[str, Any], said: str) -> None:
+    document = {"Statement": [statement]}
+    arn = "arn:aws:sqs:us-east-1:1:a-queue"
+    assert policies.decision([document], "sqs:CreateQueue", arn, {"k": "v"}) == said
+
+
+def test_a_denial_goes_before_what_allows() -> None:
+    allow = {"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}
+    deny = {"Statement": {"Effect": "Deny", "Action": "sqs:*", "Resource": "*"}}
+    assert policies.decision([allow, deny], "sqs:CreateQueue", "*", {}) == "explicitDeny"
+
+
 def test_the_stacks_own_documents_let_nobody_else_in() -> None:
     """Upstream's, which name the service alone, would let EventBridge of any account and each pod identity in."""
     queue, rule = "arn:aws:sqs:us-east-1:1:q", "arn:aws:events:us-east-1:{}:rule/spot"

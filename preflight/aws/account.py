@@ -1,0 +1,50 @@
+"""Whose account this is, and whether it is the stack's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from ..finding import Finding
+from .subject import Subject
+
+_CALL = "sts:GetCallerIdentity"
+
+
+def account(subject: Subject) -> Iterator[Finding]:
+    """Who asks, where; an account that the configuration does not allow; the root user."""
+    caller = subject.caller
+    where = f"{caller.arn} in the account {caller.account}, region {subject.aws.region}"
+    yield Finding("note", f"asked as {where}", "the stack would be made there", "", _CALL)
+    if subject.state.unread:
+        yield Finding(
+            "note",
+            f"Pulumi's state was not read: {subject.state.unread}",
+            "what the stack has made already would be told as somebody else's",
+            "for a stack that is up: pulumi login, and pulumi stack select",
+            "pulumi stack export",
+        )
+    allowed = _listed(subject.raw.get("aws:allowedAccountIds"))
+    forbidden = _listed(subject.raw.get("aws:forbiddenAccountIds"))
+    if (allowed and caller.account not in allowed) or caller.account in forbidden:
+        yield Finding(
+            "error",
+            f"the account {caller.account} is not one that aws:allowedAccountIds and aws:forbiddenAccountIds admit",
+            "the provider refuses each resource",
+            "take credentials of another account, or change the list",
+            _CALL,
+        )
+    if caller.arn.endswith(":root"):
+        yield Finding(
+            "warning",
+            "the caller is the account's root user",
+            "no policy limits what a mistake does, and the cluster's first administrator would be root",
+            "take a role or a user",
+            _CALL,
+        )
+
+
+def _listed(value: Any) -> list[str]:
+    found = json.loads(value) if isinstance(value, str) and value else value
+    return [str(one) for one in found] if isinstance(found, list) else []

@@ -1,0 +1,126 @@
+"""Questions to an AWS account. Each call reads; none changes anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from boto3.session import Session
+from botocore import xform_name
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from ..finding import NotAskedError, UnknowableError
+
+_REFUSALS: Final = frozenset(
+    {"AccessDenied", "AccessDeniedException", "AuthorizationError", "NotAuthorized", "UnauthorizedOperation"}
+)
+_SESSION: Final = "karpstack-preflight"
+_CONFIG: Final = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "max_attempts": 4})
+
+
+class Aws:
+    """An account in one region. Each question is asked once."""
+
+    def __init__(self, region: str, client: Callable[[str], Any]) -> None:
+        """`client` makes boto3's client of a service."""
+        self.region = region
+        self._client = client
+        self._clients: dict[str, Any] = {}
+        self._answers: dict[str, Any] = {}
+
+    @classmethod
+    def connect(cls, region: str, profile: str = "", role: str = "") -> Aws:
+        """The account as the stack's provider sees it.
+
+        Args:
+            region: Where the stack is.
+            profile: Of the AWS CLI; the environment's credentials if empty.
+            role: ARN of a role that is taken with these; none if empty.
+
+        Raises:
+            UnknowableError: There is no such profile, or the role cannot be taken.
+        """
+        try:
+            session = Session(profile_name=profile or None, region_name=region)
+        except BotoCoreError as error:
+            raise UnknowableError(
+                f"aws:profile = {profile!r}: {error}, so the account cannot be asked as the stack's provider would; "
+                "write the profile into ~/.aws/config, or take it out of the stack's configuration"
+            ) from error
+        own = cls(region, lambda service: session.client(service, config=_CONFIG))
+        if not role:
+            return own
+        try:
+            taken = own.ask("sts", "AssumeRole", RoleArn=role, RoleSessionName=_SESSION)["Credentials"]
+        except NotAskedError as error:
+            raise UnknowableError(
+                f"aws:assumeRoles = {role}: {error.call}: {error}, so the account can't be asked as the stack's "
+                "provider would; let these credentials take the role, or take it out of the stack's configuration"
+            ) from error
+        keys = {
+            "aws_access_key_id": taken["AccessKeyId"],
+            "aws_secret_access_key": taken["SecretAccessKey"],
+            "aws_session_token": taken["SessionToken"],
+        }
+        return cls(region, lambda service: session.client(service, config=_CONFIG, **keys))
+
+    def ask(self, service: str, operation: str, **given: Any) -> dict[str, Any]:
+        """The answer to one call, `ask("iam", "GetRole", RoleName="x")`.
+
+        Raises:
+            NotAskedError: It is refused, or fails.
+        """
+        answer = self.find(service, operation, (), **given)
+        return {} if answer is None else answer
+
+    def find(self, service: str, operation: str, absent: tuple[str, ...], **given: Any) -> dict[str, Any] | None:
+        """The same; None where AWS says with one of the error codes `absent` that there is no such thing.
+
+        Raises:
+            NotAskedError: It is refused, or fails in another way.
+        """
+        key = json.dumps([service, operation, given], sort_keys=True)
+        if key not in self._answers:
+            self._answers[key] = self._call(service, operation, absent, given)
+        found: dict[str, Any] | None = self._answers[key]
+        return found
+
+    def all(self, service: str, operation: str, result: str, **given: Any) -> list[Any]:
+        """What all pages of an answer have under the key `result`.
+
+        Raises:
+            NotAskedError: It is refused, or fails.
+        """
+        key = json.dumps([service, operation, result, given], sort_keys=True)
+        if key not in self._answers:
+            self._answers[key] = self._call(service, operation, (), given, result)
+        found: list[Any] = self._answers[key]
+        return found
+
+    def _call(
+        self, service: str, operation: str, absent: tuple[str, ...], given: Mapping[str, Any], result: str = ""
+    ) -> Any:
+        name = xform_name(operation)
+        try:
+            if service not in self._clients:
+                self._clients[service] = self._client(service)
+            client = self._clients[service]
+            if result and client.can_paginate(name):
+                return [one for page in client.get_paginator(name).paginate(**given) for one in page.get(result, ())]
+            answer = getattr(client, name)(**given)
+        except ClientError as error:
+            code = str(error.response.get("Error", {}).get("Code", ""))
+            if code in absent:
+                return None
+            text = str(error.response.get("Error", {}).get("Message") or error)
+            raise NotAskedError(call(service, operation), text, refused=code in _REFUSALS) from error
+        except BotoCoreError as error:
+            raise NotAskedError(call(service, operation), str(error), refused=False) from error
+        return answer.get(result, []) if result else answer
+
+
+def call(service: str, operation: str) -> str:
+    """A call by the name that policies have for it."""
+    return f"{service.replace('service-quotas', 'servicequotas')}:{operation}"

@@ -1,0 +1,36 @@
+"""All checks of an AWS account, by the names that the table has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from ..finding import Finding
+from . import account, images, instance_types, names, quotas, rights, spot_role, versions
+from .subject import Subject
+
+CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
+    "account": account.account,
+    "rights": rights.rights,
+    "Kubernetes version": versions.kubernetes_version,
+    "zones": instance_types.zones,
+    "system nodes' type": instance_types.system_nodes,
+    "NodePools' types": instance_types.node_pools,
+    "node classes' images": images.images,
+    "spot's role": spot_role.spot_role,
+    "quota of system nodes": quotas.system_nodes,
+    "quota of NodePools": quotas.node_pools,
+    "quota of VPCs": quotas.vpcs,
+    "quota of addresses": quotas.addresses,
+    "quota of NAT gateways": quotas.gateways,
+    "quota of clusters": quotas.clusters,
+    "cluster's name": names.cluster,
+    "log group's name": names.log_group,
+    "flow logs' name": names.flow_log_group,
+    "roles' names": names.roles,
+    "policies' names": names.policies,
+    "queue's name": names.queue,
+    "event rules' names": names.event_rules,
+    "launch template's name": names.launch_template,
+    "key alias": names.key_alias,
+}

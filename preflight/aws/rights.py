@@ -1,0 +1,120 @@
+"""Whether the caller may do what deploying the stack takes, as IAM's own simulator judges it.
+
+The simulator knows the caller's policies and permission boundary, and of an organization's policies whether they
+allow. It does not know resource policies, nor the session policies of an assumed role.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ..finding import Finding, NotAskedError, Severity
+from .deployer import FLOW_LOG, Grant, Scope, deploying
+from .subject import Subject
+
+_CALL: Final = "iam:SimulatePrincipalPolicy"
+POLICY_PAGE: Final = "docs/deployer-policy.md"
+_OF_THE_QUEUE: Final = frozenset(
+    {
+        "aws:cloudwatch/eventRule:EventRule",
+        "aws:cloudwatch/eventTarget:EventTarget",
+        "aws:sqs/queue:Queue",
+        "aws:sqs/queuePolicy:QueuePolicy",
+    }
+)
+_OF_IRSA: Final = frozenset({"aws:iam/openIdConnectProvider:OpenIdConnectProvider"})
+
+
+def rights(subject: Subject) -> Iterator[Finding]:
+    """Actions that are not allowed, a finding a statement of the deployer's policy."""
+    principal = _principal(subject)
+    if principal is None:
+        yield Finding(
+            "note",
+            f"{subject.caller.arn} is no role or user whose policies IAM could simulate",
+            "it was not judged whether it may make the stack",
+            "take a role or a user",
+            _CALL,
+        )
+        return
+    scope = Scope(
+        partition=subject.caller.partition,
+        region=subject.aws.region,
+        account=subject.caller.account,
+        names=subject.names,
+    )
+    for grant in deploying(scope):
+        if not _is_needed(subject, grant):
+            continue
+        refused: dict[tuple[Severity, str], set[str]] = defaultdict(set)
+        for result in _simulate(subject, principal, grant):
+            if reason := _why_not(result):
+                refused[reason].add(result["EvalActionName"])
+        for (severity, why), actions in refused.items():
+            yield Finding(
+                severity,
+                f"{principal} may not {', '.join(sorted(actions))} on {', '.join(grant.resources)}: {why}",
+                "pulumi up or pulumi destroy is refused there, in the middle of its work",
+                f"allow the statement {grant.sid} of {POLICY_PAGE}",
+                _CALL,
+            )
+
+
+def _is_needed(subject: Subject, grant: Grant) -> bool:
+    """Whether this stack, in this account, needs a grant that others do."""
+    if not subject.settings.karpenter.interruption_queue and set(grant.needed_by) <= _OF_THE_QUEUE:
+        return False
+    if not subject.settings.network.flow_log_retention_days and set(grant.needed_by) == {FLOW_LOG}:
+        return False
+    if subject.settings.karpenter.identity != "irsa" and set(grant.needed_by) <= _OF_IRSA:
+        return False
+    if service := grant.context.get("iam:AWSServiceName"):
+        return not subject.aws.all("iam", "ListRoles", "Roles", PathPrefix=f"/aws-service-role/{service}/")
+    return True
+
+
+def _principal(subject: Subject) -> str | None:
+    """ARN of what has the policies: a session's role with its path, which the session's ARN lacks."""
+    caller = subject.caller
+    if not caller.role:
+        return caller.arn if ":user/" in caller.arn else None
+    try:
+        return str(subject.aws.ask("iam", "GetRole", RoleName=caller.role)["Role"]["Arn"])
+    except NotAskedError as error:
+        if not error.refused:
+            raise
+        return subject.arn("iam", f"role/{caller.role}", region="")  # as it is for most roles: without a path
+
+
+def _simulate(subject: Subject, principal: str, grant: Grant) -> Iterator[dict[str, Any]]:
+    """A result for each action and resource."""
+    context = {"aws:RequestedRegion": subject.aws.region, **grant.context}
+    # One resource at a time: an answer for several is one decision for all of them.
+    for resource in grant.resources:
+        yield from subject.aws.all(
+            "iam",
+            "SimulatePrincipalPolicy",
+            "EvaluationResults",
+            PolicySourceArn=principal,
+            ActionNames=list(grant.actions),
+            ResourceArns=[resource],
+            ContextEntries=[
+                {"ContextKeyName": key, "ContextKeyValues": [value], "ContextKeyType": "string"}
+                for key, value in context.items()
+            ],
+        )
+
+
+def _why_not(result: dict[str, Any]) -> tuple[Severity, str] | None:
+    """Why an action is not allowed, and how certain that is; None where it is allowed."""
+    if not result.get("OrganizationsDecisionDetail", {}).get("AllowedByOrganizations", True):
+        return "error", "a policy of the organization forbids it"
+    if not result.get("PermissionsBoundaryDecisionDetail", {}).get("AllowedByPermissionsBoundary", True):
+        return "error", "the permissions boundary does not allow it"
+    if result["EvalDecision"] == "allowed":
+        return None
+    if missing := result.get("MissingContextValues"):
+        return "warning", f"that depends on conditions that were not given, {', '.join(missing)}"
+    return "error", "a policy denies it" if result["EvalDecision"] == "explicitDeny" else "no policy allows it"

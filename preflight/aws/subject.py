@@ -1,0 +1,101 @@
+"""What the checks of an AWS account look at: the account, the stack's settings, and what the stack has made already."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from components.documents.subnets import ZONES_WITHOUT_EKS
+from components.naming import EksNames
+from components.settings import EksSettings
+
+from ..finding import NotAskedError, UnknowableError
+from ..stack import State
+from .asking import Aws
+
+_ASSUMED: Final = re.compile(r"arn:[^:]+:sts::\d{12}:assumed-role/(?P<name>[^/]+)/.+")
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks: the ARN that STS says, the account, and the partition."""
+
+    arn: str
+    account: str
+
+    @property
+    def partition(self) -> str:
+        """`aws`, `aws-cn` or `aws-us-gov`."""
+        return self.arn.split(":")[1]
+
+    @property
+    def role(self) -> str:
+        """Name of the role whose session this is; empty for any other caller."""
+        found = _ASSUMED.fullmatch(self.arn)
+        return found["name"] if found else ""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The account, asked as `caller`; the stack's settings; `raw` has the configuration's other namespaces too."""
+
+    aws: Aws
+    caller: Caller
+    settings: EksSettings
+    raw: Mapping[str, Any]
+    state: State
+
+    @property
+    def names(self) -> EksNames:
+        """Physical names of the stack."""
+        return EksNames(self.settings.name)
+
+    def arn(self, service: str, resource: str, *, region: str | None = None) -> str:
+        """An ARN in the account; `region` is the stack's if not said, and empty for IAM."""
+        where = self.aws.region if region is None else region
+        return f"arn:{self.caller.partition}:{service}:{where}:{self.caller.account}:{resource}"
+
+    def zones(self) -> list[str]:
+        """The zones that the stack will have; fewer than it asks for where the region has no more.
+
+        Raises:
+            NotAskedError: The account does not tell.
+        """
+        wanted = self.settings.network.zones
+        offered = self.offered_zones()
+        return offered[:wanted] if isinstance(wanted, int) else [zone for zone in wanted if zone in offered]
+
+    def offered_zones(self) -> list[str]:
+        """The region's zones that take control planes, by name.
+
+        Raises:
+            NotAskedError: The account does not tell.
+        """
+        found = self.aws.all(
+            "ec2",
+            "DescribeAvailabilityZones",
+            "AvailabilityZones",
+            Filters=[
+                {"Name": "state", "Values": ["available"]},
+                {"Name": "opt-in-status", "Values": ["opt-in-not-required"]},
+            ],
+        )
+        return sorted(zone["ZoneName"] for zone in found if zone["ZoneId"] not in ZONES_WITHOUT_EKS)
+
+
+def subject(aws: Aws, settings: EksSettings, raw: Mapping[str, Any], state: State) -> Subject:
+    """Ask the account who we are.
+
+    Raises:
+        UnknowableError: It does not answer.
+    """
+    try:
+        who = aws.ask("sts", "GetCallerIdentity")
+    except NotAskedError as error:
+        raise UnknowableError(
+            f"{error.call}: {error}, so nothing can be asked; give AWS credentials, and see that the account has "
+            f"the region {aws.region} enabled"
+        ) from error
+    return Subject(aws, Caller(who["Arn"], who["Account"]), settings, raw, state)

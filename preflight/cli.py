@@ -1,0 +1,79 @@
+"""The command line: `python -m preflight STACK`, and `python -m preflight destroy STACK`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from .finding import Checked, UnknowableError, in_the_way
+from .looking import PROJECT, before_destroy, before_up
+from .shown import as_data, headline, table, visible
+
+FOUND, UNKNOWABLE = 1, 2
+_DESTROY: Final = "destroy"
+_STATUSES: Final = (
+    "Exit code 0: nothing is in the way; 1: something is; 2: nothing could be asked. Nothing is created or changed."
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Look, and show what was found.
+
+    Returns:
+        0; 1 where something is in the way; 2 where nothing could be asked.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    destroy = words[:1] == [_DESTROY]
+    given = _parser(destroy).parse_args(words[1:] if destroy else words)
+    try:
+        checked = _look(given, destroy)
+    except UnknowableError as error:
+        print(f"error: {visible(error)}", file=sys.stderr)
+        return UNKNOWABLE
+    title = f"{'Before pulumi destroy' if destroy else 'Before pulumi up'} of {given.stack}: {headline(checked)}"
+    print(json.dumps(as_data(checked), indent=2) if given.json else table(title, checked))
+    return FOUND if in_the_way(checked) else 0
+
+
+def _look(given: argparse.Namespace, destroy: bool) -> list[Checked]:
+    project = given.project.resolve()
+    if not destroy:
+        return before_up(given.stack, project=project, config_file=given.config_file)
+    outputs = None
+    if given.outputs:
+        try:
+            outputs = json.loads(given.outputs.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UnknowableError(
+                f"--outputs {given.outputs} can't be read ({error}); write it with `pulumi stack output --json`"
+            ) from error
+    return before_destroy(given.stack, project=project, outputs=outputs, kubeconfig=given.kubeconfig)
+
+
+def _parser(destroy: bool) -> argparse.ArgumentParser:
+    if destroy:
+        parser = argparse.ArgumentParser(
+            prog="python -m preflight destroy",
+            description=f"What would block `pulumi destroy` of a stack, or outlive it. {_STATUSES}",
+        )
+        parser.add_argument("--outputs", type=Path, metavar="FILE", help="the stack's outputs (default: Pulumi's)")
+        parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="the cluster's (default: KUBECONFIG's)")
+    else:
+        parser = argparse.ArgumentParser(
+            prog="python -m preflight",
+            description="What is in the way of `pulumi up` of a stack in the account of these credentials. "
+            f"{_STATUSES} `python -m preflight destroy --help` tells of the look before `pulumi destroy`.",
+        )
+        parser.add_argument(
+            "--config-file", type=Path, metavar="FILE", help="the configuration (default: Pulumi.<stack>.yaml)"
+        )
+    parser.add_argument("stack", help="name of the stack: eks, for Pulumi.eks.yaml")
+    parser.add_argument(
+        "--project", type=Path, default=PROJECT, help="folder with Pulumi.yaml (default: the checkout of this file)"
+    )
+    parser.add_argument("--json", action="store_true", help="write JSON")
+    return parser

@@ -1,0 +1,1 @@
+"""What would block `pulumi destroy`, or outlive it."""

@@ -1,0 +1,107 @@
+"""What the checks before `pulumi destroy` look at: the cluster, and what the stack says is its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from karpenter.quantities import duration
+
+from ..aws.asking import Aws
+from .cluster import Lister, Object
+
+NODE_POOLS: Final = "/apis/karpenter.sh/v1/nodepools"
+NODE_CLAIMS: Final = "/apis/karpenter.sh/v1/nodeclaims"
+NODES: Final = "/api/v1/nodes"
+PODS: Final = "/api/v1/pods"
+POOL_LABEL: Final = "karpenter.sh/nodepool"
+FOR_EVER: Final = "for ever"
+#: Of each cloud's node classes: their kind, and their path in the API.
+NODE_CLASSES: Final[Mapping[str, tuple[str, str]]] = {
+    "aws": ("EC2NodeClass", "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"),
+    "azure": ("AKSNodeClass", "/apis/karpenter.azure.com/v1beta1/aksnodeclasses"),
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A stack that is up.
+
+    Attributes:
+        cluster: Its cluster.
+        outputs: Its outputs.
+        aws: Its account; None on another cloud.
+    """
+
+    cluster: Lister
+    outputs: Mapping[str, Any]
+    aws: Aws | None = None
+
+    @property
+    def cloud(self) -> str:
+        """`aws` or `azure`."""
+        return str(self.outputs.get("cloud", ""))
+
+    @property
+    def is_managed(self) -> bool:
+        """Whether the cloud runs Karpenter: then its objects and nodes go with the cluster."""
+        return self.outputs.get("karpenterVersion") == "managed"
+
+    def own(self, *outputs: str) -> set[str]:
+        """Names that the stack lists in some of its outputs."""
+        return {str(name) for output in outputs for name in self.outputs.get(output) or ()}
+
+    def pods_on_karpenters_nodes(self) -> list[tuple[Object, str]]:
+        """Pods that a drain has to move, each with the NodePool of its node. DaemonSets' pods are not drained.
+
+        Raises:
+            NotAskedError: The cluster does not tell.
+        """
+        pools = {name_of(node): pool for node in self.cluster.list(NODES) if (pool := labels_of(node).get(POOL_LABEL))}
+        return [
+            (pod, pools[where])
+            for pod in self.cluster.list(PODS)
+            if (where := (pod.get("spec") or {}).get("nodeName")) in pools
+            and (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
+            and all(owner.get("kind") != "DaemonSet" for owner in pod["metadata"].get("ownerReferences") or ())
+        ]
+
+    def grace(self, pool: str) -> str:
+        """How long pods can hold a NodePool's nodes at most, in words.
+
+        A NodeClaim has the grace that its NodePool had when it was made, so the claims say it where there are any.
+
+        Raises:
+            NotAskedError: The cluster does not tell.
+        """
+        pools = [found for found in self.cluster.list(NODE_POOLS) if name_of(found) == pool]
+        claims = [found for found in self.cluster.list(NODE_CLAIMS) if labels_of(found).get(POOL_LABEL) == pool]
+        specs = [found["spec"] for found in claims] or [found["spec"]["template"]["spec"] for found in pools]
+        periods = [spec.get("terminationGracePeriod") for spec in specs]
+        if not periods or None in periods:
+            return FOR_EVER
+        return max(map(str, periods), key=duration)
+
+
+def name_of(found: Object) -> str:
+    """An object's name, after its namespace where it has one."""
+    metadata = found["metadata"]
+    return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else str(metadata["name"])
+
+
+def labels_of(found: Object) -> Mapping[str, str]:
+    """An object's labels."""
+    return found["metadata"].get("labels") or {}
+
+
+def annotations_of(found: Object) -> Mapping[str, str]:
+    """An object's annotations."""
+    return found["metadata"].get("annotations") or {}
+
+
+def kubectl(verb: str, kind: str, found: Object) -> str:
+    """The command that does something to one object."""
+    metadata = found["metadata"]
+    where = f" --namespace {metadata['namespace']}" if metadata.get("namespace") else ""
+    return f"kubectl {verb} {kind}{where} {metadata['name']}"

@@ -1,0 +1,133 @@
+"""The stack that is looked at: its configuration, and what of it Pulumi has made already."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from components import settings
+from components.problems import SettingsError
+
+from .finding import UnknowableError
+
+_STACK: Final = "pulumi:pulumi:Stack"
+_SECONDS: Final = 120
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A stack's configuration.
+
+    Attributes:
+        settings: As the program reads them.
+        raw: Full keys to values, also of namespaces that the program does not read, such as `aws:profile`.
+    """
+
+    settings: settings.Settings
+    raw: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class State:
+    """What Pulumi's state holds of a stack.
+
+    Attributes:
+        resources: Type and id of each resource of a provider.
+        outputs: The stack's outputs; secrets are no values in there.
+        unread: Why the state could not be read; empty where it was.
+    """
+
+    resources: frozenset[tuple[str, str]] = frozenset()
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    unread: str = ""
+
+    def has(self, type_: str, identifier: str) -> bool:
+        """Whether the stack itself has made the resource of this type and id."""
+        return (type_, identifier) in self.resources
+
+    def count(self, type_: str) -> int:
+        """How many resources of a type the stack has made."""
+        return sum(kind == type_ for kind, _ in self.resources)
+
+
+def configuration(path: Path) -> Configuration:
+    """Read `Pulumi.<stack>.yaml`.
+
+    Raises:
+        UnknowableError: There is none, it cannot be read, or the program would refuse it.
+    """
+    readable = raw(path)
+    try:
+        loaded = settings.load({key: _engine_text(value) for key, value in readable.items()})
+    except SettingsError as error:
+        raise UnknowableError(f"{path.name}: {error}") from error
+    return Configuration(loaded, readable)
+
+
+def raw(path: Path) -> dict[str, Any]:
+    """What stands under `config:`, without the secrets, which only the stack's own key opens.
+
+    Raises:
+        UnknowableError: There is no such file, or it cannot be read.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise UnknowableError(
+            f"{path} can't be read ({error}), so it is not known what the stack asks for; name a stack of this project"
+        ) from error
+    config = content.get("config") if isinstance(content, Mapping) else None
+    if not isinstance(config, Mapping):
+        raise UnknowableError(f"{path} has no `config:`, so it is not known what the stack asks for; add it")
+    return {
+        str(key): value
+        for key, value in config.items()
+        if not (isinstance(value, Mapping) and set(value) == {"secure"})
+    }
+
+
+def deployer(values: Mapping[str, Any]) -> tuple[str, str]:
+    """Whom the provider acts as: a profile of the AWS CLI and the ARN of a role; each empty where it is not said."""
+    roles = values.get("aws:assumeRoles") or [{}]
+    return str(values.get("aws:profile") or ""), str(roles[0].get("roleArn") or "")
+
+
+def state(stack: str, project: Path) -> State:
+    """Ask Pulumi what the stack has made. A stack that was never brought up has made nothing."""
+    try:
+        said = subprocess.run(
+            ["pulumi", "stack", "export", "--stack", stack, "--non-interactive"],
+            cwd=project,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return State(unread=str(error))
+    if said.returncode:
+        return State(unread=said.stderr.strip() or f"pulumi stack export ended with {said.returncode}")
+    try:
+        return parse(json.loads(said.stdout))
+    except ValueError as error:
+        return State(unread=f"pulumi stack export wrote no JSON ({error})")
+
+
+def parse(exported: Mapping[str, Any]) -> State:
+    """What `pulumi stack export` wrote."""
+    resources = (exported.get("deployment") or {}).get("resources") or ()
+    return State(
+        frozenset((one["type"], one["id"]) for one in resources if one.get("custom") and one.get("id")),
+        next((one.get("outputs") or {} for one in resources if one["type"] == _STACK), {}),
+    )
+
+
+def _engine_text(value: object) -> str:
+    """A value as the engine hands it to programs: objects, lists and truth values as JSON."""
+    return value if isinstance(value, str) else json.dumps(value)

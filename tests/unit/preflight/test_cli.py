@@ -1,0 +1,157 @@
+"""The command line and what it reads: exit statuses, JSON, the stack's file and Pulumi's state."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from preflight import cli
+from preflight.finding import Checked, Finding, UnknowableError
+from preflight.looking import before_up
+from preflight.shown import table
+from preflight.stack import configuration, deployer, parse, raw, state
+from tests.unit.example_stack import ROOT, example
+from tests.unit.example_stack import configuration as example_values
+
+Look = Callable[..., list[Checked]]
+
+
+def finding(severity: Any, what: str = "the log group is there already") -> Finding:
+    return Finding(severity, what, "it is refused", "delete it", "logs:DescribeLogGroups")
+
+
+def look(*findings: Finding) -> Look:
+    return lambda *given, **options: [Checked("names", findings), Checked("quotas", ())]
+
+
+@pytest.mark.parametrize(("severity", "code"), [("error", 1), ("warning", 0), ("note", 0)])
+def test_only_errors_are_in_the_way(
+    severity: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "before_up", look(finding(severity)))
+    assert cli.main(["eks"]) == code
+    said = capsys.readouterr().out
+    assert "the log group is there already" in said
+    assert "fix: delete it" in said
+    assert said.rstrip().endswith("Nothing to say of: quotas")
+
+
+def test_json_has_every_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(cli, "before_up", look(finding("error")))
+    assert cli.main(["eks", "--json"]) == 1
+    checks = json.loads(capsys.readouterr().out)["checks"]
+    assert [check["name"] for check in checks] == ["names", "quotas"]
+    assert set(checks[0]["findings"][0]) == {"severity", "what", "consequence", "fix", "told_by"}
+
+
+def test_the_look_before_destroy_gets_the_outputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: dict[str, Any] = {}
+
+    def destroyed(stack: str, **given: Any) -> list[Checked]:
+        asked.update(given, stack=stack)
+        return []
+
+    monkeypatch.setattr(cli, "before_destroy", destroyed)
+    outputs = tmp_path / "outputs.json"
+    outputs.write_text('{"cloud": "aws"}')
+    assert cli.main(["destroy", "eks", "--outputs", str(outputs)]) == 0
+    assert (asked["stack"], asked["outputs"]) == ("eks", {"cloud": "aws"})
+    assert capsys.readouterr().out.startswith("Before pulumi destroy of eks: nothing is in the way")
+    outputs.write_text("no JSON")
+    assert cli.main(["destroy", "eks", "--outputs", str(outputs)]) == 2
+
+
+@pytest.mark.parametrize("stack", ["nowhere", "aks-nap"])
+def test_what_cannot_be_asked_at_all(stack: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([stack]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+
+
+def no_pulumi(*given: Any, **options: Any) -> None:
+    raise FileNotFoundError("No such file or directory: 'pulumi'")
+
+
+def test_a_stack_that_is_not_up_has_nothing_to_destroy(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(subprocess, "run", no_pulumi)
+    assert cli.main(["destroy", "eks"]) == 2
+    assert "is not up, so there is nothing to destroy" in capsys.readouterr().err
+
+
+def test_what_others_wrote_steers_no_terminal() -> None:
+    said = table("x", [Checked("names", (finding("error", "a role\x1b[2J\u202e" + "y" * 10_000),))])
+    assert "\x1b" not in said
+    assert "\u202e" not in said
+    assert said.count("y") < 1_000
+
+
+def test_the_stacks_file_is_read_as_the_engine_reads_it() -> None:
+    read = configuration(ROOT / "Pulumi.eks.yaml")
+    assert read.settings.name == example()["karpstack:name"]
+    assert read.settings.region == "us-east-1"
+
+
+def test_secrets_stay_closed(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.x.yaml"
+    values = {**example_values("eks"), "other:key": {"secure": "v1:abc"}, "aws:profile": "deployer"}
+    file.write_text(yaml.safe_dump({"config": values}))
+    assert "other:key" not in raw(file)
+    assert deployer(configuration(file).raw) == ("deployer", "")
+
+
+def test_the_role_that_the_provider_takes() -> None:
+    role = "arn:aws:iam::123456789012:role/deployer"
+    assert deployer({"aws:assumeRoles": [{"roleArn": role}]}) == ("", role)
+    assert deployer({}) == ("", "")
+
+
+def test_a_configuration_that_the_program_refuses(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.x.yaml"
+    file.write_text(yaml.safe_dump({"config": {**example_values("eks"), "karpstack:karpentr": {}}}))
+    with pytest.raises(UnknowableError, match="did you mean karpenter"):
+        before_up("x", project=tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "config: 1", "- a", "a: ["])
+def test_a_file_that_is_no_configuration(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "Pulumi.x.yaml"
+    file.write_text(text)
+    with pytest.raises(UnknowableError, match=r"Pulumi\.x\.yaml"):
+        configuration(file)
+
+
+def test_the_state_tells_what_the_stack_has_made() -> None:
+    exported = {
+        "deployment": {
+            "resources": [
+                {"type": "pulumi:pulumi:Stack", "outputs": {"clusterName": "karpstack-eks"}},
+                {"type": "karpstack:eks:Environment", "id": ""},
+                {"type": "aws:ec2/vpc:Vpc", "custom": True, "id": "vpc-1"},
+            ]
+        }
+    }
+    read = parse(exported)
+    assert read.has("aws:ec2/vpc:Vpc", "vpc-1")
+    assert not read.has("aws:ec2/vpc:Vpc", "vpc-2")
+    assert (read.count("aws:ec2/vpc:Vpc"), read.count("aws:eks/cluster:Cluster")) == (1, 0)
+    assert read.outputs == {"clusterName": "karpstack-eks"}
+
+
+def test_a_stack_that_was_never_up_has_made_nothing() -> None:
+    assert parse({"deployment": {}}).resources == frozenset()
+
+
+def test_a_machine_without_pulumi(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(subprocess, "run", no_pulumi)
+    read = state("eks", tmp_path)
+    assert read.resources == frozenset()
+    assert "pulumi" in read.unread

@@ -1,0 +1,225 @@
+"""The look before `pulumi destroy`: each finding provoked once in a cluster of a few objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from preflight.aws.asking import Aws
+from preflight.destroy import nodes, workloads
+from preflight.destroy.checks import CHECKS
+from preflight.destroy.cluster import Object
+from preflight.destroy.subject import Subject
+from preflight.finding import Finding, NotAskedError, in_the_way, run
+
+EKS = {
+    "cloud": "aws",
+    "region": "us-east-1",
+    "clusterName": "karpstack-eks",
+    "karpenterVersion": "1.14.1",
+    "nodePools": ["default"],
+    "nodeClasses": ["default"],
+    "defaultNodePools": [],
+}
+NAP = {**EKS, "cloud": "azure", "karpenterVersion": "managed", "defaultNodePools": ["system-surge"]}
+SERVICES, VOLUMES, BUDGETS = "/api/v1/services", "/api/v1/persistentvolumes", "/apis/policy/v1/poddisruptionbudgets"
+POOLS, CLAIMS = "/apis/karpenter.sh/v1/nodepools", "/apis/karpenter.sh/v1/nodeclaims"
+CLASSES, NODES, PODS = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses", "/api/v1/nodes", "/api/v1/pods"
+
+
+class FakeCluster:
+    """Objects by collection; what is asked for `refused` is."""
+
+    def __init__(self, refused: str = "") -> None:
+        self.objects: dict[str, list[Object]] = {}
+        self._refused = refused
+
+    def put(self, path: str, name: str, *, namespace: str = "", **found: Any) -> Object:
+        metadata = {"name": name, **({"namespace": namespace} if namespace else {}), **found.pop("metadata", {})}
+        self.objects.setdefault(path, []).append({"metadata": metadata, **found})
+        return self.objects[path][-1]
+
+    def list(self, path: str) -> list[Object]:
+        if path == self._refused:
+            raise NotAskedError(f"GET {path}", "403 forbidden", refused=True)
+        return self.objects.get(path, [])
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    """The stack's own objects, and a node of its NodePool with one pod."""
+    made = FakeCluster()
+    made.put(POOLS, "default", spec={"template": {"spec": {"terminationGracePeriod": "1h"}}})
+    made.put(CLASSES, "default")
+    pool = {"labels": {"karpenter.sh/nodepool": "default"}}
+    made.put(
+        CLAIMS,
+        "default-1",
+        metadata=pool,
+        spec={"terminationGracePeriod": "1h"},
+        status={"providerID": "aws:///us-east-1a/i-1"},
+    )
+    made.put(NODES, "node-1", metadata=pool)
+    made.put(NODES, "system-1")
+    made.put(PODS, "web-1", namespace="shop", metadata={"labels": {"app": "web"}}, spec={"nodeName": "node-1"})
+    made.put(PODS, "coredns-1", namespace="kube-system", spec={"nodeName": "system-1"})
+    return made
+
+
+def look(check: Callable[[Subject], Iterable[Finding]], cluster: FakeCluster, **outputs: Any) -> list[Finding]:
+    return list(check(Subject(cluster, {**EKS, **outputs})))
+
+
+def test_nothing_is_in_the_way_of_the_stack_alone(cluster: FakeCluster) -> None:
+    checked = run(CHECKS, Subject(cluster, EKS))
+    assert [each.name for each in checked] == list(CHECKS)
+    said = [(each.name, finding.severity) for each in checked for finding in each.findings]
+    assert said == [("how long it takes", "note")]
+
+
+def test_a_service_with_a_load_balancer(cluster: FakeCluster) -> None:
+    cluster.put(SERVICES, "inside", namespace="shop", spec={"type": "ClusterIP"})
+    cluster.put(SERVICES, "web", namespace="shop", spec={"type": "LoadBalancer"})
+    (finding,) = look(workloads.load_balancers, cluster)
+    assert (finding.severity, "DependencyViolation" in finding.consequence) == ("error", True)
+    assert finding.fix.startswith("kubectl delete service --namespace shop web")
+    (finding,) = look(workloads.load_balancers, cluster, **NAP)
+    assert finding.severity == "warning"
+
+
+def test_a_volume_that_a_driver_made(cluster: FakeCluster) -> None:
+    cluster.put(VOLUMES, "by-hand", spec={})
+    made = {"annotations": {"pv.kubernetes.io/provisioned-by": "ebs.csi.aws.com"}}
+    cluster.put(VOLUMES, "pv-1", metadata=made, spec={"claimRef": {"namespace": "shop", "name": "data"}})
+    (finding,) = look(workloads.volumes, cluster)
+    assert finding.severity == "warning"
+    assert "pv-1 was made by ebs.csi.aws.com for shop/data" in finding.what
+
+
+@pytest.mark.parametrize(
+    ("check", "path", "what"),
+    [
+        (nodes.node_pools, POOLS, "the NodePool by-hand is not the stack's"),
+        (nodes.node_claims, CLAIMS, "the NodeClaim by-hand is of no NodePool"),
+        (nodes.node_classes, CLASSES, "the EC2NodeClass by-hand is not the stack's"),
+    ],
+)
+def test_objects_of_karpenters_that_were_made_by_hand(cluster: FakeCluster, check: Any, path: str, what: str) -> None:
+    cluster.put(path, "by-hand", spec={})
+    (finding,) = look(check, cluster)
+    assert (finding.severity, finding.what) == ("error", what)
+    # Where AKS runs Karpenter, they go with the cluster.
+    assert not look(check, cluster, **NAP)
+
+
+class Reservations:
+    """A client of EC2 that knows two instances of Karpenter's."""
+
+    def __init__(self) -> None:
+        self.filters: list[dict[str, Any]] = []
+
+    def can_paginate(self, name: str) -> bool:
+        return False
+
+    def describe_instances(self, **given: Any) -> dict[str, Any]:
+        self.filters = given["Filters"]
+        instances = [{"InstanceId": name, "InstanceType": "m5.large"} for name in ("i-1", "i-2")]
+        return {"Reservations": [{"Instances": instances}]}
+
+
+def test_an_instance_that_no_node_claim_names(cluster: FakeCluster) -> None:
+    ec2 = Reservations()
+    (finding,) = nodes.instances(Subject(cluster, EKS, Aws("us-east-1", lambda service: ec2)))
+    assert finding.severity == "error"
+    assert finding.what.startswith("the instance i-2 (m5.large)")
+    assert {"Name": "tag:kubernetes.io/cluster/karpstack-eks", "Values": ["owned"]} in ec2.filters
+
+
+def hold(cluster: FakeCluster, selector: dict[str, Any] | None, allowed: int = 0) -> None:
+    spec = {"selector": selector} if selector is not None else {}
+    cluster.put(BUDGETS, "web", namespace="shop", spec=spec, status={"disruptionsAllowed": allowed})
+
+
+@pytest.mark.parametrize(
+    ("selector", "held"),
+    [
+        ({"matchLabels": {"app": "web"}}, True),
+        ({"matchLabels": {"app": "api"}}, False),
+        ({"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "api"]}]}, True),
+        ({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}, False),
+        ({"matchExpressions": [{"key": "app", "operator": "Exists"}]}, True),
+        ({"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}, False),
+        ({}, True),
+        (None, False),
+    ],
+)
+def test_a_budget_holds_the_pods_that_it_selects(
+    cluster: FakeCluster, selector: dict[str, Any] | None, held: bool
+) -> None:
+    hold(cluster, selector)
+    assert bool(look(workloads.budgets, cluster)) == held
+
+
+def test_a_budget_holds_no_pods_of_other_namespaces(cluster: FakeCluster) -> None:
+    cluster.put(BUDGETS, "web", namespace="bank", spec={"selector": {}}, status={"disruptionsAllowed": 0})
+    assert not look(workloads.budgets, cluster)
+
+
+def test_a_budget_that_lets_pods_go_holds_nothing(cluster: FakeCluster) -> None:
+    hold(cluster, {}, allowed=1)
+    assert not look(workloads.budgets, cluster)
+
+
+def test_what_holds_a_node_does_so_for_the_grace_or_for_ever(cluster: FakeCluster) -> None:
+    hold(cluster, {})
+    (finding,) = look(workloads.budgets, cluster)
+    assert (finding.severity, "for 1h at most" in finding.consequence) == ("warning", True)
+    # The NodePool has been given one since, but its NodeClaim is older.
+    del cluster.objects[CLAIMS][0]["spec"]["terminationGracePeriod"]
+    (finding,) = look(workloads.budgets, cluster)
+    assert (finding.severity, "for ever" in finding.consequence) == ("error", True)
+
+
+def test_pods_that_must_not_be_disturbed(cluster: FakeCluster) -> None:
+    shy = {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}
+    for number in range(7):
+        cluster.put(PODS, f"job-{number}", namespace="shop", metadata=shy, spec={"nodeName": "node-1"})
+    cluster.put(PODS, "elsewhere", namespace="shop", metadata=shy, spec={"nodeName": "system-1"})
+    cluster.put(
+        PODS, "done", namespace="shop", metadata=shy, spec={"nodeName": "node-1"}, status={"phase": "Succeeded"}
+    )
+    daemon = {**shy, "ownerReferences": [{"kind": "DaemonSet"}]}
+    cluster.put(PODS, "agent", namespace="shop", metadata=daemon, spec={"nodeName": "node-1"})
+    (finding,) = look(workloads.undisturbed_pods, cluster)
+    assert finding.what.startswith("7 pods on nodes of default have karpenter.sh/do-not-disrupt: shop/job-0,")
+    assert finding.what.endswith("shop/job-4 and others")
+
+
+def test_it_says_how_long_it_takes(cluster: FakeCluster) -> None:
+    (finding,) = look(nodes.how_long, cluster)
+    assert (finding.severity, finding.what) == (
+        "note",
+        "the 1 nodes of default can be held by their pods for 1h at most",
+    )
+    cluster.objects[CLAIMS][0]["spec"]["terminationGracePeriod"] = "90m"
+    cluster.put(
+        CLAIMS,
+        "default-2",
+        metadata={"labels": {"karpenter.sh/nodepool": "default"}},
+        spec={"terminationGracePeriod": "2h"},
+    )
+    assert "for 2h at most" in look(nodes.how_long, cluster)[0].what
+    del cluster.objects[CLAIMS][0]["spec"]["terminationGracePeriod"]
+    (finding,) = look(nodes.how_long, cluster)
+    assert (finding.severity, finding.what.endswith("for ever")) == ("warning", True)
+
+
+def test_a_collection_that_may_not_be_read_hides_no_other(cluster: FakeCluster) -> None:
+    refusing = FakeCluster(refused=SERVICES)
+    refusing.objects = cluster.objects
+    cluster.put(POOLS, "by-hand", spec={"template": {"spec": {}}})
+    checked = {each.name: each.findings for each in run(CHECKS, Subject(refusing, EKS))}
+    assert checked["load balancers"][0].fix == f"needs GET {SERVICES}"
+    assert len(in_the_way(run(CHECKS, Subject(refusing, EKS)))) == 1

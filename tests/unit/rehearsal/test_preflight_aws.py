@@ -1,0 +1,313 @@
+"""The look at an AWS account before `pulumi up`: each finding provoked once in the simulated account."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from components.documents.iam import VERSION
+from preflight.aws import account, images, instance_types, names, quotas, spot_role, versions
+from preflight.aws.asking import Aws
+from preflight.aws.checks import CHECKS
+from preflight.aws.subject import subject
+from preflight.finding import UnknowableError, in_the_way, run
+from preflight.stack import State
+from rehearsal.aws.account import Account
+from tests.unit.example_stack import configuration, eks
+from tests.unit.rehearsal.aws_world import client, trust
+from tests.unit.rehearsal.preflight_world import Check, found, looked_at, one
+
+NAME = "karpstack-eks"
+LOG_GROUP = f"/aws/eks/{NAME}/cluster"
+QUEUE = f"{NAME}-interruption"
+
+
+def default_pool(**changes: Any) -> dict[str, Any]:
+    """The example's NodePool with changes of its spec; `requirements` go where they belong."""
+    spec = json.loads(json.dumps(configuration("eks")["karpstack:nodePools"]["default"]))
+    spec["template"]["spec"]["requirements"] += changes.pop("requirements", [])
+    return {"default": {**spec, **changes}}
+
+
+def test_nothing_is_in_the_way_of_the_example(aws: Account) -> None:
+    checked = run(CHECKS, looked_at(aws))
+    assert [one.name for one in checked] == list(CHECKS)
+    assert in_the_way(checked) == []
+    said = [finding.what for one in checked for finding in one.findings if finding.severity == "warning"]
+    assert said == []
+
+
+def test_it_says_who_asks_and_where(aws: Account) -> None:
+    finding = one(account.account, looked_at(aws))
+    assert finding.severity == "note"
+    assert "user/administrator in the account 123456789012, region us-east-1" in finding.what
+
+
+@pytest.mark.parametrize(
+    "raw", [{"aws:allowedAccountIds": ["210987654321"]}, {"aws:forbiddenAccountIds": ["123456789012"]}]
+)
+def test_an_account_that_the_stack_does_not_admit(aws: Account, raw: dict[str, Any]) -> None:
+    assert [severity for severity, _ in found(account.account, looked_at(aws, raw=raw))] == ["note", "error"]
+
+
+def test_a_state_that_could_not_be_read_is_told(aws: Account) -> None:
+    said = found(account.account, looked_at(aws, state=State(unread="no stack named 'eks' found")))
+    assert "no stack named 'eks' found" in said[1][1]
+
+
+def test_without_credentials_nothing_can_be_asked(aws: Account) -> None:
+    with pytest.raises(UnknowableError, match=r"sts:GetCallerIdentity: .* give AWS credentials"):
+        subject(Aws("us-east-1", lambda service: client(service, "AKIANOBODY", "x")), eks(), {}, State())
+
+
+def test_a_version_that_eks_does_not_offer(aws: Account) -> None:
+    finding = one(versions.kubernetes_version, looked_at(aws, cluster__version="1.28"))
+    assert finding.severity == "error"
+    assert "one of 1." in finding.fix
+    assert "1.28" not in finding.fix
+
+
+def test_a_version_in_extended_support_costs_more(aws: Account) -> None:
+    finding = one(versions.kubernetes_version, looked_at(aws, cluster__version="1.33"))
+    assert (finding.severity, "0.60 USD" in finding.consequence) == ("warning", True)
+
+
+def test_a_zone_that_is_not_there(aws: Account) -> None:
+    zones = ["us-east-1a", "us-east-1z"]
+    finding = one(instance_types.zones, looked_at(aws, network__zones=zones))
+    assert (finding.severity, "us-east-1z," in finding.what) == ("error", True)
+
+
+def test_more_zones_than_there_are(aws: Account) -> None:
+    assert "6 zones" in one(instance_types.zones, looked_at(aws, network__zones=6)).what
+
+
+def test_zones_are_those_that_the_network_takes(aws: Account) -> None:
+    assert looked_at(aws).zones() == ["us-east-1a", "us-east-1b", "us-east-1c"]
+
+
+@pytest.mark.parametrize(("wanted", "severity"), [("m9.huge", "error"), ("m5.large", None)])
+def test_the_system_nodes_type_must_be_on_offer(aws: Account, wanted: str, severity: str | None) -> None:
+    said = found(instance_types.system_nodes, looked_at(aws, systemNodes__instanceType=wanted))
+    assert [one for one, _ in said] == ([severity] if severity else [])
+
+
+def test_a_system_nodes_type_that_one_zone_lacks(aws: Account) -> None:
+    zones = ["us-east-1a", "us-east-1d"]
+    seen = looked_at(aws, systemNodes__instanceType="m3.large", network__zones=zones)
+    assert [severity for severity, _ in found(instance_types.system_nodes, seen)] == ["warning"]
+
+
+def test_a_node_pool_that_no_zone_has_a_type_for(aws: Account) -> None:
+    pool = default_pool(
+        requirements=[{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["m9.huge"]}]
+    )
+    finding = one(instance_types.node_pools, looked_at(aws, nodePools=pool))
+    assert (finding.severity, "us-east-1a, us-east-1b, us-east-1c" in finding.what) == ("error", True)
+
+
+def test_a_node_pool_that_one_zone_has_no_type_for(aws: Account) -> None:
+    pool = default_pool(requirements=[{"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["m3"]}])
+    seen = looked_at(aws, nodePools=pool, network__zones=["us-east-1a", "us-east-1d"])
+    finding = one(instance_types.node_pools, seen)
+    assert (finding.severity, finding.what.split()[0]) == ("warning", "us-east-1d")
+
+
+def test_a_node_pool_for_zones_without_a_subnet(aws: Account) -> None:
+    pool = default_pool(
+        requirements=[{"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["us-east-1f"]}]
+    )
+    assert "admits none of the stack's zones" in one(instance_types.node_pools, looked_at(aws, nodePools=pool)).what
+
+
+@pytest.mark.parametrize("alias", ["al2023@v20251108", "bottlerocket@v1.10.0"])
+def test_an_alias_without_an_image(aws: Account, alias: str) -> None:
+    seen = looked_at(aws, nodeClasses__default__amiSelectorTerms=[{"alias": alias}])
+    finding = one(images.images, seen)
+    assert finding.severity == "error"
+    assert f"{alias} has no image for Kubernetes 1.36" in finding.what
+
+
+@pytest.mark.parametrize("alias", ["al2023@v20260703", "bottlerocket@v1.61.0", "bottlerocket@1.61.0"])
+def test_a_pinned_alias_with_an_image(aws: Account, alias: str) -> None:
+    assert not found(images.images, looked_at(aws, nodeClasses__default__amiSelectorTerms=[{"alias": alias}]))
+
+
+def test_an_account_that_has_never_used_spot(aws: Account) -> None:
+    assert one(spot_role.spot_role, looked_at(aws)).severity == "note"
+    aws.client("iam").create_service_linked_role(AWSServiceName="spot.amazonaws.com")
+    assert not found(spot_role.spot_role, looked_at(aws))
+
+
+def test_a_new_account_has_five_vcpus(aws: Account) -> None:
+    aws.quotas.set("ec2", "L-1216C47A", 5)
+    assert not found(quotas.system_nodes, looked_at(aws))
+    finding = one(quotas.system_nodes, looked_at(aws, systemNodes__desiredSize=3))
+    assert finding.severity == "error"
+    assert "0 of 5 are in use and the stack adds 6" in finding.what
+    assert finding.fix.endswith("--quota-code L-1216C47A --desired-value 6")
+
+
+def test_instances_of_others_count_and_the_stacks_own_do_not(aws: Account) -> None:
+    aws.quotas.set("ec2", "L-1216C47A", 5)
+    ec2 = aws.client("ec2")
+    image = aws.client("ssm").get_parameter(
+        Name="/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id"
+    )["Parameter"]["Value"]
+    made = ec2.run_instances(ImageId=image, InstanceType="m5.xlarge", MinCount=1, MaxCount=1)
+    assert "4 of 5 are in use" in one(quotas.system_nodes, looked_at(aws)).what
+    ec2.create_tags(
+        Resources=[made["Instances"][0]["InstanceId"]],
+        Tags=[{"Key": f"kubernetes.io/cluster/{NAME}", "Value": "owned"}],
+    )
+    assert not found(quotas.system_nodes, looked_at(aws))
+
+
+def test_node_pools_that_promise_more_than_the_quota(aws: Account) -> None:
+    aws.quotas.set("ec2", "L-1216C47A", 32)
+    aws.quotas.set("ec2", "L-34B43A08", 64)
+    finding = one(quotas.node_pools, looked_at(aws))
+    assert finding.severity == "warning"
+    assert "admit 1000 vCPUs, and the account has room for 92" in finding.what
+
+
+def test_a_node_pool_without_a_limit(aws: Account) -> None:
+    pool = default_pool()
+    del pool["default"]["limits"]
+    assert "any number of vCPUs" in one(quotas.node_pools, looked_at(aws, nodePools=pool)).what
+
+
+def test_no_room_for_a_vpc(aws: Account) -> None:
+    aws.quotas.set("vpc", "L-F678F1CE", 1)  # the default VPC takes it
+    assert "VPCs: 1 of 1" in one(quotas.vpcs, looked_at(aws)).what
+    assert not found(quotas.vpcs, looked_at(aws, state=State(frozenset({("aws:ec2/vpc:Vpc", "vpc-1")}))))
+
+
+def test_no_room_for_addresses(aws: Account) -> None:
+    aws.quotas.set("ec2", "L-0263D0A3", 2)
+    assert not found(quotas.addresses, looked_at(aws))
+    assert "adds 3" in one(quotas.addresses, looked_at(aws, network__natGateways="per-zone")).what
+
+
+def test_no_room_for_a_nat_gateway_in_its_zone(aws: Account) -> None:
+    aws.quotas.set("vpc", "L-FE5A380F", 1)
+    ec2 = aws.client("ec2")
+    subnets = ec2.describe_subnets(Filters=[{"Name": "availability-zone", "Values": ["us-east-1a"]}])["Subnets"]
+    address = ec2.allocate_address(Domain="vpc")["AllocationId"]
+    ec2.create_nat_gateway(SubnetId=subnets[0]["SubnetId"], AllocationId=address)
+    assert "(us-east-1a): 1 of 1" in one(quotas.gateways, looked_at(aws)).what
+    assert not found(quotas.gateways, looked_at(aws, network__zones=["us-east-1b", "us-east-1c"]))
+
+
+def test_no_room_for_a_cluster(aws: Account) -> None:
+    aws.quotas.set("eks", "L-1194D53C", 0)
+    assert one(quotas.clusters, looked_at(aws)).severity == "error"
+
+
+def make_log_group(aws: Account) -> tuple[str, str]:
+    aws.client("logs").create_log_group(logGroupName=LOG_GROUP)
+    return "aws:cloudwatch/logGroup:LogGroup", LOG_GROUP
+
+
+def make_flow_log_group(aws: Account) -> tuple[str, str]:
+    aws.client("logs").create_log_group(logGroupName=f"/aws/vpc/{NAME}/flow-logs")
+    return "aws:cloudwatch/logGroup:LogGroup", f"/aws/vpc/{NAME}/flow-logs"
+
+
+def make_role(aws: Account) -> tuple[str, str]:
+    aws.client("iam").create_role(
+        RoleName=f"{NAME}-karpenter-nodes", AssumeRolePolicyDocument=trust("ec2.amazonaws.com")
+    )
+    return "aws:iam/role:Role", f"{NAME}-karpenter-nodes"
+
+
+def make_policy(aws: Account) -> tuple[str, str]:
+    document = {"Version": VERSION, "Statement": [{"Effect": "Allow", "Action": "ec2:DescribeVpcs", "Resource": "*"}]}
+    made = aws.client("iam").create_policy(
+        PolicyName=f"{NAME}-karpenter-zonal-shift", PolicyDocument=json.dumps(document)
+    )
+    return "aws:iam/policy:Policy", made["Policy"]["Arn"]
+
+
+def make_queue(aws: Account) -> tuple[str, str]:
+    return "aws:sqs/queue:Queue", aws.client("sqs").create_queue(QueueName=QUEUE)["QueueUrl"]
+
+
+def make_rule(aws: Account) -> tuple[str, str]:
+    aws.client("events").put_rule(Name=f"{NAME}-rebalance", EventPattern='{"source": ["aws.ec2"]}')
+    return "aws:cloudwatch/eventRule:EventRule", f"{NAME}-rebalance"
+
+
+def make_template(aws: Account) -> tuple[str, str]:
+    made = aws.client("ec2").create_launch_template(
+        LaunchTemplateName=f"{NAME}-system-nodes", LaunchTemplateData={"InstanceType": "m5.large"}
+    )
+    return "aws:ec2/launchTemplate:LaunchTemplate", made["LaunchTemplate"]["LaunchTemplateId"]
+
+
+def make_alias(aws: Account) -> tuple[str, str]:
+    kms = aws.client("kms")
+    kms.create_alias(AliasName=f"alias/{NAME}-secrets", TargetKeyId=kms.create_key()["KeyMetadata"]["KeyId"])
+    return "aws:kms/alias:Alias", f"alias/{NAME}-secrets"
+
+
+def make_cluster(aws: Account) -> tuple[str, str]:
+    role = aws.client("iam").create_role(RoleName="c", AssumeRolePolicyDocument=trust("eks.amazonaws.com"))
+    subnets = [subnet["SubnetId"] for subnet in aws.client("ec2").describe_subnets()["Subnets"]]
+    aws.client("eks").create_cluster(
+        name=NAME, version="1.36", roleArn=role["Role"]["Arn"], resourcesVpcConfig={"subnetIds": subnets[:2]}
+    )
+    return "aws:eks/cluster:Cluster", NAME
+
+
+@pytest.mark.parametrize(
+    ("check", "make"),
+    [
+        (names.cluster, make_cluster),
+        (names.flow_log_group, make_flow_log_group),
+        (names.roles, make_role),
+        (names.policies, make_policy),
+        (names.queue, make_queue),
+        (names.event_rules, make_rule),
+        (names.launch_template, make_template),
+        (names.key_alias, make_alias),
+    ],
+)
+def test_a_name_that_somebody_else_has(aws: Account, check: Check, make: Any) -> None:
+    resource = make(aws)
+    logged: dict[str, Any] = {"network__flowLogRetentionDays": 30}
+    assert one(check, looked_at(aws, **logged)).severity == "error"
+    # By Pulumi's state, the stack itself may have made it.
+    assert not found(check, looked_at(aws, state=State(frozenset({resource})), **logged))
+    assert not found(check, looked_at(aws, name="another", **logged))
+
+
+def test_the_log_group_that_is_left_over_is_taken_over(aws: Account) -> None:
+    resource = make_log_group(aws)
+    finding = one(names.log_group, looked_at(aws))
+    assert finding.severity == "note"
+    assert finding.fix.endswith(f"aws logs delete-log-group --region us-east-1 --log-group-name {LOG_GROUP}")
+    assert not found(names.log_group, looked_at(aws, state=State(frozenset({resource}))))
+
+
+def test_without_flow_logs_their_names_may_be_anybodys(aws: Account) -> None:
+    make_flow_log_group(aws)
+    aws.client("iam").create_role(RoleName=f"{NAME}-flow-logs", AssumeRolePolicyDocument=trust("ec2.amazonaws.com"))
+    assert not found(names.flow_log_group, looked_at(aws))
+    assert not found(names.roles, looked_at(aws))
+    assert one(names.roles, looked_at(aws, network__flowLogRetentionDays=30)).severity == "error"
+
+
+def test_a_longer_name_is_another_log_group(aws: Account) -> None:
+    aws.client("logs").create_log_group(logGroupName=f"{LOG_GROUP}-archive")
+    assert not found(names.log_group, looked_at(aws))
+
+
+def test_without_a_queue_its_name_may_be_anybodys(aws: Account) -> None:
+    make_queue(aws)
+    on_demand = [{"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}]
+    pool = default_pool(requirements=on_demand)
+    seen = looked_at(aws, karpenter__interruptionQueue=False, nodePools=pool)
+    assert not found(names.queue, seen)
