@@ -78,6 +78,7 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
                 cluster_name=args.names.cluster,
                 namespace=KARPENTER_NAMESPACE,
                 generation=settings.bootstrap_token_generation,
+                days=settings.bootstrap_token_days,
                 ssh_public_key=settings.ssh_public_key,
             ),
             opts=child,

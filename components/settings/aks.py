@@ -323,7 +323,10 @@ class KarpenterSettings(Section):
         versions.KARPENTER_AZURE, pattern=r"^\d+\.\d+\.\d+(-[\w.]+)?$", description="version of both charts"
     )
     ssh_public_key: str = Field(description="public key that every node gets, like 'ssh-rsa AAAA...'")
-    bootstrap_token_generation: int = Field(1, ge=1, description="raise it to have a new bootstrap token")
+    bootstrap_token_generation: int = Field(1, ge=1, description="raise it by one to have a new bootstrap token")
+    bootstrap_token_days: int = Field(
+        365, ge=1, le=3650, description="how many days a bootstrap token is good that is drawn from now on"
+    )
     replicas: int = Field(2, ge=1, description="controllers; one leads, each needs a system node of its own")
     feature_gates: FeatureGates = Field(FeatureGates(), description="switches of the chart's settings.featureGates")
     settings: dict[str, str | bool | int | float] = Field({}, description="further keys of the chart's settings")

@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import runpy
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -273,7 +274,9 @@ def test_the_bootstrap_token_is_one() -> None:
     assert secret.inputs["metadata"] == {"name": f"bootstrap-token-{data['token-id']}", "namespace": "kube-system"}
     assert re.fullmatch(r"[a-z0-9]{6}\.[a-z0-9]{16}", f"{data['token-id']}.{data['token-secret']}")
     assert data["usage-bootstrap-authentication"] == "true"
-    assert "expiration" not in data
+    assert "usage-bootstrap-signing" not in data
+    days = datetime.fromisoformat(data["expiration"]) - datetime.now(UTC)
+    assert timedelta(days=364) < days <= timedelta(days=365)
     references = environment(shipped(SELF_HOSTED))
     for variable, key in (("BOOTSTRAP_TOKEN_ID", "token-id"), ("BOOTSTRAP_TOKEN_SECRET", "token-secret")):
         assert references[variable]["secretKeyRef"] == {"name": secret.inputs["metadata"]["name"], "key": key}
@@ -285,6 +288,38 @@ def test_the_bootstrap_token_is_kept_and_its_secret_half_is_random() -> None:
     assert first["token-secret"] != second["token-secret"]
     assert first["token-id"] == second["token-id"]
     assert list(secret.request.ignoreChanges) == ["data"]
+
+
+def test_the_tokens_group_may_ask_for_a_nodes_certificate_and_nothing_else() -> None:
+    _, data = token(shipped(SELF_HOSTED))
+    bindings = shipped(SELF_HOSTED).of("kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding")
+    assert {each.inputs["roleRef"]["name"] for each in bindings} == {
+        "system:node-bootstrapper",
+        "system:certificates.k8s.io:certificatesigningrequests:nodeclient",
+    }
+    for each in bindings:
+        assert each.inputs["subjects"] == [
+            {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": data["auth-extra-groups"]}
+        ]
+
+
+def test_the_token_before_stays_for_machines_that_are_on_their_way() -> None:
+    (_, before), (_, now) = token(variant(), 1), token(variant(), 2)
+    assert before["token-id"] == token(shipped(SELF_HOSTED))[1]["token-id"]
+    assert before["token-id"] != now["token-id"]
+    assert [each.name for each in shipped(SELF_HOSTED).of(SECRET) if "token" in each.name] == [
+        "aks-karpenter-bootstrap-token-1"
+    ]
+
+
+@pytest.mark.parametrize(("days", "warnings"), [(365, 0), (30, 1)])
+def test_whoever_deploys_is_warned_before_the_token_expires(
+    days: int, warnings: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", told.append)
+    deployed(SELF_HOSTED, karpenter__bootstrapTokenDays=days)
+    assert len([text for text in told if "bootstrapTokenGeneration" in text]) == warnings
 
 
 def test_another_generation_is_another_token() -> None:
@@ -397,6 +432,8 @@ ORDER = [
     (SELF_HOSTED, "aks-karpenter-charts-controller", "aks-karpenter-identity-roles-subnet"),
     (SELF_HOSTED, "aks-karpenter-charts-controller", "aks-karpenter-bootstrap-token-1"),
     (SELF_HOSTED, "aks-karpenter-charts-controller", "aks-karpenter-bootstrap-ssh"),
+    (SELF_HOSTED, NODE_POOL, "aks-karpenter-bootstrap-requests"),
+    (SELF_HOSTED, NODE_POOL, "aks-karpenter-bootstrap-approval"),
     (SELF_HOSTED, NODE_CLASS, "aks-karpenter-charts-controller"),
     (SELF_HOSTED, NODE_POOL, "aks-nodes-class-default"),
     (SELF_HOSTED, NODE_POOL, "aks-karpenter-identity-roles-kubelet"),

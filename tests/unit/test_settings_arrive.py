@@ -107,6 +107,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "karpenter.chartVersion": "1.14.0",
         "karpenter.sshPublicKey": "ssh-rsa " + "A" * 60,
         "karpenter.bootstrapTokenGeneration": 2,
+        "karpenter.bootstrapTokenDays": 30,
         "karpenter.replicas": 1,
         "karpenter.featureGates.reservedCapacity": True,
         "karpenter.featureGates.spotToSpotConsolidation": True,
