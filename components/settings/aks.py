@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
 
 from .. import versions
-from ..documents.charts import KARPENTER_AZURE_SETTINGS
+from ..documents import charts
 from ..documents.kubeconfig import KubeloginMode
 from ..naming import RESERVED_AZURE_TAG_PREFIXES, AksNames
 from ..problems import Reason, refuse
@@ -342,10 +342,37 @@ class KarpenterSettings(Section):
             )
         return key.strip()
 
+    @field_validator("chart_version")
+    @classmethod
+    def _its_chart_is_known(cls, version: str) -> str:
+        if charts.release(version) < charts.release(versions.KARPENTER_AZURE_OLDEST):
+            refuse(
+                "is so old that its chart does not take what this stack gives it, and Helm would ignore that without a "
+                "word",
+                f"choose {versions.KARPENTER_AZURE_OLDEST} or newer, at best {versions.KARPENTER_AZURE}",
+            )
+        return version
+
+    @field_validator("feature_gates")
+    @classmethod
+    def _chart_has_them(cls, gates: FeatureGates, info: ValidationInfo) -> FeatureGates:
+        version: str = info.data.get("chart_version", versions.KARPENTER_AZURE)
+        switched_on = {name for name, on in gates.model_dump(by_alias=True).items() if on}
+        if unknown := sorted(switched_on & charts.karpenter_azure_lacks_gates(version)):
+            refuse(
+                f"switches {', '.join(unknown)} on: the chart {version} does not know it, and Helm would ignore it "
+                "without a word",
+                f"remove it, or take chartVersion {versions.KARPENTER_AZURE}",
+            )
+        return gates
+
     @field_validator("settings")
     @classmethod
-    def _chart_knows_them(cls, settings: dict[str, str | bool | int | float]) -> dict[str, str | bool | int | float]:
-        return chart_settings(settings, KARPENTER_AZURE_SETTINGS, versions.KARPENTER_AZURE)
+    def _chart_knows_them(
+        cls, settings: dict[str, str | bool | int | float], info: ValidationInfo
+    ) -> dict[str, str | bool | int | float]:
+        version: str = info.data.get("chart_version", versions.KARPENTER_AZURE)
+        return chart_settings(settings, charts.karpenter_azure_settings(version), version)
 
 
 class AksSettings(StackSettings):

@@ -10,14 +10,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import versions
 from ..documents import manifests
+from ..documents.charts import release
 from ..documents.provisioning import BROUGHT_BY_AKS
 from ..problems import Problem, key_of, shown
 from .aks import AZURE_ADDRESSES, NODE_SHARE_PREFIX
 from .node_pool_checks import node_class_reference
 
 if TYPE_CHECKING:
-    from .aks import KarpenterSettings, NetworkSettings, NodeProvisioningSettings, SystemNodesSettings
+    from .aks import ClusterSettings, KarpenterSettings, NetworkSettings, NodeProvisioningSettings, SystemNodesSettings
 
 _FAMILIES: Final = ("Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux")
 _BOUNDS: Final = {"maxPods": (10, 250), "osDiskSizeGB": (30, 2048)}
@@ -34,6 +36,7 @@ def cross_checks(valid: Mapping[str, Any]) -> Iterator[Problem]:
     network: NetworkSettings | None = valid.get("network")
     system_nodes: SystemNodesSettings | None = valid.get("system_nodes")
     karpenter: KarpenterSettings | None = valid.get("karpenter")
+    cluster: ClusterSettings | None = valid.get("cluster")
     provisioning: NodeProvisioningSettings | None = valid.get("node_provisioning")
     node_classes: dict[str, dict[str, Any]] | None = valid.get("node_classes")
     node_pools: dict[str, dict[str, Any]] | None = valid.get("node_pools")
@@ -46,6 +49,8 @@ def cross_checks(valid: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _who_runs_karpenter(mode, karpenter)
     if karpenter is not None and system_nodes is not None:
         yield from _too_many_replicas(karpenter, system_nodes)
+    if karpenter is not None and cluster is not None:
+        yield from _nodes_that_do_not_join(karpenter, cluster)
     brought: frozenset[str] = frozenset()
     if mode is not None and provisioning is not None:
         brought = frozenset(BROUGHT_BY_AKS if mode == "nap" and provisioning.default_node_pools == "Auto" else ())
@@ -133,6 +138,19 @@ def _too_many_replicas(karpenter: KarpenterSettings, system_nodes: SystemNodesSe
             f"is more than systemNodes.count {system_nodes.count}: two controllers never share a node, "
             "so the last one stays pending and `pulumi up` times out",
             "lower replicas or raise count",
+        )
+
+
+def _nodes_that_do_not_join(karpenter: KarpenterSettings, cluster: ClusterSettings) -> Iterator[Problem]:
+    if release(cluster.version) >= release(versions.KARPENTER_AZURE_JOINING_SINCE) and (
+        release(karpenter.chart_version) < release(versions.KARPENTER_AZURE_JOINING)
+    ):
+        yield Problem(
+            key_of("karpenter", "chartVersion"),
+            shown(karpenter.chart_version),
+            f"may make no node of Kubernetes {cluster.version}: before {versions.KARPENTER_AZURE_JOINING}, machines "
+            "fetch their kubelet from where it is published for some patches only, and without it they never join",
+            f"choose {versions.KARPENTER_AZURE_JOINING} or newer, at best {versions.KARPENTER_AZURE}",
         )
 
 

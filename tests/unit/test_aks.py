@@ -61,7 +61,7 @@ def variant() -> Deployment:
         cluster__localAccounts=True,
         cluster__publicAccessCidrs=[],
         karpenter__bootstrapTokenGeneration=2,
-        karpenter__chartVersion="1.14.0",
+        karpenter__chartVersion="1.14.2",
         network__subnetCidr=None,
         network__subnetId=SUBNET,
         nodeProvisioning={"allowStrandedNodes": True},
@@ -396,10 +396,10 @@ def test_charts_are_the_pinned_ones_unless_the_stack_chooses() -> None:
         each.inputs["name"]: (each.inputs["chart"], each.inputs["version"]) for each in shipped(SELF_HOSTED).of(RELEASE)
     }
     assert charts == {
-        "karpenter-crd": ("oci://mcr.microsoft.com/aks/karpenter/karpenter-crd", "1.10.2"),
-        "karpenter": ("oci://mcr.microsoft.com/aks/karpenter/karpenter", "1.10.2"),
+        "karpenter-crd": ("oci://mcr.microsoft.com/aks/karpenter/karpenter-crd", "1.14.0"),
+        "karpenter": ("oci://mcr.microsoft.com/aks/karpenter/karpenter", "1.14.0"),
     }
-    assert {each.inputs["version"] for each in variant().of(RELEASE)} == {"1.14.0"}
+    assert {each.inputs["version"] for each in variant().of(RELEASE)} == {"1.14.2"}
 
 
 def test_node_pools_and_classes_are_the_stacks() -> None:

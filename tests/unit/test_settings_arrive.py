@@ -104,7 +104,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "nodePools": {"mine": MINE | {"weight": 2}},
     },
     SELF_HOSTED: {
-        "karpenter.chartVersion": "1.14.0",
+        "karpenter.chartVersion": "1.14.2",
         "karpenter.sshPublicKey": "ssh-rsa " + "A" * 60,
         "karpenter.bootstrapTokenGeneration": 2,
         "karpenter.bootstrapTokenDays": 30,
