@@ -18,7 +18,8 @@ from ..documents.charts import SYSTEM_TAINT_KEY
 from ..documents.kubeconfig import aks as aks_kubeconfig
 from ..naming import AksNames
 from ..settings.aks import ClusterSettings, NetworkSettings, NodeProvisioningSettings, SystemNodesSettings
-from .provisioning_guard import guard
+from .late_roles import retry
+from .update_guards import guards
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +134,10 @@ class Cluster(pulumi.ComponentResource):
             tags=args.tags,
             opts=pulumi.ResourceOptions(
                 parent=self,
-                hooks=None if args.node_provisioning.allow_stranded_nodes else guard(f"{name}-node-provisioning"),
+                hooks=pulumi.ResourceHookBinding(
+                    before_update=guards(name, allow_stranded_nodes=args.node_provisioning.allow_stranded_nodes),
+                    on_error=[retry(f"{name}-late-roles")],
+                ),
             ),
         )
         self.name = cluster.name

@@ -1,7 +1,7 @@
 """A whole AKS environment, with Karpenter run by AKS (node auto provisioning) or by the stack (self-hosted).
 
 Created: resource group -> network, deployer's access -> cluster identity with its right on the subnet -> cluster.
-Self-hosted, then: CRDs, controller's identity with its rights, bootstrap token -> controller. Then node classes and
+Self-hosted, then: CRDs, controller's identity with its rights (on the subnet: before), bootstrap token -> controller. Then node classes and
 NodePools. Destroyed the other way round: NodePools take their machines with them while whoever deletes those still
 may. Each arrow below that is not an output is a `depends_on`; none may become a `deleted_with`.
 """
@@ -159,7 +159,9 @@ class Environment(pulumi.ComponentResource):
                 settings=self._args.karpenter,
                 tags=self._args.tags,
             ),
-            opts=in_cluster(self, self._kubernetes, [cluster]),
+            # It does not wait for the cluster: the sooner its rights are given, the sooner they take effect. What needs
+            # the cluster takes something from it.
+            opts=in_cluster(self, self._kubernetes),
         )
 
     def _node_pools(self, cluster: Cluster, karpenter: SelfHostedKarpenter | None) -> NodePools:

@@ -115,6 +115,8 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
                     )
                 ),
                 install_after=(identity, bootstrap),
+                # Azure spreads roles and federated credentials in minutes.
+                patience=900,
             ),
             opts=child,
         )

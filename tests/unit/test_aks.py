@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
@@ -14,7 +15,8 @@ from uuid import UUID
 import pulumi
 import pytest
 
-from components.aks.provisioning_guard import refuse_stranding
+from components.aks.late_roles import wait_for_roles
+from components.aks.update_guards import refuse_fixed, refuse_stranding
 from tests.unit.example_stack import ROOT, example
 from tests.unit.mock_engine import SUBSCRIPTION, Deployment, Registered, deploy
 
@@ -476,13 +478,14 @@ def test_every_taggable_resource_carries_the_environments_tags(stack: str) -> No
 
 
 @both
-def test_a_change_of_provisioning_is_guarded(stack: str) -> None:
-    assert "aks-cluster-node-provisioning" in shipped(stack).hooks
-    assert list(resource(shipped(stack), CLUSTER).request.hooks.before_update) == ["aks-cluster-node-provisioning"]
+def test_a_change_of_the_cluster_is_guarded(stack: str) -> None:
+    hooks = ["aks-cluster-node-provisioning", "aks-cluster-system-pool"]
+    assert {*hooks} <= {*shipped(stack).hooks}
+    assert list(resource(shipped(stack), CLUSTER).request.hooks.before_update) == hooks
 
 
-def test_the_guard_can_be_lifted_for_one_update() -> None:
-    assert not resource(variant(), CLUSTER).request.hooks.before_update
+def test_one_guard_can_be_lifted_for_one_update() -> None:
+    assert list(resource(variant(), CLUSTER).request.hooks.before_update) == ["aks-cluster-system-pool"]
 
 
 def update(old: dict[str, Any], new: dict[str, Any]) -> pulumi.ResourceHookArgs:
@@ -502,3 +505,83 @@ def test_the_guard_refuses_and_says_what_to_do() -> None:
     for part in ("Auto -> Manual", "limits.cpu to 0", "karpstack:nodeProvisioning.allowStrandedNodes"):
         assert part in str(caught.value)
     refuse_stranding(update({"mode": "Auto"}, {"mode": "Auto", "defaultNodePools": "Auto"}))
+
+
+POOL = {
+    "name": "system",
+    "vmSize": "Standard_D4s_v5",
+    "availabilityZones": ["1", "2"],
+    "osDiskSizeGB": 128,
+    "osSKU": "Ubuntu",
+    "count": 2,
+}
+
+
+def pool_update(**changes: Any) -> pulumi.ResourceHookArgs:
+    old, new = {"agentPoolProfiles": [POOL]}, {"agentPoolProfiles": [POOL | changes]}
+    return pulumi.ResourceHookArgs("urn", "id", "cluster", CLUSTER, old_inputs=old, new_inputs=new)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("vmSize", "Standard_D8s_v5", "karpstack:systemNodes.vmSize Standard_D4s_v5 -> Standard_D8s_v5"),
+        ("availabilityZones", ["1"], "karpstack:systemNodes.zones ['1', '2'] -> ['1']"),
+        ("osDiskSizeGB", 256, "karpstack:systemNodes.diskSize 128 -> 256"),
+    ],
+)
+def test_what_aks_does_not_change_of_a_pool_is_refused(key: str, value: Any, text: str) -> None:
+    with pytest.raises(pulumi.RunError) as caught:
+        refuse_fixed(pool_update(**{key: value}))
+    for part in (text, "PropertyChangeNotAllowed", "another stack"):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("change", [{}, {"count": 3}, {"osSKU": "AzureLinux"}, {"name": "other", "vmSize": "other"}])
+def test_what_aks_changes_of_a_pool_is_not_refused(change: dict[str, Any]) -> None:
+    refuse_fixed(pool_update(**change))
+
+
+@both
+def test_the_cluster_waits_for_roles_that_take_effect_late(stack: str) -> None:
+    assert list(resource(shipped(stack), CLUSTER).request.hooks.on_error) == ["aks-cluster-late-roles"]
+
+
+DENIED = "Code=LinkedAuthorizationFailed Message=The client 'x' has permission to perform action 'y'"
+
+
+@pytest.mark.parametrize(
+    ("operation", "errors", "pause"),
+    [
+        ("create", [DENIED], 2),
+        ("create", [DENIED] * 3, 8),
+        ("create", [DENIED] * 19, 60),
+        ("create", ["Code=CustomRouteTableMissingPermission"], 2),
+        ("create", [DENIED] * 20, None),
+        ("create", ["Code=K8sVersionNotSupported", DENIED], None),
+        ("update", [DENIED], None),
+        ("create", [], None),
+    ],
+)
+def test_when_the_cluster_is_tried_again(
+    operation: str, errors: list[str], pause: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr("components.aks.late_roles.asyncio.sleep", sleep)
+    failed = pulumi.ErrorHookArgs("urn", "id", "cluster", CLUSTER, failed_operation=operation, errors=errors)
+    again = asyncio.run(wait_for_roles(failed))
+    assert (again, slept) == ((True, [pause]) if pause else (False, []))
+
+
+def test_the_controller_has_time_until_its_roles_take_effect() -> None:
+    assert shipped(SELF_HOSTED).one("aks-karpenter-charts-controller").inputs["timeout"] == 900
+
+
+def test_the_controllers_right_on_the_subnet_does_not_wait_for_the_cluster() -> None:
+    deployment = shipped(SELF_HOSTED)
+    role = deployment.one("aks-karpenter-identity-roles-subnet")
+    assert not deployment.needs(role, resource(deployment, CLUSTER))

@@ -43,8 +43,9 @@ def table() -> dict[str, dict[str, float]]:
 class World:
     """One subscription with a resource group."""
 
-    def __init__(self, durations: Durations | None = None) -> None:
-        self.azure = Subscription(REGION, table(), Timing(), durations or Durations.none())
+    def __init__(self, durations: Durations | None = None, role_effective: float = 0) -> None:
+        timing = Timing(role_effective=role_effective)
+        self.azure = Subscription(REGION, table(), timing, durations or Durations.none())
         self.arm = self.azure.arm
         self.arm.put(GROUP, GROUPS, {"location": "West US 2"})
 
