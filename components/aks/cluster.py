@@ -80,6 +80,10 @@ class Cluster(pulumi.ComponentResource):
             dns_prefix=args.names.dns_prefix,
             node_resource_group=args.names.node_resource_group,
             sku=aks.ManagedClusterSKUArgs(name=aks.ManagedClusterSKUName.BASE, tier=settings.tier),
+            # Premium is the tier of long-term support, and AKS wants both or none.
+            support_plan=aks.KubernetesSupportPlan.AKS_LONG_TERM_SUPPORT
+            if settings.tier == "Premium"
+            else aks.KubernetesSupportPlan.KUBERNETES_OFFICIAL,
             identity=aks.ManagedClusterIdentityArgs(
                 type=aks.ResourceIdentityType.USER_ASSIGNED, user_assigned_identities=[args.identity_id]
             ),

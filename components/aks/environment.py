@@ -1,9 +1,10 @@
 """A whole AKS environment, with Karpenter run by AKS (node auto provisioning) or by the stack (self-hosted).
 
 Created: resource group -> network, deployer's access -> cluster identity with its right on the subnet -> cluster.
-Self-hosted, then: CRDs, controller's identity with its rights (on the subnet: before), bootstrap token -> controller. Then node classes and
-NodePools. Destroyed the other way round: NodePools take their machines with them while whoever deletes those still
-may. Each arrow below that is not an output is a `depends_on`; none may become a `deleted_with`.
+Self-hosted, then: CRDs, controller's identity with its rights (on the subnet: before the cluster), bootstrap token ->
+controller. Then node classes and NodePools. Destroyed the other way round: NodePools take their machines with them
+while whoever deletes those still may. Each arrow here that is not an output is a `depends_on`; none may become a
+`deleted_with`.
 """
 
 from __future__ import annotations

@@ -94,20 +94,19 @@ class NetworkSettings(Section):
     REFUSED: ClassVar[Mapping[str, Reason]] = _reasons(
         (
             "ipFamilies ipFamily ipv6 dualStack podCidrs serviceCidrs",
-            "asks for IPv6 or dual stack, which node auto provisioning does not know: its nodes get no IPv6 address",
+            "asks for IPv6 or dual stack, which Karpenter on AKS does not know: its nodes get no IPv6 address",
             "remove it; the network is IPv4",
         ),
         (
             "outboundType natGatewayProfile natGateway loadBalancerSku",
-            "would change the outbound type, and Karpenter's machines leave through AKS's standard load balancer only: "
-            "with another type they come up without a way out and never join",
-            "remove it; the outbound type is loadBalancer",
+            "asks for another way out, which this stack does not set up: AKS takes any when the cluster is made, but "
+            "each wants a gateway or routes of its own, and without them no machine comes up that joins",
+            "remove it; nodes leave through AKS's standard load balancer",
         ),
         (
             "networkPlugin networkPluginMode networkDataplane networkPolicy plugin pluginMode dataplane policy overlay",
-            "would take the environment off Azure CNI overlay with Cilium: node auto provisioning refuses other "
-            "networks, "
-            "Calico and kubenet among them",
+            "would take the environment off Azure CNI overlay with Cilium, for which labels, taints and ranges are "
+            "made here: its nodes would never be ready",
             "remove it; it is always azure, overlay, cilium and cilium",
         ),
         ("podCidrMaskSize", "cannot be chosen: AKS gives each node a /24 of podCidr", "remove it"),
@@ -185,14 +184,14 @@ class ClusterSettings(Section):
         ),
         (
             "diskEncryptionSetId diskEncryptionSet",
-            "asks for a disk encryption set, which Karpenter's machines do not get: some disks would be encrypted with "
-            "your key and others not",
+            "asks for a disk encryption set, which is no setting here: node auto provisioning would take one when the "
+            "cluster is made, self-hosted Karpenter must be told of it too, and its change replaces the cluster",
             "remove it; disks are encrypted with platform keys, see also security.encryptionAtHost of AKSNodeClass",
         ),
         (
             "customCaTrustCertificates customCaTrust caTrust",
-            "asks for custom CA trust, which Karpenter's machines do not get: what works on system nodes fails on "
-            "theirs",
+            "asks for custom CA trust, which is no setting here: node auto provisioning hands it on, but self-hosted "
+            "Karpenter's machines do not get it, and what works on system nodes fails on theirs",
             "remove it; install the certificates with a DaemonSet or in the images",
         ),
         (
@@ -203,9 +202,8 @@ class ClusterSettings(Section):
         ),
         (
             "httpProxyConfig httpProxy proxy",
-            "asks for an HTTP proxy, which Karpenter's machines are not told of: they could not fetch what they need "
-            "in "
-            "order to join",
+            "asks for an HTTP proxy, which is no setting here: node auto provisioning hands it on, but self-hosted "
+            "Karpenter's machines are not told of it and could not fetch what they need in order to join",
             "remove it; nodes leave through the load balancer",
         ),
         (
@@ -222,7 +220,9 @@ class ClusterSettings(Section):
     )
 
     version: str = Field(description='Kubernetes minor version, in quotes, for example "1.36"')
-    tier: Literal["Free", "Standard", "Premium"] = Field("Standard", description="Free, Standard or Premium")
+    tier: Literal["Free", "Standard", "Premium"] = Field(
+        "Standard", description="Free, Standard or Premium, which is Standard with long-term support"
+    )
     public_access_cidrs: list[AccessCidr] = Field(
         [], max_length=200, description="ranges that may reach the API server from outside; empty: a private cluster"
     )
@@ -266,8 +266,9 @@ class SystemNodesSettings(Section):
     vm_size: str = Field("Standard_D4s_v5", pattern=r"^Standard_\w+$", description="VM size, like Standard_D4s_v5")
     count: int = Field(2, ge=1, le=1000, description="number of system nodes")
     zones: list[Literal[1, 2, 3]] = Field([1, 2, 3], description="zones to spread over; [] where a region has none")
-    os_sku: Literal["Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux"] = Field(
-        "Ubuntu", validation_alias="osSKU", description="Ubuntu, Ubuntu2204, Ubuntu2404 or AzureLinux"
+    # Of the API version that is pinned: Ubuntu2404 came later, and is what Ubuntu means from Kubernetes 1.35 on.
+    os_sku: Literal["Ubuntu", "Ubuntu2204", "AzureLinux"] = Field(
+        "Ubuntu", validation_alias="osSKU", description="Ubuntu, Ubuntu2204 or AzureLinux"
     )
     disk_size: int = Field(128, ge=30, le=2048, description="GiB of each system node's disk, 30 to 2048")
 
@@ -304,7 +305,8 @@ class KarpenterSettings(Section):
         ),
         (
             "interruptionQueue",
-            "is AWS's: on Azure there is no queue, and evictions of spot machines are not announced to Karpenter",
+            "is AWS's: on Azure there is no queue, and evictions of spot machines are not announced to self-hosted "
+            "Karpenter",
             "remove it",
         ),
         (
@@ -314,7 +316,7 @@ class KarpenterSettings(Section):
         ),
         (
             "diskEncryptionSetId diskEncryptionSet",
-            "asks for a disk encryption set, which this set-up does not support",
+            "asks for a disk encryption set, of which the cluster would have to know too",
             "remove it",
         ),
     )
@@ -322,7 +324,9 @@ class KarpenterSettings(Section):
     chart_version: str = Field(
         versions.KARPENTER_AZURE, pattern=r"^\d+\.\d+\.\d+(-[\w.]+)?$", description="version of both charts"
     )
-    ssh_public_key: str = Field(description="public key that every node gets, like 'ssh-rsa AAAA...'")
+    ssh_public_key: str = Field(
+        description="public key that every node gets, like 'ssh-rsa AAAA...'; Azure documents no other kind"
+    )
     bootstrap_token_generation: int = Field(1, ge=1, description="raise it by one to have a new bootstrap token")
     bootstrap_token_days: int = Field(
         365, ge=1, le=3650, description="how many days a bootstrap token is good that is drawn from now on"

@@ -41,7 +41,7 @@ def test_the_examples_are_taken() -> None:
     assert nap.karpenter is None
     assert self_hosted.karpenter is not None
     assert nap.network.pod_cidr == IPv4Network("10.244.0.0/16")
-    assert self_hosted.node_classes["default"]["imageFamily"] == "Ubuntu2204"
+    assert self_hosted.node_classes["default"]["imageFamily"] == "Ubuntu"
 
 
 def test_defaults_are_the_safe_ones() -> None:
@@ -162,7 +162,7 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         {"cluster__diskEncryptionSetId": "/x"},
         "karpstack:cluster.diskEncryptionSetId",
         '"/x"',
-        "do not get",
+        "node auto provisioning would take one",
         "encryptionAtHost",
     ),
     "custom CA trust": (
@@ -194,15 +194,15 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         {"network__outboundType": "userDefinedRouting"},
         "karpstack:network.outboundType",
         '"userDefinedRouting"',
-        "never join",
-        "loadBalancer",
+        "AKS takes any when the cluster is made",
+        "load balancer",
     ),
     "no overlay": (
         NAP,
         {"network__networkPluginMode": "none"},
         "karpstack:network.networkPluginMode",
         '"none"',
-        "refuses other networks",
+        "never be ready",
         "always azure, overlay",
     ),
     "Calico": (
@@ -210,7 +210,7 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         {"network__networkPolicy": "calico"},
         "karpstack:network.networkPolicy",
         '"calico"',
-        "Calico",
+        "overlay with Cilium",
         "cilium",
     ),
     "an unknown key": (
