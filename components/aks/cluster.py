@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import pulumi
+from pulumi_azure_native import authorization
 from pulumi_azure_native import containerservice as aks
 
 from ..documents.charts import SYSTEM_TAINT_KEY
@@ -139,7 +140,7 @@ class Cluster(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(
                 parent=self,
                 hooks=pulumi.ResourceHookBinding(
-                    before_update=guards(name, allow_stranded_nodes=args.node_provisioning.allow_stranded_nodes),
+                    before_update=[*guards(name, allow_stranded_nodes=args.node_provisioning.allow_stranded_nodes)],
                     on_error=[retry(f"{name}-late-roles")],
                 ),
             ),
@@ -175,11 +176,10 @@ class Cluster(pulumi.ComponentResource):
         user = aks.list_managed_cluster_user_credentials_output(
             resource_group_name=args.resource_group, resource_name=cluster.name, format="exec", opts=invoke
         )
+        deployer = authorization.get_client_config_output(opts=invoke)
         return pulumi.Output.secret(
-            user.kubeconfigs.apply(
-                lambda kubeconfigs: aks_kubeconfig(
-                    cluster_name=args.names.cluster, credentials=_text(kubeconfigs), login=args.settings.kubelogin
-                )
+            pulumi.Output.all(credentials=user.kubeconfigs.apply(_text), tenant_id=deployer.tenant_id).apply(
+                lambda known: aks_kubeconfig(cluster_name=args.names.cluster, login=args.settings.kubelogin, **known)
             )
         )
 

@@ -227,7 +227,7 @@ class ClusterSettings(Section):
         [], max_length=200, description="ranges that may reach the API server from outside; empty: a private cluster"
     )
     local_accounts: bool = Field(False, description="whether certificates open the cluster too, beside Entra")
-    kubelogin: KubeloginMode = Field("azurecli", description="azurecli, msi or workloadidentity")
+    kubelogin: KubeloginMode = Field("azurecli", description="azurecli, msi, workloadidentity or spn")
     deployer_role: Literal["User", "ServicePrincipal", "existing"] = Field(
         "User", description="User or ServicePrincipal, which is what deploys and gets the right to, or existing"
     )

@@ -88,7 +88,7 @@ class _Cloud(mocks.Mocks):
             case "aws:index/getAvailabilityZones:getAvailabilityZones":
                 return {"names": ZONES}, []
             case "azure-native:authorization:getClientConfig":
-                return {"objectId": "deployer"}, []
+                return {"objectId": "deployer", "tenantId": "tenant"}, []
             case "azure-native:network:getVirtualNetwork":
                 return {"resourceGuid": f"guid-of-{args.args['virtualNetworkName']}"}, []
             case "azure-native:containerservice:listManagedClusterUserCredentials":
