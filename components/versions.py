@@ -42,6 +42,7 @@ AZURE_APIS: Final[Mapping[str, str]] = {
     "containerservice.ManagedCluster": "2025-09-01",
     "managedidentity.FederatedIdentityCredential": "2023-01-31",
     "managedidentity.UserAssignedIdentity": "2023-01-31",
+    "monitor.DiagnosticSetting": "2021-05-01-preview",
     "network.Subnet": "2024-05-01",
     "network.VirtualNetwork": "2024-05-01",
     "resources.ResourceGroup": "2024-03-01",

@@ -60,6 +60,7 @@ class Cluster(pulumi.ComponentResource):
     `endpoint` is what nodes are told; the address in `kubeconfig` is the one that AKS gives to users.
     """
 
+    id: pulumi.Output[str]
     name: pulumi.Output[str]
     endpoint: pulumi.Output[str]
     issuer: pulumi.Output[str]
@@ -145,6 +146,7 @@ class Cluster(pulumi.ComponentResource):
                 ),
             ),
         )
+        self.id = cluster.id
         self.name = cluster.name
         self.endpoint = (cluster.private_fqdn if private else cluster.fqdn).apply(lambda host: f"https://{host}:443")
         self.issuer = cluster.oidc_issuer_profile.apply(lambda profile: (profile.issuer_url if profile else "") or "")
@@ -155,6 +157,7 @@ class Cluster(pulumi.ComponentResource):
         self.kubeconfig = self._kubeconfig(args, cluster)
         self.register_outputs(
             {
+                "id": self.id,
                 "name": self.name,
                 "endpoint": self.endpoint,
                 "issuer": self.issuer,

@@ -24,6 +24,7 @@ from .access import DeployerAccess, DeployerAccessArgs
 from .cluster import Cluster, ClusterArgs
 from .cluster_identity import ClusterIdentity, ClusterIdentityArgs
 from .karpenter import SelfHostedKarpenter, SelfHostedKarpenterArgs
+from .logs import Logs, LogsArgs
 from .network import Network, NetworkArgs
 
 
@@ -45,6 +46,7 @@ class Environment(pulumi.ComponentResource):
         deployer = self._deployer(group)
         identity = self._identity(group, network)
         cluster = self._cluster(group, network, identity, deployer)
+        self._logs(cluster)
         self._kubernetes = pulumi_kubernetes.Provider(
             f"{name}-kubernetes", kubeconfig=cluster.kubeconfig, opts=self._child
         )
@@ -140,6 +142,16 @@ class Environment(pulumi.ComponentResource):
                 tags=self._args.tags,
             ),
             opts=pulumi.ResourceOptions(parent=self, depends_on=[identity, *([deployer] if deployer else [])]),
+        )
+
+    def _logs(self, cluster: Cluster) -> Logs | None:
+        settings = self._args.cluster
+        if settings.log_workspace_id is None:
+            return None
+        return Logs(
+            f"{self._stem}-logs",
+            LogsArgs(cluster_id=cluster.id, workspace_id=settings.log_workspace_id, categories=settings.log_categories),
+            opts=self._child,
         )
 
     def _karpenter(

@@ -37,6 +37,20 @@ _SUBNET_ID: Final = (
     r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Network/virtualNetworks/[^/]+"
     r"/subnets/[^/]+"
 )
+_WORKSPACE_ID: Final = (
+    r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.OperationalInsights/workspaces/[^/]+"
+)
+#: AKS's log categories that tell something here. kube-audit holds kube-audit-admin, and every read: many times as much.
+LogCategory = Literal[
+    "kube-audit-admin",
+    "kube-audit",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "cloud-controller-manager",
+    "guard",
+    "karpenter-events",
+]
 #: AKS uses these itself, or keeps pods and services off them.
 _AKS_RANGES: Final = tuple(
     IPv4Network(cidr) for cidr in ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
@@ -232,6 +246,23 @@ class ClusterSettings(Section):
         "User", description="User or ServicePrincipal, which is what deploys and gets the right to, or existing"
     )
     admins: list[Guid] = Field([], description="object IDs of Entra groups that administer the cluster")
+    log_workspace_id: str | None = Field(
+        None, description="resource ID of the Log Analytics workspace for the control plane's logs"
+    )
+    log_categories: list[LogCategory] = Field(
+        ["kube-audit-admin"], min_length=1, description="which logs: kube-audit-admin, kube-apiserver, guard and others"
+    )
+
+    @field_validator("log_workspace_id")
+    @classmethod
+    def _workspace(cls, workspace_id: str | None) -> str | None:
+        if workspace_id is not None and not re.fullmatch(_WORKSPACE_ID, workspace_id, re.IGNORECASE):
+            refuse(
+                "is no resource ID of a Log Analytics workspace: Azure refuses the setting after the cluster is made",
+                "write /subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.OperationalInsights/workspaces/"
+                "<workspace>",
+            )
+        return workspace_id
 
     @field_validator("version", mode="before")
     @classmethod

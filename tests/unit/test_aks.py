@@ -585,3 +585,20 @@ def test_the_controllers_right_on_the_subnet_does_not_wait_for_the_cluster() -> 
     deployment = shipped(SELF_HOSTED)
     role = deployment.one("aks-karpenter-identity-roles-subnet")
     assert not deployment.needs(role, resource(deployment, CLUSTER))
+
+
+WORKSPACE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/logs/providers/Microsoft.OperationalInsights/workspaces/one"
+
+
+def test_logs_go_to_the_workspace_and_their_setting_goes_before_the_cluster() -> None:
+    deployment = deployed(NAP, cluster__logWorkspaceId=WORKSPACE, cluster__logCategories=["kube-audit-admin", "guard"])
+    setting = resource(deployment, "azure-native:monitor:DiagnosticSetting")
+    assert setting.inputs == {
+        "name": "karpstack",
+        "resourceUri": "aks-cluster-control-plane-id",
+        "workspaceId": WORKSPACE,
+        "logAnalyticsDestinationType": "Dedicated",
+        "logs": [{"category": "kube-audit-admin", "enabled": True}, {"category": "guard", "enabled": True}],
+    }
+    assert deployment.needs(setting, resource(deployment, CLUSTER))
+    assert not shipped(NAP).of("azure-native:monitor:DiagnosticSetting")

@@ -525,6 +525,14 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         "is AWS's",
         "remove it",
     ),
+    "a workspace by name": (
+        NAP,
+        {"cluster__logWorkspaceId": "logs"},
+        "karpstack:cluster.logWorkspaceId",
+        '"logs"',
+        "after the cluster is made",
+        "Microsoft.OperationalInsights/workspaces",
+    ),
     "a setting that is AWS's": (
         SELF_HOSTED,
         {"karpenter__settings": {"isolatedVPC": True}},

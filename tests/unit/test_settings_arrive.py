@@ -27,6 +27,8 @@ MINE = {"template": {"spec": {"nodeClassRef": {"name": "mine"}}}}
 IMAGES = {"amiSelectorTerms": [{"alias": "al2023@v20251108"}]}
 HUB = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft.Network/virtualNetworks/hub/subnets"
 
+WORKSPACES = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/logs/providers/Microsoft.OperationalInsights/workspaces"
+
 #: What the examples say otherwise here, so that each setting can be changed by itself.
 GIVEN: dict[str, dict[str, Any]] = {
     EKS: {"nodePools": {"default": POOL}, "nodeClasses": {"default": IMAGES}},
@@ -35,6 +37,7 @@ GIVEN: dict[str, dict[str, Any]] = {
 }
 #: The same for one setting.
 GIVEN_WITH: dict[str, dict[str, Any]] = {
+    "cluster.logCategories": {"cluster.logWorkspaceId": f"{WORKSPACES}/one"},
     "network.subnetId": {"network.subnetCidr": None, "network.subnetId": f"{HUB}/one"},
 }
 #: Another value of each setting.
@@ -93,6 +96,8 @@ OTHER: dict[str, dict[str, Any]] = {
         "cluster.kubelogin": "msi",
         "cluster.deployerRole": "ServicePrincipal",
         "cluster.admins": ["22222222-2222-2222-2222-222222222222"],
+        "cluster.logWorkspaceId": f"{WORKSPACES}/other",
+        "cluster.logCategories": ["kube-audit-admin", "karpenter-events"],
         "systemNodes.vmSize": "Standard_D8s_v5",
         "systemNodes.count": 3,
         "systemNodes.zones": [1],
