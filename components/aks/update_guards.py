@@ -47,11 +47,10 @@ def refuse_fixed(args: pulumi.ResourceHookArgs) -> None:
     """
     before, after = _pools(args.old_inputs), _pools(args.new_inputs)
     changes = [
-        f"karpstack:{setting} {before[name].get(key)} -> {pool.get(key)}"
+        f"karpstack:{setting} {_shown(before[name][key])} -> {_shown(pool[key])}"
         for name, pool in after.items()
         if name in before
         for key, setting in _FIXED.items()
-        # What is not known yet is not the same, and no change either.
         if key in before[name] and key in pool and before[name][key] != pool[key]
     ]
     if changes:
@@ -73,3 +72,8 @@ def guards(name: str, *, allow_stranded_nodes: bool) -> list[pulumi.ResourceHook
 
 def _pools(inputs: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
     return {pool["name"]: pool for pool in (inputs or {}).get("agentPoolProfiles") or []}
+
+
+def _shown(value: Any) -> str:
+    # The engine has no whole numbers.
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -527,7 +527,7 @@ def pool_update(**changes: Any) -> pulumi.ResourceHookArgs:
     [
         ("vmSize", "Standard_D8s_v5", "karpstack:systemNodes.vmSize Standard_D4s_v5 -> Standard_D8s_v5"),
         ("availabilityZones", ["1"], "karpstack:systemNodes.zones ['1', '2'] -> ['1']"),
-        ("osDiskSizeGB", 256, "karpstack:systemNodes.diskSize 128 -> 256"),
+        ("osDiskSizeGB", 256.0, "karpstack:systemNodes.diskSize 128 -> 256"),
     ],
 )
 def test_what_aks_does_not_change_of_a_pool_is_refused(key: str, value: Any, text: str) -> None:
