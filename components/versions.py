@@ -17,9 +17,17 @@ KARPENTER_AWS_KUBERNETES_MAX: Final = "1.36"
 KARPENTER_AWS_CHART: Final = "oci://public.ecr.aws/karpenter/karpenter"
 KARPENTER_AWS_CRD_CHART: Final = "oci://public.ecr.aws/karpenter/karpenter-crd"
 
-#: What the charts of karpenter-provider-azure v1.14.0 call themselves, and the image that they name. A stack may
-#: choose another (karpenter.chartVersion).
-KARPENTER_AZURE: Final = "1.10.2"
+#: A chart in Microsoft's registry is the code of the release of the same number, and its image that of the chart
+#: (karpenter-provider-azure, hack/release/common.sh); what the chart in the repository calls itself means nothing.
+#: That the registry holds this one is probable and not proven: seen were 1.10.2 and 1.13.0. A stack may choose
+#: another (karpenter.chartVersion).
+KARPENTER_AZURE: Final = "1.14.0"
+#: Before this release, what a machine fetches its kubelet from is not published any more for many patches of
+#: Kubernetes 1.34 and later, so it may never join (karpenter-provider-azure issue 1760, mended in 1762).
+KARPENTER_AZURE_JOINING: Final = "1.13.1"
+KARPENTER_AZURE_JOINING_SINCE: Final = "1.34"
+#: What its chart takes is known from here on (`documents.charts`).
+KARPENTER_AZURE_OLDEST: Final = "1.10.0"
 KARPENTER_AZURE_CHART: Final = "oci://mcr.microsoft.com/aks/karpenter/karpenter"
 KARPENTER_AZURE_CRD_CHART: Final = "oci://mcr.microsoft.com/aks/karpenter/karpenter-crd"
 #: From 1.32 on, every image family resolves to one that is published: below, AzureLinux means Azure Linux 2, which
@@ -34,6 +42,7 @@ AZURE_APIS: Final[Mapping[str, str]] = {
     "containerservice.ManagedCluster": "2025-09-01",
     "managedidentity.FederatedIdentityCredential": "2023-01-31",
     "managedidentity.UserAssignedIdentity": "2023-01-31",
+    "monitor.DiagnosticSetting": "2021-05-01-preview",
     "network.Subnet": "2024-05-01",
     "network.VirtualNetwork": "2024-05-01",
     "resources.ResourceGroup": "2024-03-01",

@@ -21,6 +21,8 @@ class Timing:
         agent_start: From a node's registration to a running Cilium agent.
         deployer_known: From a cluster's creation to its API server's taking the token of who made it. EKS needs
             seconds, now and then a minute.
+        role_effective: From a role's assignment to its taking effect. Azure takes seconds or minutes, it says up to an
+            hour.
         condition: How long a condition of an object is waited for at most, whatever the program allows: nothing here
             takes as long as in a cloud.
         last_log_lines: From the deletion of an EKS cluster to its last log lines. EKS needs seconds to minutes.
@@ -31,6 +33,7 @@ class Timing:
     system_node_boot: float = 0.2
     agent_start: float = 0.2
     deployer_known: float = 1.0
+    role_effective: float = 1.0
     condition: float = 60.0
     last_log_lines: float = 2.0
     spot_notice: float = 15.0

@@ -9,6 +9,7 @@ from .cluster_identity import ClusterIdentity, ClusterIdentityArgs
 from .controller_identity import ControllerIdentity, ControllerIdentityArgs
 from .environment import Environment
 from .karpenter import SelfHostedKarpenter, SelfHostedKarpenterArgs
+from .logs import Logs, LogsArgs
 from .network import Network, NetworkArgs
 from .node_bootstrap import NodeBootstrap, NodeBootstrapArgs
 from .role_assignments import Grant, RoleAssignments, RoleAssignmentsArgs
@@ -24,6 +25,8 @@ __all__ = [
     "DeployerAccessArgs",
     "Environment",
     "Grant",
+    "Logs",
+    "LogsArgs",
     "Network",
     "NetworkArgs",
     "NodeBootstrap",

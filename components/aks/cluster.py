@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import pulumi
+from pulumi_azure_native import authorization
 from pulumi_azure_native import containerservice as aks
 
 from ..documents.charts import SYSTEM_TAINT_KEY
 from ..documents.kubeconfig import aks as aks_kubeconfig
 from ..naming import AksNames
 from ..settings.aks import ClusterSettings, NetworkSettings, NodeProvisioningSettings, SystemNodesSettings
-from .provisioning_guard import guard
+from .late_roles import retry
+from .update_guards import guards
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +60,7 @@ class Cluster(pulumi.ComponentResource):
     `endpoint` is what nodes are told; the address in `kubeconfig` is the one that AKS gives to users.
     """
 
+    id: pulumi.Output[str]
     name: pulumi.Output[str]
     endpoint: pulumi.Output[str]
     issuer: pulumi.Output[str]
@@ -137,9 +140,13 @@ class Cluster(pulumi.ComponentResource):
             tags=args.tags,
             opts=pulumi.ResourceOptions(
                 parent=self,
-                hooks=None if args.node_provisioning.allow_stranded_nodes else guard(f"{name}-node-provisioning"),
+                hooks=pulumi.ResourceHookBinding(
+                    before_update=[*guards(name, allow_stranded_nodes=args.node_provisioning.allow_stranded_nodes)],
+                    on_error=[retry(f"{name}-late-roles")],
+                ),
             ),
         )
+        self.id = cluster.id
         self.name = cluster.name
         self.endpoint = (cluster.private_fqdn if private else cluster.fqdn).apply(lambda host: f"https://{host}:443")
         self.issuer = cluster.oidc_issuer_profile.apply(lambda profile: (profile.issuer_url if profile else "") or "")
@@ -150,6 +157,7 @@ class Cluster(pulumi.ComponentResource):
         self.kubeconfig = self._kubeconfig(args, cluster)
         self.register_outputs(
             {
+                "id": self.id,
                 "name": self.name,
                 "endpoint": self.endpoint,
                 "issuer": self.issuer,
@@ -171,11 +179,10 @@ class Cluster(pulumi.ComponentResource):
         user = aks.list_managed_cluster_user_credentials_output(
             resource_group_name=args.resource_group, resource_name=cluster.name, format="exec", opts=invoke
         )
+        deployer = authorization.get_client_config_output(opts=invoke)
         return pulumi.Output.secret(
-            user.kubeconfigs.apply(
-                lambda kubeconfigs: aks_kubeconfig(
-                    cluster_name=args.names.cluster, credentials=_text(kubeconfigs), login=args.settings.kubelogin
-                )
+            pulumi.Output.all(credentials=user.kubeconfigs.apply(_text), tenant_id=deployer.tenant_id).apply(
+                lambda known: aks_kubeconfig(cluster_name=args.names.cluster, login=args.settings.kubelogin, **known)
             )
         )
 

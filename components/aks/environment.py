@@ -1,9 +1,10 @@
 """A whole AKS environment, with Karpenter run by AKS (node auto provisioning) or by the stack (self-hosted).
 
 Created: resource group -> network, deployer's access -> cluster identity with its right on the subnet -> cluster.
-Self-hosted, then: CRDs, controller's identity with its rights, bootstrap token -> controller. Then node classes and
-NodePools. Destroyed the other way round: NodePools take their machines with them while whoever deletes those still
-may. Each arrow below that is not an output is a `depends_on`; none may become a `deleted_with`.
+Self-hosted, then: CRDs, controller's identity with its rights (on the subnet: before the cluster), bootstrap token ->
+controller. Then node classes and NodePools. Destroyed the other way round: NodePools take their machines with them
+while whoever deletes those still may. Each arrow here that is not an output is a `depends_on`; none may become a
+`deleted_with`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from .access import DeployerAccess, DeployerAccessArgs
 from .cluster import Cluster, ClusterArgs
 from .cluster_identity import ClusterIdentity, ClusterIdentityArgs
 from .karpenter import SelfHostedKarpenter, SelfHostedKarpenterArgs
+from .logs import Logs, LogsArgs
 from .network import Network, NetworkArgs
 
 
@@ -44,6 +46,7 @@ class Environment(pulumi.ComponentResource):
         deployer = self._deployer(group)
         identity = self._identity(group, network)
         cluster = self._cluster(group, network, identity, deployer)
+        self._logs(cluster)
         self._kubernetes = pulumi_kubernetes.Provider(
             f"{name}-kubernetes", kubeconfig=cluster.kubeconfig, opts=self._child
         )
@@ -141,6 +144,16 @@ class Environment(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=[identity, *([deployer] if deployer else [])]),
         )
 
+    def _logs(self, cluster: Cluster) -> Logs | None:
+        settings = self._args.cluster
+        if settings.log_workspace_id is None:
+            return None
+        return Logs(
+            f"{self._stem}-logs",
+            LogsArgs(cluster_id=cluster.id, workspace_id=settings.log_workspace_id, categories=settings.log_categories),
+            opts=self._child,
+        )
+
     def _karpenter(
         self, group: resources.ResourceGroup, network: Network, cluster: Cluster
     ) -> SelfHostedKarpenter | None:
@@ -159,7 +172,9 @@ class Environment(pulumi.ComponentResource):
                 settings=self._args.karpenter,
                 tags=self._args.tags,
             ),
-            opts=in_cluster(self, self._kubernetes, [cluster]),
+            # It does not wait for the cluster: the sooner its rights are given, the sooner they take effect. What needs
+            # the cluster takes something from it.
+            opts=in_cluster(self, self._kubernetes),
         )
 
     def _node_pools(self, cluster: Cluster, karpenter: SelfHostedKarpenter | None) -> NodePools:

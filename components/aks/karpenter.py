@@ -78,6 +78,7 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
                 cluster_name=args.names.cluster,
                 namespace=KARPENTER_NAMESPACE,
                 generation=settings.bootstrap_token_generation,
+                days=settings.bootstrap_token_days,
                 ssh_public_key=settings.ssh_public_key,
             ),
             opts=child,
@@ -110,6 +111,8 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
                     resources=settings.resources.model_dump(),
                 ),
                 install_after=(identity, bootstrap),
+                # Azure spreads roles and federated credentials in minutes.
+                patience=900,
             ),
             opts=child,
         )

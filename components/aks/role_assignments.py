@@ -1,6 +1,6 @@
 """Rights of one identity: Azure's built-in roles, each on one scope.
 
-Custom roles and conditions are left out: they need rights in Entra that deployers often lack.
+Custom roles are left out: whoever deploys would need to write role definitions, and their names are unique in a tenant.
 """
 
 from __future__ import annotations

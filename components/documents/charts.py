@@ -37,21 +37,35 @@ KARPENTER_AWS_SETTINGS: Final = frozenset(
     }
 )
 
-#: The same for Azure, 1.10.2. `ignoreDRARequests` must stay as it is there.
-KARPENTER_AZURE_SETTINGS: Final = frozenset(
-    {
-        "batchIdleDuration",
-        "batchMaxDuration",
-        "clusterCABundle",
-        "disableClusterStateObservability",
-        "minValuesPolicy",
-        "preferencePolicy",
-        "vmMemoryOverheadPercent",
-    }
+#: The same for Azure, since 1.10.0. `ignoreDRARequests` must stay as it is there.
+_KARPENTER_AZURE_SETTINGS: Final = frozenset(
+    {"batchIdleDuration", "batchMaxDuration", "clusterCABundle", "vmMemoryOverheadPercent"}
 )
+#: What came with 1.12.0.
+_KARPENTER_AZURE_LATER: Final = (1, 12)
+_KARPENTER_AZURE_LATER_SETTINGS: Final = frozenset(
+    {"disableClusterStateObservability", "minValuesPolicy", "preferencePolicy"}
+)
+_KARPENTER_AZURE_LATER_GATES: Final = frozenset({"reservedCapacity"})
 
 #: Taint of the system nodes; what must run before there is any other node tolerates it.
 SYSTEM_TAINT_KEY: Final = "CriticalAddonsOnly"
+
+
+def karpenter_azure_settings(version: str) -> frozenset[str]:
+    """Keys under `settings` of the chart for Azure that a stack may set itself, by the chart's version from 1.10.0."""
+    later = _KARPENTER_AZURE_LATER_SETTINGS if release(version) >= _KARPENTER_AZURE_LATER else frozenset()
+    return _KARPENTER_AZURE_SETTINGS | later
+
+
+def karpenter_azure_lacks_gates(version: str) -> frozenset[str]:
+    """Keys under `settings.featureGates` that a version of the chart for Azure, from 1.10.0, does not have yet."""
+    return frozenset() if release(version) >= _KARPENTER_AZURE_LATER else _KARPENTER_AZURE_LATER_GATES
+
+
+def release(version: str) -> tuple[int, ...]:
+    """The numbers of a version like `1.14.0` or `1.14.0-rc.1`, which compare as versions do."""
+    return tuple(int(part) for part in version.partition("-")[0].split("."))
 
 
 def api_server_address(endpoint: str) -> tuple[str, int]:

@@ -7,8 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Final, Literal
 
-#: How kubelogin finds who asks: the Azure CLI's login, a managed identity, a federated token (CI).
-KubeloginMode = Literal["azurecli", "msi", "workloadidentity"]
+#: How kubelogin finds who asks: the Azure CLI's login, a managed identity, a federated token (CI), or a service
+#: principal whose AZURE_CLIENT_ID and AZURE_CLIENT_SECRET are in the environment.
+KubeloginMode = Literal["azurecli", "msi", "workloadidentity", "spn"]
 
 #: The application that stands for every AKS API server in Entra; the same in all tenants of the public cloud.
 AKS_SERVER_APPLICATION: Final = "6dae42f8-4368-4678-94ff-500e3e86be80"
@@ -44,7 +45,7 @@ def eks(
     )
 
 
-def aks(*, cluster_name: str, credentials: str, login: KubeloginMode) -> str:
+def aks(*, cluster_name: str, credentials: str, login: KubeloginMode, tenant_id: str) -> str:
     """The kubeconfig of an AKS cluster with Entra, as JSON.
 
     Args:
@@ -52,6 +53,7 @@ def aks(*, cluster_name: str, credentials: str, login: KubeloginMode) -> str:
         credentials: The kubeconfig that AKS hands to users (listClusterUserCredential). Only its address and
             certificate are taken: its plugin would ask a person for a code.
         login: How kubelogin finds who asks.
+        tenant_id: The deployer's tenant, which a service principal alone must name.
 
     Raises:
         ValueError: `credentials` lacks the address or the certificate.
@@ -61,7 +63,14 @@ def aks(*, cluster_name: str, credentials: str, login: KubeloginMode) -> str:
         _scalar(credentials, "server"),
         _scalar(credentials, "certificate-authority-data"),
         "kubelogin",
-        ["get-token", "--login", login, "--server-id", AKS_SERVER_APPLICATION],
+        [
+            "get-token",
+            "--login",
+            login,
+            "--server-id",
+            AKS_SERVER_APPLICATION,
+            *(["--tenant-id", tenant_id] if login == "spn" else []),
+        ],
     )
 
 

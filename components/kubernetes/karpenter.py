@@ -26,6 +26,8 @@ class KarpenterArgs:
         namespace: An existing namespace.
         values: Values of the controller's chart.
         install_after: What the controller's pods need and the CRDs do not: nodes, DNS, an identity.
+        patience: Seconds to wait for the controller's pods. Until its identity may do something, it crashes and is
+            started again.
     """
 
     chart: str
@@ -34,6 +36,7 @@ class KarpenterArgs:
     namespace: str
     values: pulumi.Input[Mapping[str, Any]]
     install_after: tuple[pulumi.Resource, ...] = ()
+    patience: int = 300
 
 
 class Karpenter(pulumi.ComponentResource):
@@ -59,6 +62,7 @@ class Karpenter(pulumi.ComponentResource):
             chart=args.chart,
             version=args.version,
             values=args.values,
+            timeout=args.patience,
             # The controller must go before its CRDs: it removes finalizers of what it owns.
             opts=pulumi.ResourceOptions(parent=self, depends_on=[definitions, *args.install_after]),
         )

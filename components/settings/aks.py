@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
 
 from .. import versions
-from ..documents.charts import KARPENTER_AZURE_SETTINGS
+from ..documents import charts
 from ..documents.kubeconfig import KubeloginMode
 from ..naming import RESERVED_AZURE_TAG_PREFIXES, AksNames
 from ..problems import Reason, refuse
@@ -38,6 +38,20 @@ _SUBNET_ID: Final = (
     r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Network/virtualNetworks/[^/]+"
     r"/subnets/[^/]+"
 )
+_WORKSPACE_ID: Final = (
+    r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.OperationalInsights/workspaces/[^/]+"
+)
+#: AKS's log categories that tell something here. kube-audit holds kube-audit-admin, and every read: many times as much.
+LogCategory = Literal[
+    "kube-audit-admin",
+    "kube-audit",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "cloud-controller-manager",
+    "guard",
+    "karpenter-events",
+]
 #: AKS uses these itself, or keeps pods and services off them.
 _AKS_RANGES: Final = tuple(
     IPv4Network(cidr) for cidr in ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
@@ -95,20 +109,19 @@ class NetworkSettings(Section):
     REFUSED: ClassVar[Mapping[str, Reason]] = _reasons(
         (
             "ipFamilies ipFamily ipv6 dualStack podCidrs serviceCidrs",
-            "asks for IPv6 or dual stack, which node auto provisioning does not know: its nodes get no IPv6 address",
+            "asks for IPv6 or dual stack, which Karpenter on AKS does not know: its nodes get no IPv6 address",
             "remove it; the network is IPv4",
         ),
         (
             "outboundType natGatewayProfile natGateway loadBalancerSku",
-            "would change the outbound type, and Karpenter's machines leave through AKS's standard load balancer only: "
-            "with another type they come up without a way out and never join",
-            "remove it; the outbound type is loadBalancer",
+            "asks for another way out, which this stack does not set up: AKS takes any when the cluster is made, but "
+            "each wants a gateway or routes of its own, and without them no machine comes up that joins",
+            "remove it; nodes leave through AKS's standard load balancer",
         ),
         (
             "networkPlugin networkPluginMode networkDataplane networkPolicy plugin pluginMode dataplane policy overlay",
-            "would take the environment off Azure CNI overlay with Cilium: node auto provisioning refuses other "
-            "networks, "
-            "Calico and kubenet among them",
+            "would take the environment off Azure CNI overlay with Cilium, for which labels, taints and ranges are "
+            "made here: its nodes would never be ready",
             "remove it; it is always azure, overlay, cilium and cilium",
         ),
         ("podCidrMaskSize", "cannot be chosen: AKS gives each node a /24 of podCidr", "remove it"),
@@ -186,14 +199,14 @@ class ClusterSettings(Section):
         ),
         (
             "diskEncryptionSetId diskEncryptionSet",
-            "asks for a disk encryption set, which Karpenter's machines do not get: some disks would be encrypted with "
-            "your key and others not",
+            "asks for a disk encryption set, which is no setting here: node auto provisioning would take one when the "
+            "cluster is made, self-hosted Karpenter must be told of it too, and its change replaces the cluster",
             "remove it; disks are encrypted with platform keys, see also security.encryptionAtHost of AKSNodeClass",
         ),
         (
             "customCaTrustCertificates customCaTrust caTrust",
-            "asks for custom CA trust, which Karpenter's machines do not get: what works on system nodes fails on "
-            "theirs",
+            "asks for custom CA trust, which is no setting here: node auto provisioning hands it on, but self-hosted "
+            "Karpenter's machines do not get it, and what works on system nodes fails on theirs",
             "remove it; install the certificates with a DaemonSet or in the images",
         ),
         (
@@ -204,9 +217,8 @@ class ClusterSettings(Section):
         ),
         (
             "httpProxyConfig httpProxy proxy",
-            "asks for an HTTP proxy, which Karpenter's machines are not told of: they could not fetch what they need "
-            "in "
-            "order to join",
+            "asks for an HTTP proxy, which is no setting here: node auto provisioning hands it on, but self-hosted "
+            "Karpenter's machines are not told of it and could not fetch what they need in order to join",
             "remove it; nodes leave through the load balancer",
         ),
         (
@@ -230,11 +242,28 @@ class ClusterSettings(Section):
         [], max_length=200, description="ranges that may reach the API server from outside; empty: a private cluster"
     )
     local_accounts: bool = Field(False, description="whether certificates open the cluster too, beside Entra")
-    kubelogin: KubeloginMode = Field("azurecli", description="azurecli, msi or workloadidentity")
+    kubelogin: KubeloginMode = Field("azurecli", description="azurecli, msi, workloadidentity or spn")
     deployer_role: Literal["User", "ServicePrincipal", "existing"] = Field(
         "User", description="User or ServicePrincipal, which is what deploys and gets the right to, or existing"
     )
     admins: list[Guid] = Field([], description="object IDs of Entra groups that administer the cluster")
+    log_workspace_id: str | None = Field(
+        None, description="resource ID of the Log Analytics workspace for the control plane's logs"
+    )
+    log_categories: list[LogCategory] = Field(
+        ["kube-audit-admin"], min_length=1, description="which logs: kube-audit-admin, kube-apiserver, guard and others"
+    )
+
+    @field_validator("log_workspace_id")
+    @classmethod
+    def _workspace(cls, workspace_id: str | None) -> str | None:
+        if workspace_id is not None and not re.fullmatch(_WORKSPACE_ID, workspace_id, re.IGNORECASE):
+            refuse(
+                "is no resource ID of a Log Analytics workspace: Azure refuses the setting after the cluster is made",
+                "write /subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.OperationalInsights/workspaces/"
+                "<workspace>",
+            )
+        return workspace_id
 
     @field_validator("version", mode="before")
     @classmethod
@@ -262,8 +291,9 @@ class SystemNodesSettings(Section):
     vm_size: str = Field("Standard_D4s_v5", description="VM size, like Standard_D4s_v5")
     count: int = Field(2, ge=1, le=1000, description="number of system nodes")
     zones: list[Literal[1, 2, 3]] = Field([1, 2, 3], description="zones to spread over; [] where a region has none")
-    os_sku: Literal["Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux"] = Field(
-        "Ubuntu", validation_alias="osSKU", description="Ubuntu, Ubuntu2204, Ubuntu2404 or AzureLinux"
+    # Of the API version that is pinned: Ubuntu2404 came later, and is what Ubuntu means from Kubernetes 1.35 on.
+    os_sku: Literal["Ubuntu", "Ubuntu2204", "AzureLinux"] = Field(
+        "Ubuntu", validation_alias="osSKU", description="Ubuntu, Ubuntu2204 or AzureLinux"
     )
     disk_size: int = Field(128, ge=30, le=2048, description="GiB of each system node's disk, 30 to 2048")
 
@@ -300,7 +330,8 @@ class KarpenterSettings(Section):
         ),
         (
             "interruptionQueue",
-            "is AWS's: on Azure there is no queue, and evictions of spot machines are not announced to Karpenter",
+            "is AWS's: on Azure there is no queue, and evictions of spot machines are not announced to self-hosted "
+            "Karpenter",
             "remove it",
         ),
         (
@@ -310,7 +341,7 @@ class KarpenterSettings(Section):
         ),
         (
             "diskEncryptionSetId diskEncryptionSet",
-            "asks for a disk encryption set, which this set-up does not support",
+            "asks for a disk encryption set, of which the cluster would have to know too",
             "remove it",
         ),
     )
@@ -318,8 +349,13 @@ class KarpenterSettings(Section):
     chart_version: str = Field(
         versions.KARPENTER_AZURE, pattern=r"^\d+\.\d+\.\d+(-[\w.]+)?$", description="version of both charts"
     )
-    ssh_public_key: str = Field(description="public key that every node gets, like 'ssh-rsa AAAA...'")
-    bootstrap_token_generation: int = Field(1, ge=1, description="raise it to have a new bootstrap token")
+    ssh_public_key: str = Field(
+        description="public key that every node gets, like 'ssh-rsa AAAA...'; Azure documents no other kind"
+    )
+    bootstrap_token_generation: int = Field(1, ge=1, description="raise it by one to have a new bootstrap token")
+    bootstrap_token_days: int = Field(
+        365, ge=1, le=3650, description="how many days a bootstrap token is good that is drawn from now on"
+    )
     replicas: int = Field(2, ge=1, description="controllers; one leads, each needs a system node of its own")
     feature_gates: FeatureGates = Field(FeatureGates(), description="switches of the chart's settings.featureGates")
     settings: dict[str, str | bool | int | float] = Field({}, description="further keys of the chart's settings")
@@ -335,10 +371,37 @@ class KarpenterSettings(Section):
             )
         return key.strip()
 
+    @field_validator("chart_version")
+    @classmethod
+    def _its_chart_is_known(cls, version: str) -> str:
+        if charts.release(version) < charts.release(versions.KARPENTER_AZURE_OLDEST):
+            refuse(
+                "is so old that its chart does not take what this stack gives it, and Helm would ignore that without a "
+                "word",
+                f"choose {versions.KARPENTER_AZURE_OLDEST} or newer, at best {versions.KARPENTER_AZURE}",
+            )
+        return version
+
+    @field_validator("feature_gates")
+    @classmethod
+    def _chart_has_them(cls, gates: FeatureGates, info: ValidationInfo) -> FeatureGates:
+        version: str = info.data.get("chart_version", versions.KARPENTER_AZURE)
+        switched_on = {name for name, on in gates.model_dump(by_alias=True).items() if on}
+        if unknown := sorted(switched_on & charts.karpenter_azure_lacks_gates(version)):
+            refuse(
+                f"switches {', '.join(unknown)} on: the chart {version} does not know it, and Helm would ignore it "
+                "without a word",
+                f"remove it, or take chartVersion {versions.KARPENTER_AZURE}",
+            )
+        return gates
+
     @field_validator("settings")
     @classmethod
-    def _chart_knows_them(cls, settings: dict[str, str | bool | int | float]) -> dict[str, str | bool | int | float]:
-        return chart_settings(settings, KARPENTER_AZURE_SETTINGS, versions.KARPENTER_AZURE)
+    def _chart_knows_them(
+        cls, settings: dict[str, str | bool | int | float], info: ValidationInfo
+    ) -> dict[str, str | bool | int | float]:
+        version: str = info.data.get("chart_version", versions.KARPENTER_AZURE)
+        return chart_settings(settings, charts.karpenter_azure_settings(version), version)
 
 
 class AksSettings(StackSettings):

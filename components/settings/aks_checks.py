@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from karpenter.offers import Offers
 
+from .. import versions
 from ..documents import manifests
+from ..documents.charts import release
 from ..documents.provisioning import BROUGHT_BY_AKS
 from ..problems import Problem, key_of, shown
 from .aks import AZURE_ADDRESSES, NODE_SHARE_PREFIX
@@ -45,6 +47,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     network: NetworkSettings | None = valid.get("network")
     system_nodes: SystemNodesSettings | None = valid.get("system_nodes")
     karpenter: KarpenterSettings | None = valid.get("karpenter")
+    cluster: ClusterSettings | None = valid.get("cluster")
     provisioning: NodeProvisioningSettings | None = valid.get("node_provisioning")
     node_classes: dict[str, dict[str, Any]] | None = valid.get("node_classes")
     node_pools: dict[str, dict[str, Any]] | None = valid.get("node_pools")
@@ -70,6 +73,8 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         yield from _who_runs_karpenter(mode, karpenter)
     if karpenter is not None and system_nodes is not None:
         yield from _too_many_replicas(karpenter, system_nodes)
+    if karpenter is not None and cluster is not None:
+        yield from _nodes_that_do_not_join(karpenter, cluster)
     brought: frozenset[str] = frozenset()
     if mode is not None and provisioning is not None:
         brought = frozenset(BROUGHT_BY_AKS if mode == "nap" and provisioning.default_node_pools == "Auto" else ())
@@ -161,6 +166,19 @@ def _too_many_replicas(karpenter: KarpenterSettings, system_nodes: SystemNodesSe
             f"is more than systemNodes.count {system_nodes.count}: two controllers never share a node, "
             "so the last one stays pending and `pulumi up` times out",
             "lower replicas or raise count",
+        )
+
+
+def _nodes_that_do_not_join(karpenter: KarpenterSettings, cluster: ClusterSettings) -> Iterator[Problem]:
+    if release(cluster.version) >= release(versions.KARPENTER_AZURE_JOINING_SINCE) and (
+        release(karpenter.chart_version) < release(versions.KARPENTER_AZURE_JOINING)
+    ):
+        yield Problem(
+            key_of("karpenter", "chartVersion"),
+            shown(karpenter.chart_version),
+            f"may make no node of Kubernetes {cluster.version}: before {versions.KARPENTER_AZURE_JOINING}, machines "
+            "fetch their kubelet from where it is published for some patches only, and without it they never join",
+            f"choose {versions.KARPENTER_AZURE_JOINING} or newer, at best {versions.KARPENTER_AZURE}",
         )
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -54,15 +51,7 @@ _WRONG_SERVER = (
     "the VM {name} was told to join {given}, but the cluster's API server is {actual}; set CLUSTER_ENDPOINT of the "
     "controller to https://{actual}:443"
 )
-_UNKNOWN_BOOTSTRAP = (
-    "the VM {name} presents the bootstrap token {id}, but the cluster has no Secret kube-system/bootstrap-token-{id}, "
-    "so its kubelet is not let in; create the Secret, or set KUBELET_BOOTSTRAP_TOKEN of the controller to one that "
-    "exists"
-)
-_BAD_BOOTSTRAP = (
-    "the VM {name} presents the bootstrap token {id}, but the Secret kube-system/bootstrap-token-{id} {why}, so its "
-    "kubelet is not let in; make the Secret and KUBELET_BOOTSTRAP_TOKEN of the controller agree"
-)
+_OUTSIDE = "the kubelet of the VM {name} is not let in with its bootstrap token {id}: {why}"
 
 
 class AzureCloud(Bound):
@@ -102,7 +91,7 @@ class AzureCloud(Bound):
 
         An instance of an agent pool is described as `agent_pool` does. A VM of Karpenter's has the labels and the
         kubelet version that its bootstrap script asks for, and its refusal names what a real node would fail on: no
-        script, another cluster's API server, or a bootstrap token that the cluster does not know.
+        script, another cluster's API server, or a bootstrap token with which the cluster lets nobody in.
         """
         with self._context.store.lock:
             self._context.operations.settle()
@@ -332,34 +321,12 @@ class AzureCloud(Bound):
         actual = str(self._resource.properties["fqdn"])
         if script.api_server.lower() != actual:
             return _WRONG_SERVER.format(name=name, given=script.api_server, actual=actual)
-        identifier, _, secret = script.token.partition(".")
-        manifest = self.cluster.objects.get(f"/api/v1/namespaces/kube-system/secrets/bootstrap-token-{identifier}")
-        if manifest is None:
-            return _UNKNOWN_BOOTSTRAP.format(name=name, id=identifier)
-        why = _token_fault(manifest, identifier, secret)
-        return _BAD_BOOTSTRAP.format(name=name, id=identifier, why=why) if why else ""
+        why = self.cluster.refused_bootstrap(script.token)
+        return _OUTSIDE.format(name=name, id=script.token.partition(".")[0], why=why) if why else ""
 
 
 def _is_of_pool(provider_id: str) -> bool:
     return "/virtualmachinescalesets/" in provider_id.lower()
-
-
-def _token_fault(manifest: Mapping[str, Any], identifier: str, secret: str) -> str:
-    """Why the API server would not take a bootstrap token's Secret; empty when it would."""
-    try:
-        data = {key: base64.b64decode(value).decode() for key, value in (manifest.get("data") or {}).items()}
-    except (binascii.Error, UnicodeDecodeError):
-        return "cannot be read"
-    if manifest.get("type") != "bootstrap.kubernetes.io/token":
-        return "is not of the type bootstrap.kubernetes.io/token"
-    if data.get("token-id") != identifier or data.get("token-secret") != secret:
-        return "holds another token"
-    if data.get("usage-bootstrap-authentication") != "true":
-        return "does not say usage-bootstrap-authentication: true"
-    expiration = data.get("expiration")
-    if expiration and datetime.fromisoformat(expiration) < datetime.now(UTC):
-        return f"expired at {expiration}"
-    return ""
 
 
 def _resources(size: Size, pods: int, disk: int) -> tuple[dict[str, str], dict[str, str]]:

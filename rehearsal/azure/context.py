@@ -31,6 +31,7 @@ class Context:
         durations: How long things take.
         images: The community galleries.
         quotas: vCPU limit by name of the family (`standardDSv5Family`), `cores` or `lowPriorityCores`; 1000 by default.
+        role_effective: Seconds until a role that is assigned takes effect.
     """
 
     subscription: str
@@ -43,6 +44,7 @@ class Context:
     durations: Durations
     images: Images = field(default_factory=Images)
     quotas: dict[str, int] = field(default_factory=dict)
+    role_effective: float = 0.0
 
     def __post_init__(self) -> None:
         self._sizes = {size.name.lower(): size for size in offered(self.prices.sizes(self.region))}

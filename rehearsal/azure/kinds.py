@@ -9,6 +9,7 @@ from rehearsal.azure.groups.resource_group import ResourceGroup
 from rehearsal.azure.identity.assignments import RoleAssignment
 from rehearsal.azure.identity.identities import FederatedIdentityCredential, UserAssignedIdentity
 from rehearsal.azure.machines.virtual_machines import VirtualMachine, VirtualMachineExtension, VirtualMachineScaleSet
+from rehearsal.azure.monitor.diagnostics import DiagnosticSetting
 from rehearsal.azure.network.interfaces import LoadBalancer, NetworkInterface, NetworkSecurityGroup
 from rehearsal.azure.network.networks import Subnet, VirtualNetwork
 
@@ -24,6 +25,7 @@ KINDS: tuple[type[Kind], ...] = (
     RoleAssignment,
     ManagedCluster,
     AgentPool,
+    DiagnosticSetting,
     VirtualMachine,
     VirtualMachineExtension,
     VirtualMachineScaleSet,

@@ -18,6 +18,7 @@ from rehearsal.azure.clusters.resources import AgentPool, ManagedCluster
 from rehearsal.azure.groups.resources import ResourceGroup
 from rehearsal.azure.identity.resources import FederatedIdentityCredential, RoleAssignment, UserAssignedIdentity
 from rehearsal.azure.invokes import invokes
+from rehearsal.azure.monitor.resources import DiagnosticSetting
 from rehearsal.azure.network.resources import NetworkSecurityGroup, Subnet, VirtualNetwork
 from rehearsal.azure.resource import AzureResource, Session
 
@@ -41,6 +42,7 @@ TYPES: tuple[type[AzureResource], ...] = (
     RoleAssignment,
     ManagedCluster,
     AgentPool,
+    DiagnosticSetting,
 )
 
 _VERSIONED = re.compile(r"(azure-native:\w+)/v(\d{4})(\d\d)(\d\d)(\w*):(\w+)")

@@ -93,6 +93,7 @@ class Subscription:
             Operations(store.lock),
             self.faults,
             durations or Durations(),
+            role_effective=timing.role_effective,
         )
         self.images = self._context.images
         self.quotas = self._context.quotas

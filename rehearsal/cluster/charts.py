@@ -13,28 +13,34 @@ from typing import Any
 
 import yaml
 
-from rehearsal.engines import EngineSet
+from rehearsal.engines import EngineSet, release
 
 
 @dataclass(frozen=True)
 class _Source:
-    """Where users get a chart, and which folder of the engine set has it."""
+    """Where users get a chart, and which folder of the engine set has it.
+
+    `module` is there where the registry's chart has the number of the module's release and the one in the module
+    calls itself something else.
+    """
 
     name: str
     repository: str
     folder: str
+    module: str = ""
 
     @property
     def oci(self) -> bool:
         return self.repository.startswith("oci://")
 
 
+_AZURE = ("oci://mcr.microsoft.com/aks/karpenter", "github.com/Azure/karpenter-provider-azure")
 _CATALOGUE = (
     _Source("cilium", "https://helm.cilium.io", "cilium"),
     _Source("karpenter", "oci://public.ecr.aws/karpenter", "karpenter-aws"),
     _Source("karpenter-crd", "oci://public.ecr.aws/karpenter", "karpenter-crd-aws"),
-    _Source("karpenter", "oci://mcr.microsoft.com/aks/karpenter", "karpenter-azure"),
-    _Source("karpenter-crd", "oci://mcr.microsoft.com/aks/karpenter", "karpenter-crd-azure"),
+    _Source("karpenter", _AZURE[0], "karpenter-azure", _AZURE[1]),
+    _Source("karpenter-crd", _AZURE[0], "karpenter-crd-azure", _AZURE[1]),
 )
 
 # Keys that take a piece of a pod's manifest: whatever the default is, the API server knows what may be in there.
@@ -106,7 +112,9 @@ class Charts:
             )
         folder = self._engines.chart(source.folder)
         description = yaml.safe_load((folder / "Chart.yaml").read_text())
-        found = Chart(source.name, str(description["version"]), str(description["appVersion"]), folder)
+        version_of = release(source.module) if source.module else str(description["version"])
+        app_version = version_of if source.module else str(description["appVersion"])
+        found = Chart(source.name, version_of, app_version, folder)
         if not version:
             raise ChartNotFoundError(
                 f"the chart {source.name} is asked for without a version, so each deployment could install another; "

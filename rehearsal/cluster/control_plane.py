@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rehearsal.cluster import readiness, servers, tokens
+from rehearsal.cluster import bootstrap_tokens, readiness, servers, tokens
 from rehearsal.cluster.cilium import Cilium
 from rehearsal.cluster.cloud import Cloud, Machine
 from rehearsal.cluster.controller import Controller
@@ -163,6 +163,10 @@ class Cluster:
     def review_token(self, token: str, audience: str) -> str | None:
         """TokenReview: `system:serviceaccount:<namespace>:<name>`, or None when the token is not good."""
         return tokens.review_token(self.objects, token, audience)
+
+    def refused_bootstrap(self, token: str) -> str:
+        """Why a kubelet gets no certificate with a bootstrap token; see `bootstrap_tokens.refusal`."""
+        return bootstrap_tokens.refusal(self.objects, token)
 
     @property
     def knows_deployer(self) -> bool:

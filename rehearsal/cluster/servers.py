@@ -36,8 +36,12 @@ _RESTART_GRACE = 1.0
 
 # Started first, stopped last: a kube-apiserver whose etcd is gone hangs when it is asked to end.
 _ORDER = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
-# Without cloud controllers: what they would do is the cloud's stand-in's business. Cilium gives pods addresses.
-_CONTROLLERS = "*,-node-ipam-controller,-node-route-controller,-cloud-node-lifecycle-controller,-service-lb-controller"
+# Without cloud controllers: what they would do is the cloud's stand-in's business. Cilium gives pods addresses. With
+# the one that deletes expired bootstrap tokens, which is off by default: AKS's own tokens go when they have expired.
+_CONTROLLERS = (
+    "*,tokencleaner,-node-ipam-controller,-node-route-controller,-cloud-node-lifecycle-controller,"
+    "-service-lb-controller"
+)
 
 
 @dataclass(frozen=True)
@@ -171,6 +175,7 @@ class _Starter:
             f"--tls-private-key-file={certificates.serving_key}",
             "--anonymous-auth=false",
             f"--token-auth-file={certificates.tokens}",
+            "--enable-bootstrap-token-auth",
             "--authorization-mode=RBAC",
             "--allow-privileged=true",
             f"--service-cluster-ip-range={service_cidr}",

@@ -100,6 +100,22 @@ def recipe_key() -> str:
     return digest.hexdigest()[:16]
 
 
+def release(module: str) -> str:
+    """Version of the pinned module of a Karpenter provider, without its `v`: the number of its release.
+
+    Args:
+        module: For example `github.com/Azure/karpenter-provider-azure`.
+
+    Raises:
+        LookupError: No module of that path is pinned.
+    """
+    pins = (HERE / "kubernetes" / "go.mod").read_text()
+    found = re.search(rf"^(?:require )?\s*{re.escape(module)} v(\S+)", pins, re.MULTILINE)
+    if not found:
+        raise LookupError(f"{module} is not pinned in kubernetes/go.mod, so its release is not known; add it there")
+    return found[1]
+
+
 def pulumi_on_path() -> Path | None:
     """The user's Pulumi, when it is not older than ours and its Python language host is beside it.
 

@@ -104,6 +104,23 @@ def launching(stack: RehearsedStack, status: str, words: str = "") -> str:
     return str(launched(claim)["message"])
 
 
+def kept_out(stack: RehearsedStack, words: str) -> str:
+    """Ask for a node, wait until its kubelet says the words of why it cannot join, and take all back."""
+    created = stack.by_hand("kubectl", "create", "deployment", "inflate", "--image=pause")
+    assert created.returncode == 0, created.stdout
+    events = client.CoreV1Api(stack.api()).list_event_for_all_namespaces
+    stream = watch.Watch()
+    try:
+        for event in stream.stream(events, field_selector="reason=NodeRegistrationFailed", timeout_seconds=40):
+            if words in event["object"].message:
+                return str(event["object"].message)
+    finally:
+        stream.stop()
+        stack.by_hand("kubectl", "delete", "deployment/inflate")
+        stack.by_hand("kubectl", "delete", "nodeclaims", "--all", "--timeout=60s")
+    raise AssertionError(f"no kubelet ever said {words}")
+
+
 def test_production_settings_find_nothing_new(aks_self_hosted: RehearsedStack) -> None:
     # It has no logs, for a reason, and breaks no other rule.
     assert preview_as_production(aks_self_hosted).count("exceptions-in-force") == 1
@@ -215,6 +232,33 @@ def test_a_controller_that_may_not_give_machines_their_identity_is_found(aks_sel
     linked = f"on the linked scope(s) '{role['inputs']['scope']}/providers/Microsoft.ManagedIdentity/"
     assert f"action(s) 'Microsoft.ManagedIdentity/userAssignedIdentities/assign/action' {linked}" in said, said
     aks_self_hosted.mend("1 created")
+
+
+def test_a_bootstrap_token_without_the_stacks_own_binding_lets_no_machine_in(aks_self_hosted: RehearsedStack) -> None:
+    deleted = aks_self_hosted.by_hand("kubectl", "delete", "clusterrolebinding", "karpstack-bootstrap-approval")
+    assert deleted.returncode == 0, deleted.stdout
+    assert "system:bootstrappers:karpstack" in kept_out(aks_self_hosted, "stays Pending")
+    aks_self_hosted.mend("1 created")
+
+
+def test_an_expired_bootstrap_token_lets_no_machine_in(aks_self_hosted: RehearsedStack) -> None:
+    secret = azure.resource(aks_self_hosted, "aks-karpenter-bootstrap-token-1")["outputs"]["metadata"]["name"]
+    expired = json.dumps({"stringData": {"expiration": "2026-01-01T00:00:00Z"}})
+    patched = aks_self_hosted.by_hand("kubectl", "-n", "kube-system", "patch", "secret", secret, "-p", expired)
+    assert patched.returncode == 0, patched.stdout
+    assert f"Secret kube-system/{secret} exists" in kept_out(aks_self_hosted, "Unauthorized")
+    # Kubernetes has deleted the Secret; its successor has the name and another token, which pods read at their start.
+    aks_self_hosted.mend("1 created")
+    look_anew(aks_self_hosted)
+    available(aks_self_hosted)
+
+
+def test_a_system_pool_that_would_change_is_refused_before_azure_is_asked(aks_self_hosted: RehearsedStack) -> None:
+    aks_self_hosted.configure(**{"karpstack:systemNodes/diskSize": 256})
+    refused = aks_self_hosted.command("up")
+    aks_self_hosted.configure(**{"karpstack:systemNodes/diskSize": 128})
+    assert refused.returncode != 0
+    assert "karpstack:systemNodes.diskSize 128 -> 256" in flat(refused.stdout), refused.stdout
 
 
 def test_a_mended_environment_provisions_again(aks_self_hosted: RehearsedStack) -> None:

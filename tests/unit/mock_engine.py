@@ -109,7 +109,7 @@ class _Cloud(mocks.Mocks):
             case "aws:ssm/getParameter:getParameter":
                 return {"insecureValue": f"text of {args.args['name']}"}, []
             case "azure-native:authorization:getClientConfig":
-                return {"objectId": "deployer"}, []
+                return {"objectId": "deployer", "tenantId": "tenant"}, []
             case "azure-native:network:getVirtualNetwork":
                 return {"resourceGuid": f"guid-of-{args.args['virtualNetworkName']}"}, []
             case "azure-native:containerservice:listManagedClusterUserCredentials":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
 import runpy
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -13,7 +15,8 @@ from uuid import UUID
 import pulumi
 import pytest
 
-from components.aks.provisioning_guard import refuse_stranding
+from components.aks.late_roles import wait_for_roles
+from components.aks.update_guards import refuse_fixed, refuse_stranding
 from tests.unit.example_stack import ROOT, example
 from tests.unit.mock_engine import SUBSCRIPTION, Deployment, Registered, deploy, unknown
 
@@ -60,7 +63,7 @@ def variant() -> Deployment:
         cluster__localAccounts=True,
         cluster__publicAccessCidrs=["1.1.1.0/24"],
         karpenter__bootstrapTokenGeneration=2,
-        karpenter__chartVersion="1.14.0",
+        karpenter__chartVersion="1.14.2",
         network__subnetCidr=None,
         network__subnetId=SUBNET,
         nodeProvisioning={"allowStrandedNodes": True},
@@ -278,7 +281,9 @@ def test_the_bootstrap_token_is_one() -> None:
     assert secret.inputs["metadata"] == {"name": f"bootstrap-token-{data['token-id']}", "namespace": "kube-system"}
     assert re.fullmatch(r"[a-z0-9]{6}\.[a-z0-9]{16}", f"{data['token-id']}.{data['token-secret']}")
     assert data["usage-bootstrap-authentication"] == "true"
-    assert "expiration" not in data
+    assert "usage-bootstrap-signing" not in data
+    days = datetime.fromisoformat(data["expiration"]) - datetime.now(UTC)
+    assert timedelta(days=364) < days <= timedelta(days=365)
     references = environment(shipped(SELF_HOSTED))
     for variable, key in (("BOOTSTRAP_TOKEN_ID", "token-id"), ("BOOTSTRAP_TOKEN_SECRET", "token-secret")):
         assert references[variable]["secretKeyRef"] == {"name": secret.inputs["metadata"]["name"], "key": key}
@@ -290,6 +295,38 @@ def test_the_bootstrap_token_is_kept_and_its_secret_half_is_random() -> None:
     assert first["token-secret"] != second["token-secret"]
     assert first["token-id"] == second["token-id"]
     assert list(secret.request.ignoreChanges) == ["data"]
+
+
+def test_the_tokens_group_may_ask_for_a_nodes_certificate_and_nothing_else() -> None:
+    _, data = token(shipped(SELF_HOSTED))
+    bindings = shipped(SELF_HOSTED).of("kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding")
+    assert {each.inputs["roleRef"]["name"] for each in bindings} == {
+        "system:node-bootstrapper",
+        "system:certificates.k8s.io:certificatesigningrequests:nodeclient",
+    }
+    for each in bindings:
+        assert each.inputs["subjects"] == [
+            {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": data["auth-extra-groups"]}
+        ]
+
+
+def test_the_token_before_stays_for_machines_that_are_on_their_way() -> None:
+    (_, before), (_, now) = token(variant(), 1), token(variant(), 2)
+    assert before["token-id"] == token(shipped(SELF_HOSTED))[1]["token-id"]
+    assert before["token-id"] != now["token-id"]
+    assert [each.name for each in shipped(SELF_HOSTED).of(SECRET) if "token" in each.name] == [
+        "aks-karpenter-bootstrap-token-1"
+    ]
+
+
+@pytest.mark.parametrize(("days", "warnings"), [(365, 0), (30, 1)])
+def test_whoever_deploys_is_warned_before_the_token_expires(
+    days: int, warnings: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", told.append)
+    deployed(SELF_HOSTED, karpenter__bootstrapTokenDays=days)
+    assert len([text for text in told if "bootstrapTokenGeneration" in text]) == warnings
 
 
 def test_another_generation_is_another_token() -> None:
@@ -389,10 +426,10 @@ def test_charts_are_the_pinned_ones_unless_the_stack_chooses() -> None:
         each.inputs["name"]: (each.inputs["chart"], each.inputs["version"]) for each in shipped(SELF_HOSTED).of(RELEASE)
     }
     assert charts == {
-        "karpenter-crd": ("oci://mcr.microsoft.com/aks/karpenter/karpenter-crd", "1.10.2"),
-        "karpenter": ("oci://mcr.microsoft.com/aks/karpenter/karpenter", "1.10.2"),
+        "karpenter-crd": ("oci://mcr.microsoft.com/aks/karpenter/karpenter-crd", "1.14.0"),
+        "karpenter": ("oci://mcr.microsoft.com/aks/karpenter/karpenter", "1.14.0"),
     }
-    assert {each.inputs["version"] for each in variant().of(RELEASE)} == {"1.14.0"}
+    assert {each.inputs["version"] for each in variant().of(RELEASE)} == {"1.14.2"}
 
 
 def test_node_pools_and_classes_are_the_stacks() -> None:
@@ -425,6 +462,8 @@ ORDER = [
     (SELF_HOSTED, "aks-karpenter-charts-controller", "aks-karpenter-identity-roles-subnet"),
     (SELF_HOSTED, "aks-karpenter-charts-controller", "aks-karpenter-bootstrap-token-1"),
     (SELF_HOSTED, "aks-karpenter-charts-controller", "aks-karpenter-bootstrap-ssh"),
+    (SELF_HOSTED, NODE_POOL, "aks-karpenter-bootstrap-requests"),
+    (SELF_HOSTED, NODE_POOL, "aks-karpenter-bootstrap-approval"),
     (SELF_HOSTED, NODE_CLASS, "aks-karpenter-charts-controller"),
     (SELF_HOSTED, NODE_POOL, "aks-nodes-class-default"),
     (SELF_HOSTED, NODE_POOL, "aks-karpenter-identity-roles-kubelet"),
@@ -467,13 +506,14 @@ def test_every_taggable_resource_carries_the_environments_tags(stack: str) -> No
 
 
 @both
-def test_a_change_of_provisioning_is_guarded(stack: str) -> None:
-    assert "aks-cluster-node-provisioning" in shipped(stack).hooks
-    assert list(resource(shipped(stack), CLUSTER).request.hooks.before_update) == ["aks-cluster-node-provisioning"]
+def test_a_change_of_the_cluster_is_guarded(stack: str) -> None:
+    hooks = ["aks-cluster-node-provisioning", "aks-cluster-system-pool"]
+    assert {*hooks} <= {*shipped(stack).hooks}
+    assert list(resource(shipped(stack), CLUSTER).request.hooks.before_update) == hooks
 
 
-def test_the_guard_can_be_lifted_for_one_update() -> None:
-    assert not resource(variant(), CLUSTER).request.hooks.before_update
+def test_one_guard_can_be_lifted_for_one_update() -> None:
+    assert list(resource(variant(), CLUSTER).request.hooks.before_update) == ["aks-cluster-system-pool"]
 
 
 def update(old: dict[str, Any], new: dict[str, Any]) -> pulumi.ResourceHookArgs:
@@ -493,3 +533,100 @@ def test_the_guard_refuses_and_says_what_to_do() -> None:
     for part in ("Auto -> Manual", "limits.cpu to 0", "karpstack:nodeProvisioning.allowStrandedNodes"):
         assert part in str(caught.value)
     refuse_stranding(update({"mode": "Auto"}, {"mode": "Auto", "defaultNodePools": "Auto"}))
+
+
+POOL = {
+    "name": "system",
+    "vmSize": "Standard_D4s_v5",
+    "availabilityZones": ["1", "2"],
+    "osDiskSizeGB": 128,
+    "osSKU": "Ubuntu",
+    "count": 2,
+}
+
+
+def pool_update(**changes: Any) -> pulumi.ResourceHookArgs:
+    old, new = {"agentPoolProfiles": [POOL]}, {"agentPoolProfiles": [POOL | changes]}
+    return pulumi.ResourceHookArgs("urn", "id", "cluster", CLUSTER, old_inputs=old, new_inputs=new)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("vmSize", "Standard_D8s_v5", "karpstack:systemNodes.vmSize Standard_D4s_v5 -> Standard_D8s_v5"),
+        ("availabilityZones", ["1"], "karpstack:systemNodes.zones ['1', '2'] -> ['1']"),
+        ("osDiskSizeGB", 256.0, "karpstack:systemNodes.diskSize 128 -> 256"),
+    ],
+)
+def test_what_aks_does_not_change_of_a_pool_is_refused(key: str, value: Any, text: str) -> None:
+    with pytest.raises(pulumi.RunError) as caught:
+        refuse_fixed(pool_update(**{key: value}))
+    for part in (text, "PropertyChangeNotAllowed", "another stack"):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("change", [{}, {"count": 3}, {"osSKU": "AzureLinux"}, {"name": "other", "vmSize": "other"}])
+def test_what_aks_changes_of_a_pool_is_not_refused(change: dict[str, Any]) -> None:
+    refuse_fixed(pool_update(**change))
+
+
+@both
+def test_the_cluster_waits_for_roles_that_take_effect_late(stack: str) -> None:
+    assert list(resource(shipped(stack), CLUSTER).request.hooks.on_error) == ["aks-cluster-late-roles"]
+
+
+DENIED = "Code=LinkedAuthorizationFailed Message=The client 'x' has permission to perform action 'y'"
+
+
+@pytest.mark.parametrize(
+    ("operation", "errors", "pause"),
+    [
+        ("create", [DENIED], 2),
+        ("create", [DENIED] * 3, 8),
+        ("create", [DENIED] * 19, 60),
+        ("create", ["Code=CustomRouteTableMissingPermission"], 2),
+        ("create", [DENIED] * 20, None),
+        ("create", ["Code=K8sVersionNotSupported", DENIED], None),
+        ("update", [DENIED], None),
+        ("create", [], None),
+    ],
+)
+def test_when_the_cluster_is_tried_again(
+    operation: str, errors: list[str], pause: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr("components.aks.late_roles.asyncio.sleep", sleep)
+    failed = pulumi.ErrorHookArgs("urn", "id", "cluster", CLUSTER, failed_operation=operation, errors=errors)
+    again = asyncio.run(wait_for_roles(failed))
+    assert (again, slept) == ((True, [pause]) if pause else (False, []))
+
+
+def test_the_controller_has_time_until_its_roles_take_effect() -> None:
+    assert shipped(SELF_HOSTED).one("aks-karpenter-charts-controller").inputs["timeout"] == 900
+
+
+def test_the_controllers_right_on_the_subnet_does_not_wait_for_the_cluster() -> None:
+    deployment = shipped(SELF_HOSTED)
+    role = deployment.one("aks-karpenter-identity-roles-subnet")
+    assert not deployment.needs(role, resource(deployment, CLUSTER))
+
+
+WORKSPACE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/logs/providers/Microsoft.OperationalInsights/workspaces/one"
+
+
+def test_logs_go_to_the_workspace_and_their_setting_goes_before_the_cluster() -> None:
+    deployment = deployed(NAP, cluster__logWorkspaceId=WORKSPACE, cluster__logCategories=["kube-audit-admin", "guard"])
+    setting = resource(deployment, "azure-native:monitor:DiagnosticSetting")
+    assert setting.inputs == {
+        "name": "karpstack",
+        "resourceUri": "aks-cluster-control-plane-id",
+        "workspaceId": WORKSPACE,
+        "logAnalyticsDestinationType": "Dedicated",
+        "logs": [{"category": "kube-audit-admin", "enabled": True}, {"category": "guard", "enabled": True}],
+    }
+    assert deployment.needs(setting, resource(deployment, CLUSTER))
+    assert not shipped(NAP).of("azure-native:monitor:DiagnosticSetting")

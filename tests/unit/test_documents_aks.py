@@ -151,9 +151,9 @@ users:
         ),
     ],
 )
-@pytest.mark.parametrize("login", ["azurecli", "workloadidentity"])
+@pytest.mark.parametrize("login", ["azurecli", "workloadidentity", "spn"])
 def test_kubeconfig_holds_no_credentials(credentials: str, login: kubeconfig.KubeloginMode) -> None:
-    config = json.loads(kubeconfig.aks(cluster_name="demo", credentials=credentials, login=login))
+    config = json.loads(kubeconfig.aks(cluster_name="demo", credentials=credentials, login=login, tenant_id="tenant"))
     assert config["clusters"] == [
         {
             "name": "demo",
@@ -173,12 +173,13 @@ def test_kubeconfig_holds_no_credentials(credentials: str, login: kubeconfig.Kub
         login,
         "--server-id",
         "6dae42f8-4368-4678-94ff-500e3e86be80",
+        *(["--tenant-id", "tenant"] if login == "spn" else []),
     ]
 
 
 def test_credentials_without_an_address_are_refused() -> None:
     with pytest.raises(ValueError, match="name no server"):
-        kubeconfig.aks(cluster_name="demo", credentials="apiVersion: v1", login="azurecli")
+        kubeconfig.aks(cluster_name="demo", credentials="apiVersion: v1", login="azurecli", tenant_id="")
 
 
 def test_names_of_assignments_differ_in_each_part_and_in_nothing_else() -> None:

@@ -38,6 +38,13 @@ def test_karpenter_is_one_version() -> None:
     assert pin == versions.KARPENTER_AWS
 
 
+def test_karpenter_for_azure_is_what_is_rehearsed() -> None:
+    assert module_pin("kubernetes", "github.com/Azure/karpenter-provider-azure") == versions.KARPENTER_AZURE
+    assert engines.release("github.com/Azure/karpenter-provider-azure") == versions.KARPENTER_AZURE
+    with pytest.raises(LookupError, match=r"example.org/none is not pinned"):
+        engines.release("example.org/none")
+
+
 def test_cilium_is_one_version() -> None:
     assert module_pin("charts", "github.com/cilium/cilium") == versions.CILIUM
 

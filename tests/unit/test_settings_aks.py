@@ -41,7 +41,7 @@ def test_the_examples_are_taken() -> None:
     assert nap.karpenter is None
     assert self_hosted.karpenter is not None
     assert nap.network.pod_cidr == IPv4Network("10.244.0.0/16")
-    assert self_hosted.node_classes["default"]["imageFamily"] == "Ubuntu2204"
+    assert self_hosted.node_classes["default"]["imageFamily"] == "Ubuntu"
 
 
 def test_defaults_are_the_safe_ones() -> None:
@@ -162,7 +162,7 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         {"cluster__diskEncryptionSetId": "/x"},
         "karpstack:cluster.diskEncryptionSetId",
         '"/x"',
-        "do not get",
+        "node auto provisioning would take one",
         "encryptionAtHost",
     ),
     "custom CA trust": (
@@ -194,15 +194,15 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         {"network__outboundType": "userDefinedRouting"},
         "karpstack:network.outboundType",
         '"userDefinedRouting"',
-        "never join",
-        "loadBalancer",
+        "AKS takes any when the cluster is made",
+        "load balancer",
     ),
     "no overlay": (
         NAP,
         {"network__networkPluginMode": "none"},
         "karpstack:network.networkPluginMode",
         '"none"',
-        "refuses other networks",
+        "never be ready",
         "always azure, overlay",
     ),
     "Calico": (
@@ -210,7 +210,7 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         {"network__networkPolicy": "calico"},
         "karpstack:network.networkPolicy",
         '"calico"',
-        "Calico",
+        "overlay with Cilium",
         "cilium",
     ),
     "an unknown key": (
@@ -525,6 +525,14 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         "is AWS's",
         "remove it",
     ),
+    "a workspace by name": (
+        NAP,
+        {"cluster__logWorkspaceId": "logs"},
+        "karpstack:cluster.logWorkspaceId",
+        '"logs"',
+        "after the cluster is made",
+        "Microsoft.OperationalInsights/workspaces",
+    ),
     "a setting that is AWS's": (
         SELF_HOSTED,
         {"karpenter__settings": {"isolatedVPC": True}},
@@ -532,6 +540,46 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         '{"isolatedVPC": true}',
         "Helm would ignore it",
         "batchIdleDuration",
+    ),
+    "a setting that the chart does not know yet": (
+        SELF_HOSTED,
+        {
+            "cluster__version": "1.33",
+            "karpenter__chartVersion": "1.10.2",
+            "karpenter__settings": {"preferencePolicy": "Ignore"},
+        },
+        "karpstack:karpenter.settings",
+        '{"preferencePolicy": "Ignore"}',
+        "the chart 1.10.2 does not know it",
+        "batchIdleDuration",
+    ),
+    "a feature gate that the chart does not know yet": (
+        SELF_HOSTED,
+        {
+            "cluster__version": "1.33",
+            "karpenter__chartVersion": "1.10.2",
+            "karpenter__featureGates": {"reservedCapacity": True},
+        },
+        "karpstack:karpenter.featureGates",
+        '{"reservedCapacity": true}',
+        "switches reservedCapacity on: the chart 1.10.2 does not know it",
+        "1.14.0",
+    ),
+    "a chart whose nodes may never join": (
+        SELF_HOSTED,
+        {"karpenter__chartVersion": "1.13.0", "cluster__version": "1.34"},
+        "karpstack:karpenter.chartVersion",
+        '"1.13.0"',
+        "may make no node of Kubernetes 1.34",
+        "1.13.1 or newer",
+    ),
+    "a chart from before its values are known": (
+        SELF_HOSTED,
+        {"karpenter__chartVersion": "1.7.2", "cluster__version": "1.33"},
+        "karpstack:karpenter.chartVersion",
+        '"1.7.2"',
+        "so old",
+        "1.10.0 or newer",
     ),
     "a feature gate that is AWS's": (
         SELF_HOSTED,

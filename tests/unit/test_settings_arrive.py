@@ -27,6 +27,8 @@ MINE = {"template": {"spec": {"nodeClassRef": {"name": "mine"}}}}
 IMAGES = {"amiSelectorTerms": [{"alias": "al2023@v20260714"}]}
 HUB = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft.Network/virtualNetworks/hub/subnets"
 
+WORKSPACES = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/logs/providers/Microsoft.OperationalInsights/workspaces"
+
 #: What the examples say otherwise here, so that each setting can be changed by itself.
 GIVEN: dict[str, dict[str, Any]] = {
     EKS: {"nodePools": {"default": POOL}, "nodeClasses": {"default": IMAGES}},
@@ -37,6 +39,7 @@ GIVEN: dict[str, dict[str, Any]] = {
 GIVEN_WITH: dict[str, dict[str, Any]] = {
     # A type whose architecture the facts do not know: of any other, one of the two images is refused.
     "systemNodes.amiType": {"systemNodes.instanceType": "g4ad.xlarge"},
+    "cluster.logCategories": {"cluster.logWorkspaceId": f"{WORKSPACES}/one"},
     "network.subnetId": {"network.subnetCidr": None, "network.subnetId": f"{HUB}/one"},
 }
 #: Another value of each setting.
@@ -100,6 +103,8 @@ OTHER: dict[str, dict[str, Any]] = {
         "cluster.kubelogin": "msi",
         "cluster.deployerRole": "ServicePrincipal",
         "cluster.admins": ["22222222-2222-2222-2222-222222222222"],
+        "cluster.logWorkspaceId": f"{WORKSPACES}/other",
+        "cluster.logCategories": ["kube-audit-admin", "karpenter-events"],
         "systemNodes.vmSize": "Standard_D8s_v5",
         "systemNodes.count": 3,
         "systemNodes.zones": [1],
@@ -111,9 +116,10 @@ OTHER: dict[str, dict[str, Any]] = {
         "nodePools": {"mine": MINE | {"weight": 2}},
     },
     SELF_HOSTED: {
-        "karpenter.chartVersion": "1.14.0",
+        "karpenter.chartVersion": "1.14.2",
         "karpenter.sshPublicKey": "ssh-rsa " + "A" * 60,
         "karpenter.bootstrapTokenGeneration": 2,
+        "karpenter.bootstrapTokenDays": 30,
         "karpenter.replicas": 1,
         "karpenter.featureGates.reservedCapacity": True,
         "karpenter.featureGates.spotToSpotConsolidation": True,

@@ -65,9 +65,9 @@ class AgentPool(Kind):
         rules.check_pool(self, request.id.name, properties, profile)
         if at(cluster.properties, "nodeProvisioningProfile.mode") == "Auto" and properties.get("enableAutoScaling"):
             raise ArmError(
-                "UnsupportedNodeProvisioningProfile",
-                "The cluster autoscaler cannot be enabled on an agent pool while node auto provisioning is enabled. "
-                "For more information, see https://aka.ms/aks/nap/limitations",
+                "OperationNotAllowed",
+                ".properties.nodeProvisioningProfile.mode cannot be Auto unless all AgentPools have property "
+                ".properties.enableAutoScaling set to one of [false].",
             )
         version = cluster.properties["currentKubernetesVersion"]
         properties |= {

@@ -149,7 +149,7 @@ class ManagedCluster(Kind):
                 raise ArmError(
                     "OperationNotAllowed",
                     f"The cluster {resource.id.name} cannot be stopped or started: node auto provisioning does not "
-                    "support it. For more information, see https://aka.ms/aks/nap/limitations",
+                    "support it.",
                     409,
                 )
             raise ArmError(

@@ -95,7 +95,6 @@ def _bootstrap_token(cluster: Cluster) -> str:
                     "token-id": id,
                     "token-secret": secret,
                     "usage-bootstrap-authentication": "true",
-                    "usage-bootstrap-signing": "true",
                     "auth-extra-groups": "system:bootstrappers:aks",
                 },
             }

@@ -1,7 +1,8 @@
 """What AKS refuses of a managed cluster and its agent pools.
 
-Codes and texts are AKS's where they are public, and in its manner elsewhere. Node auto provisioning has a list of its
-own: https://learn.microsoft.com/azure/aks/node-auto-provisioning#limitations.
+Codes and texts are AKS's where they are public, and in its manner elsewhere. Of node auto provisioning, the sentences
+on IPv6 and on pools with an autoscaler are AKS's, those on other keys have its pattern; that of the support plan is
+ours. What node auto provisioning takes: https://learn.microsoft.com/azure/aks/node-auto-provisioning#limitations.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ DEFAULT_VERSION = "1.36"
 
 POOL_NAME = re.compile(r"[a-z][a-z0-9]{0,11}")
 _DNS_PREFIX = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9]{0,52}[A-Za-z0-9])?")
-_NAP = (
-    "Node auto provisioning (nodeProvisioningProfile.mode Auto) {what}. For more information, see "
-    "https://aka.ms/aks/nap/limitations"
-)
+_NAP = ".properties.nodeProvisioningProfile.mode cannot be Auto {condition}."
+#: For Linux, in the API version 2025-09-01. The code of the refusal is AKS's, the text is ours.
+_OS_SKUS = ("Ubuntu", "Ubuntu2204", "AzureLinux", "AzureLinux3", "CBLMariner")
+#: What does not change of a pool that exists.
+_FIXED_OF_POOLS = ("vmSize", "availabilityZones", "osDiskSizeGB", "osDiskType", "osType", "vnetSubnetID", "maxPods")
 
 Properties = Mapping[str, Any]
 
@@ -53,6 +55,7 @@ def check_cluster(kind: Kind, identifier: ResourceId, body: Mapping[str, Any], b
     _check_pools(kind, properties)
     _check_network(kind, properties)
     _check_security(properties)
+    _check_support(body)
     if before:
         for name in (
             "dnsPrefix",
@@ -63,7 +66,8 @@ def check_cluster(kind: Kind, identifier: ResourceId, body: Mapping[str, Any], b
             "networkProfile.podCidr",
         ):
             if at(before, name) != at(properties, name):
-                raise _bad("PropertyChangeNotAllowed", f"Changing property 'properties.{name}' is not allowed.", 409)
+                raise _fixed(f"properties.{name}")
+        _check_fixed_pools(before, properties)
     if at(properties, "nodeProvisioningProfile.mode") == "Auto":
         _check_provisioning(body, before)
 
@@ -79,9 +83,9 @@ def check_pool(kind: Kind, name: str, pool: Properties, network_profile: Propert
     size = kind.context.size(str(pool.get("vmSize", "")))
     if size is None:
         raise _bad(
-            "VMSizeNotSupported",
-            f"The VM size of {pool.get('vmSize')} is not allowed in your subscription in location "
-            f"'{kind.context.region}'. For more details, please refer to https://aka.ms/cpu-quota",
+            "BadRequest",
+            f"The VM size of AgentPoolProfile:{name} is not allowed in your subscription in location "
+            f"'{kind.context.region}'.  For more details, please visit https://aka.ms/cpu-quota",
         )
     least = 4 if pool.get("mode") == "System" else 2
     if size.vcpus < 2 or size.memory < least:
@@ -89,6 +93,10 @@ def check_pool(kind: Kind, name: str, pool: Properties, network_profile: Propert
             "InvalidVMSize",
             f"System node pools must use VM sku with more than 2 cores and 4GB memory. Got {size.name}, with "
             f"{size.vcpus} cores and {size.memory:g}GB memory.",
+        )
+    if pool.get("osType", "Linux") == "Linux" and pool.get("osSKU") not in (None, *_OS_SKUS):
+        raise _bad(
+            "InvalidOSSKU", f"OSSKU {pool['osSKU']!r} is not supported; supported values are {', '.join(_OS_SKUS)}."
         )
     count = int(pool.get("count", 0))
     if not (1 if pool.get("mode") == "System" else 0) <= count <= 1000:
@@ -265,43 +273,58 @@ def _check_security(properties: Properties) -> None:
         raise _bad("AzureRBACRequiresManagedAAD", "aadProfile.enableAzureRBAC requires aadProfile.managed.")
 
 
+def _check_support(body: Mapping[str, Any]) -> None:
+    """Premium and long-term support come together; KubernetesOfficial is what a cluster has that says nothing."""
+    tier, plan = str(at(body, "sku.tier", "Free")), at(body, "properties.supportPlan") or "KubernetesOfficial"
+    if (tier == "Premium") != (plan == "AKSLongTermSupport"):
+        raise _bad(
+            "BadRequest",
+            f"The tier {tier} does not go with the support plan {plan}: AKSLongTermSupport is for tier Premium, and "
+            "tier Premium must have it. Enable or disable both together.",
+        )
+
+
+def _check_fixed_pools(before: Properties, properties: Properties) -> None:
+    pools = {pool["name"]: pool for pool in before.get("agentPoolProfiles") or []}
+    for pool in properties["agentPoolProfiles"]:
+        old = pools.get(pool["name"], pool)
+        for name in _FIXED_OF_POOLS:
+            if old.get(name) != pool.get(name):
+                raise _fixed(f"agentPoolProfile.{name}")
+
+
 def _check_provisioning(body: Mapping[str, Any], before: Properties | None) -> None:
     properties: Properties = body["properties"]
     profile = properties["networkProfile"]
     pools = properties["agentPoolProfiles"]
+    network = ".properties.networkProfile"
     rules: list[tuple[Callable[[], Any], str]] = [
+        (lambda: at(body, "identity.type", "None") == "None", "if .properties.servicePrincipalProfile is specified"),
         (
-            lambda: at(body, "identity.type", "None") == "None",
-            "requires a managed identity; service principals are not supported",
+            lambda: profile.get("networkPolicy") == "calico",
+            f"unless {network}.networkPolicy is set to one of [azure,cilium,none]",
         ),
         (
-            lambda: profile.get("networkPlugin") != "azure" or profile.get("networkPluginMode") != "overlay",
-            "requires Azure CNI overlay: networkPlugin azure with networkPluginMode overlay",
+            lambda: "IPv6" in (profile.get("ipFamilies") or []),
+            f"unless {network}.ipFamilies is set to one of [IPv4]",
         ),
-        (lambda: profile.get("networkPolicy") == "calico", "does not support the Calico network policy"),
-        (lambda: "IPv6" in (profile.get("ipFamilies") or []), "does not support IPv6 clusters"),
-        (lambda: any(pool.get("osType") == "Windows" for pool in pools), "does not support Windows node pools"),
+        (lambda: any(pool.get("podSubnetID") for pool in pools), "if .properties.podSubnetID is specified"),
+        (
+            lambda: any(pool.get("osType") == "Windows" for pool in pools),
+            "unless all AgentPools have property .properties.osType set to one of [Linux]",
+        ),
         (
             lambda: any(pool.get("enableAutoScaling") for pool in pools),
-            "cannot be enabled in a cluster where node pools have the cluster autoscaler enabled",
-        ),
-        (
-            lambda: at(properties, "httpProxyConfig.enabled") or at(properties, "httpProxyConfig.httpsProxy"),
-            "does not support an HTTP proxy configuration",
-        ),
-        (lambda: properties.get("diskEncryptionSetID"), "does not support disk encryption sets"),
-        (
-            lambda: at(properties, "securityProfile.customCATrustCertificates"),
-            "does not support custom CA trust certificates",
+            "unless all AgentPools have property .properties.enableAutoScaling set to one of [false]",
         ),
         (
             lambda: before and at(before, "networkProfile.outboundType") != profile.get("outboundType"),
-            "does not support changing the outbound type of a cluster",
+            f"if {network}.outboundType is changed",
         ),
     ]
-    for refused, what in rules:
+    for refused, condition in rules:
         if refused():
-            raise _bad("UnsupportedNodeProvisioningProfile", _NAP.format(what=what))
+            raise _bad("OperationNotAllowed", _NAP.format(condition=condition))
 
 
 def _between(name: str, value: int, least: int, most: int) -> None:
@@ -319,6 +342,10 @@ def _one_of(name: str, value: str | None, allowed: tuple[str | None, ...]) -> No
             f"The value of parameter {name} is invalid: {value!r}. The rehearsal knows "
             f"{', '.join(str(value) for value in allowed)}.",
         )
+
+
+def _fixed(name: str) -> ArmError:
+    return _bad("PropertyChangeNotAllowed", f"Changing property '{name}' is not allowed.")
 
 
 def _bad(code: str, message: str, status: int = 400) -> ArmError:

@@ -1,12 +1,14 @@
 """Who may do what: a call is authorised against the stored role assignments.
 
-A principal may do what any role allows that is assigned to it at a scope which holds the resource. Simplified: no deny
+A principal may do what any role allows that is assigned to it at a scope which holds the resource, some time after it
+was assigned. Simplified: no deny
 assignments, no conditions, no membership in groups. Three reads of the subscription (SKUs, usages, community galleries
 and locations) need a role anywhere in the subscription only, as Azure lets whoever can see a subscription read them.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 from rehearsal.azure.arm.errors import ArmError
@@ -17,6 +19,8 @@ from rehearsal.azure.identity.entra import Directory
 from rehearsal.azure.identity.roles import Role
 
 ASSIGNMENT_TYPE = "Microsoft.Authorization/roleAssignments"
+#: Where an assignment keeps the monotonic time from which it counts; one that Azure made itself counts at once.
+EFFECTIVE = "effective"
 
 _FAILED = (
     "The client '{client}' with object id '{object}' does not have authorization to perform action '{action}' over "
@@ -87,7 +91,10 @@ class Access:
 
     def _granted(self, principal: str) -> Iterator[tuple[str, Role]]:
         for assignment in self._store.of_type(ASSIGNMENT_TYPE):
-            if str(assignment.properties["principalId"]).lower() == principal.lower():
+            if (
+                str(assignment.properties["principalId"]).lower() == principal.lower()
+                and assignment.private.get(EFFECTIVE, 0.0) <= time.monotonic()
+            ):
                 role = roles.find(str(assignment.properties["roleDefinitionId"]))
                 if role:
                     yield _scope(assignment), role

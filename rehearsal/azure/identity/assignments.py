@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import ResourceId, same
 from rehearsal.azure.arm.kind import Kind, Request, at
 from rehearsal.azure.arm.store import Resource
 from rehearsal.azure.identity import roles
-from rehearsal.azure.identity.access import ASSIGNMENT_TYPE
+from rehearsal.azure.identity.access import ASSIGNMENT_TYPE, EFFECTIVE
 
 _NO_PRINCIPAL = (
     "Principal {principal} does not exist in the directory {tenant}. Check that you have the correct principal ID. If "
@@ -87,6 +88,7 @@ class RoleAssignment(Kind):
                 )
         resource = self.resource(request)
         resource.properties.pop("provisioningState")
+        resource.private.setdefault(EFFECTIVE, time.monotonic() + self.context.role_effective)
         resource.body["properties"] |= {"principalType": kind, "scope": request.id.scope or "/"}
         return resource
 

@@ -43,8 +43,9 @@ def table() -> dict[str, dict[str, float]]:
 class World:
     """One subscription with a resource group."""
 
-    def __init__(self, durations: Durations | None = None) -> None:
-        self.azure = Subscription(REGION, table(), Timing(), durations or Durations.none())
+    def __init__(self, durations: Durations | None = None, role_effective: float = 0) -> None:
+        timing = Timing(role_effective=role_effective)
+        self.azure = Subscription(REGION, table(), timing, durations or Durations.none())
         self.arm = self.azure.arm
         self.arm.put(GROUP, GROUPS, {"location": "West US 2"})
 
@@ -178,8 +179,8 @@ class FakeCluster:
         self.audiences: list[str] = []
         self.kubeconfig = folder / "kubeconfig"
         self.kubeconfig.write_text("apiVersion: v1\n")
-        self.secrets: dict[str, Any] = {}
-        self.objects = self
+        #: Why a bootstrap token opens nothing, by token; empty where it does.
+        self.bootstrap_tokens = {"abcdef.0123456789abcdef": ""}
 
     def review_token(self, token: str, audience: str) -> str | None:
         self.audiences.append(audience)
@@ -188,8 +189,8 @@ class FakeCluster:
     def create_token(self, namespace: str, service_account: str, audience: str) -> str:
         return f"token of {namespace}/{service_account} for {audience}"
 
-    def get(self, path: str) -> Any:
-        return self.secrets.get(path.rsplit("/", 1)[-1])
+    def refused_bootstrap(self, token: str) -> str:
+        return self.bootstrap_tokens.get(token, "Unauthorized")
 
 
 def assertion(issuer: str, subject: str = SUBJECT, audience: str = "api://AzureADTokenExchange") -> str:

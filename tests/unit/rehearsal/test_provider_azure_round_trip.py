@@ -50,6 +50,16 @@ def _credential(provider: Provider) -> Properties:
     }
 
 
+def _diagnostics(provider: Provider) -> Properties:
+    return {
+        "resourceUri": provider.cluster().id.lstrip("/"),
+        "name": "karpstack",
+        "workspaceId": f"{GROUP}/providers/Microsoft.OperationalInsights/workspaces/logs",
+        "logAnalyticsDestinationType": "Dedicated",
+        "logs": [{"category": "kube-audit-admin", "enabled": True}],
+    }
+
+
 _ROLE = f"{SCOPE}/providers/Microsoft.Authorization/roleDefinitions/4d97b98b-1d4f-4787-a291-c67834d212e7"
 _NAME = "00000000-1111-2222-3333-444444444444"
 
@@ -128,6 +138,11 @@ CASES: dict[str, Case] = {
         f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/{_NAME}",
     ),
     "ManagedCluster": Case(lambda provider: provider.cluster_inputs(), ("tags", {"owner": "platform"}), CLUSTER),
+    "DiagnosticSetting": Case(
+        _diagnostics,
+        ("logs", [{"category": "guard", "enabled": True}]),
+        f"{CLUSTER}/providers/Microsoft.Insights/diagnosticSettings/karpstack",
+    ),
     "AgentPool": Case(_pool, ("count", 2), f"{CLUSTER}/agentPools/more"),
 }
 

@@ -404,7 +404,7 @@ def azure(outputs: dict[str, Any], *, managed: bool) -> dict[str, Any]:
     """Outputs of an AKS stack of either kind."""
     return outputs | {
         "cloud": "azure",
-        "karpenterVersion": "managed" if managed else "1.10.2",
+        "karpenterVersion": "managed" if managed else "1.14.0",
         "nodePools": ["batch"] if managed else ["general-purpose"],
         "nodeClasses": ["batch"] if managed else ["default"],
         "defaultNodePools": ["default", "system-surge"] if managed else [],

@@ -1,0 +1,79 @@
+"""Refuses updates of the cluster that strand nodes or that AKS does not take, before Azure is asked.
+
+What the cluster is like now is known to the engine only, so these are hooks of the update and no checks of the
+configuration. They run at preview too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pulumi
+
+from ..documents.provisioning import stranding
+
+#: What AKS fixes when it makes a pool: a change is a 400, PropertyChangeNotAllowed. By the keys that it comes from.
+_FIXED: Final[Mapping[str, str]] = {
+    "vmSize": "systemNodes.vmSize",
+    "availabilityZones": "systemNodes.zones",
+    "osDiskSizeGB": "systemNodes.diskSize",
+    "vnetSubnetID": "network.subnetId",
+}
+
+
+def refuse_stranding(args: pulumi.ResourceHookArgs) -> None:
+    """Hook for updates of a managed cluster.
+
+    Raises:
+        RunError: The update takes provisioning away from nodes that may exist.
+    """
+    harm = stranding(
+        (args.old_inputs or {}).get("nodeProvisioningProfile") or {},
+        (args.new_inputs or {}).get("nodeProvisioningProfile") or {},
+    )
+    if harm:
+        raise pulumi.RunError(
+            f"the AKS cluster {args.name} stays as it is; its node provisioning would change: {harm}. When that is "
+            "done, set karpstack:nodeProvisioning.allowStrandedNodes to true for one update"
+        )
+
+
+def refuse_fixed(args: pulumi.ResourceHookArgs) -> None:
+    """Hook for updates of a managed cluster.
+
+    Raises:
+        RunError: The update changes what AKS does not change of a pool.
+    """
+    before, after = _pools(args.old_inputs), _pools(args.new_inputs)
+    changes = [
+        f"karpstack:{setting} {_shown(before[name][key])} -> {_shown(pool[key])}"
+        for name, pool in after.items()
+        if name in before
+        for key, setting in _FIXED.items()
+        if key in before[name] and key in pool and before[name][key] != pool[key]
+    ]
+    if changes:
+        raise pulumi.RunError(
+            f"the AKS cluster {args.name} stays as it is; AKS changes nothing of this in a pool that exists "
+            f"(PropertyChangeNotAllowed), and the cluster has no other system pool: {', '.join(changes)}. Take it "
+            "back, or make another stack and move over"
+        )
+
+
+def guards(name: str, *, allow_stranded_nodes: bool) -> list[pulumi.ResourceHook]:
+    """The hooks for the cluster's options; their names begin with `name`, which is unique in the program."""
+    options = pulumi.ResourceHookOptions(on_dry_run=True)
+    fixed = pulumi.ResourceHook(f"{name}-system-pool", refuse_fixed, options)
+    if allow_stranded_nodes:
+        return [fixed]
+    return [pulumi.ResourceHook(f"{name}-node-provisioning", refuse_stranding, options), fixed]
+
+
+def _pools(inputs: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
+    return {pool["name"]: pool for pool in (inputs or {}).get("agentPoolProfiles") or []}
+
+
+def _shown(value: Any) -> str:
+    # The engine has no whole numbers.
+    return f"{value:g}" if isinstance(value, float) else str(value)

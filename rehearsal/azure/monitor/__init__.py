@@ -1,0 +1,1 @@
+"""What Azure Monitor is told to keep."""

@@ -1,0 +1,78 @@
+"""Diagnostic settings of clusters: which of their logs go where.
+
+Nothing is logged, and what they are sent to (a Log Analytics workspace, a storage account) is not looked up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.identifiers import same
+from rehearsal.azure.arm.kind import Kind, Request, at
+from rehearsal.azure.arm.store import Resource
+
+DIAGNOSTICS_TYPE = "Microsoft.Insights/diagnosticSettings"
+
+_SINKS = ("workspaceId", "storageAccountId", "eventHubAuthorizationRuleId")
+#: Of managed clusters: https://learn.microsoft.com/azure/azure-monitor/reference/supported-logs
+_CATEGORIES = frozenset(
+    {
+        "cloud-controller-manager",
+        "cluster-autoscaler",
+        "csi-azuredisk-controller",
+        "csi-azurefile-controller",
+        "csi-snapshot-controller",
+        "fleet-mcs-controller-manager",
+        "fleet-member-agent",
+        "fleet-member-net-controller-manager",
+        "guard",
+        "karpenter-events",
+        "kube-apiserver",
+        "kube-audit",
+        "kube-audit-admin",
+        "kube-controller-manager",
+        "kube-scheduler",
+    }
+)
+_REUSED = (
+    "Data sink '{sink}' is already used in diagnostic setting '{name}' for category '{category}'. Data sinks can't be "
+    "reused in different settings on the same category for the same resource."
+)
+
+
+class DiagnosticSetting(Kind):
+    """One setting of one resource."""
+
+    type = DIAGNOSTICS_TYPE
+    versions = ("2021-05-01-preview",)
+    name = re.compile(r"[^<>*%&:\\?+/]{1,260}")
+    located = False
+
+    def put(self, request: Request) -> Resource:
+        """Check categories, and that no other setting sends the same to the same place."""
+        if not any(at(request.body, f"properties.{sink}") for sink in _SINKS):
+            raise ArmError("BadRequest", f"At least one data sink needs to be specified: {', '.join(_SINKS)}.")
+        for category in _enabled(request.body.get("properties") or {}):
+            if category not in _CATEGORIES:
+                raise ArmError("BadRequest", f"Category '{category}' is not supported.")
+        resource = self.resource(request)
+        resource.properties.pop("provisioningState")
+        for other in self.context.store.of_type(DIAGNOSTICS_TYPE, request.id.scope):
+            if not same(other.id.text, request.id.text):
+                _refuse_reuse(resource, other)
+        return resource
+
+
+def _refuse_reuse(one: Resource, other: Resource) -> None:
+    shared = sorted(_enabled(one.properties) & _enabled(other.properties))
+    for sink in _SINKS:
+        if shared and one.properties.get(sink) and one.properties.get(sink) == other.properties.get(sink):
+            text = _REUSED.format(sink=one.properties[sink], name=other.id.name, category=shared[0])
+            raise ArmError("Conflict", text, 409)
+
+
+def _enabled(properties: Mapping[str, Any]) -> set[str]:
+    return {log["category"] for log in properties.get("logs") or [] if log.get("enabled") and log.get("category")}
