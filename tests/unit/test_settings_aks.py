@@ -545,6 +545,7 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         SELF_HOSTED,
         {
             "cluster__version": "1.33",
+            "cluster__tier": "Premium",
             "karpenter__chartVersion": "1.10.2",
             "karpenter__settings": {"preferencePolicy": "Ignore"},
         },
@@ -557,6 +558,7 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         SELF_HOSTED,
         {
             "cluster__version": "1.33",
+            "cluster__tier": "Premium",
             "karpenter__chartVersion": "1.10.2",
             "karpenter__featureGates": {"reservedCapacity": True},
         },
@@ -575,7 +577,7 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
     ),
     "a chart from before its values are known": (
         SELF_HOSTED,
-        {"karpenter__chartVersion": "1.7.2", "cluster__version": "1.33"},
+        {"karpenter__chartVersion": "1.7.2", "cluster__version": "1.33", "cluster__tier": "Premium"},
         "karpstack:karpenter.chartVersion",
         '"1.7.2"',
         "so old",
