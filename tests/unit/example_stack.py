@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from components import settings
+from components.settings.raw import structured
 
 ROOT = Path(__file__).resolve().parents[2]
 STACKS = sorted(path.name.split(".")[1] for path in ROOT.glob("Pulumi.*.yaml"))
@@ -49,6 +50,14 @@ def eks(**changes: Any) -> settings.EksSettings:
     loaded = settings.load(example(**changes))
     assert isinstance(loaded, settings.EksSettings)
     return loaded
+
+
+def unjudged(**changes: Any) -> settings.EksSettings:
+    """The EKS example, of which only the shape is checked: for those who find by themselves what does not exist."""
+    values, problems = structured(example(**changes))
+    assert not problems
+    named = {key.removeprefix("karpstack:"): value for key, value in values.items()}
+    return settings.EksSettings.model_validate(named, by_alias=True, by_name=False)
 
 
 def aks(stack: str, **changes: Any) -> settings.AksSettings:

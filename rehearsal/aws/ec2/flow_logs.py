@@ -19,6 +19,10 @@ class FlowLog(Ec2Resource):
     replace_on = reported | {"vpcId", "iamRoleArn"}
     accepts = replace_on | {"tags"}
     required = frozenset({"vpcId", "trafficType", "logDestination", "iamRoleArn"})
+    unset: ClassVar[Mapping[str, Any]] = {
+        "logFormat": "${version} ${account-id} ${interface-id} ${srcaddr} ${dstaddr} ${srcport} ${dstport} ${protocol} "
+        "${packets} ${bytes} ${start} ${end} ${action} ${log-status}"
+    }
     defaults: ClassVar[Mapping[str, Any]] = {"logDestinationType": "cloud-watch-logs", "maxAggregationInterval": 600}
 
     def make(self, inputs: Properties) -> str:

@@ -65,6 +65,7 @@ class DefaultSecurityGroup(Ec2Resource):
     reported = frozenset({"description", "vpcId"})
     accepts = frozenset({"vpcId", "tags"})
     replace_on = required = frozenset({"vpcId"})
+    unset: ClassVar[Mapping[str, Any]] = {"egress": [], "ingress": [], "namePrefix": ""}
 
     def make(self, inputs: Properties) -> str:
         """Find it."""

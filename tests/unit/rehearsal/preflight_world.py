@@ -10,7 +10,7 @@ from preflight.aws.subject import Subject, subject
 from preflight.finding import Finding
 from preflight.stack import State
 from rehearsal.aws.account import Account
-from tests.unit.example_stack import eks
+from tests.unit.example_stack import unjudged
 
 Check = Callable[[Subject], Iterable[Finding]]
 
@@ -24,7 +24,7 @@ def looked_at(
     **changes: Any,
 ) -> Subject:
     """The example stack with changes, asked by the administrator, or by whom `client` makes clients for."""
-    return subject(Aws(account.region, client or account.client), eks(**changes), raw or {}, state or State())
+    return subject(Aws(account.region, client or account.client), unjudged(**changes), raw or {}, state or State())
 
 
 def found(check: Check, seen: Subject) -> list[tuple[str, str]]:

@@ -188,7 +188,7 @@ def _policies() -> str:
         {
             name: policy
             for name, policy in known.items()
-            if name.startswith(("AmazonEKS", "AmazonEC2ContainerRegistry", "AmazonSSM"))
+            if name.startswith(("AdministratorAccess", "AmazonEKS", "AmazonEC2ContainerRegistry", "AmazonSSM"))
         }
     )
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from rehearsal.attachment.server import Servicer
+from rehearsal.aws.eks.api import ADDONS
 from rehearsal.aws.provider import PACKAGE, VERSION, configuration
 from tests.unit.rehearsal.provider_aws_world import World, open_world
 from tests.unit.rehearsal.recordings import Engine, changes, otherwise, records, replay
@@ -58,6 +59,7 @@ class Surroundings:
 
     _makers: ClassVar[dict[str, Callable[[Surroundings], Any]]] = {
         "vpc": lambda self: self._world.vpc().id,
+        "add-on version": lambda self: ADDONS["coredns"][0],
         "gateway": lambda self: self._world.gateway(self("vpc")).id,
         "address": lambda self: self._world.create("aws:ec2/eip:Eip", domain="vpc").id,
         "table": lambda self: self._world.table(self("vpc")).id,
