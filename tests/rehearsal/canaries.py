@@ -23,6 +23,7 @@ from tests.rehearsal.conftest import IN_THE_ENVIRONMENT, RehearsedStack, descend
 WHERE_THEY_BELONG = {
     "kubeconfig": "the administrator's: what else would kubectl log in with",
     "control-plane": "etcd's data, the API server's keys and its file of tokens",
+    "deployer-token": "what the cloud's plugin hands out to kubectl, in place of a login",
     "controller": "what the kubelet would mount into the controller's pods, and the kubeconfig that stands for it",
     "daemon.json": "what `env` prints: keys of the simulated account, the control endpoint's token",
 }
