@@ -47,7 +47,6 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     network: NetworkSettings | None = valid.get("network")
     system_nodes: SystemNodesSettings | None = valid.get("system_nodes")
     karpenter: KarpenterSettings | None = valid.get("karpenter")
-    cluster: ClusterSettings | None = valid.get("cluster")
     provisioning: NodeProvisioningSettings | None = valid.get("node_provisioning")
     node_classes: dict[str, dict[str, Any]] | None = valid.get("node_classes")
     node_pools: dict[str, dict[str, Any]] | None = valid.get("node_pools")
