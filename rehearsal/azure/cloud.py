@@ -318,7 +318,8 @@ class AzureCloud(Bound):
         return ""
 
     def _refusal(self, name: str, script: Bootstrap) -> str:
-        actual = str(self._resource.properties["fqdn"])
+        properties = self._resource.properties
+        actual = str(properties.get("privateFQDN") or properties["fqdn"])
         if script.api_server.lower() != actual:
             return _WRONG_SERVER.format(name=name, given=script.api_server, actual=actual)
         why = self.cluster.refused_bootstrap(script.token)

@@ -217,8 +217,9 @@ class ManagedCluster(Kind):
     def _outputs(self, request: Request, resource: Resource, existing: Mapping[str, Any] | None) -> None:
         properties, context = resource.properties, self.context
         if existing:
-            for name in ("fqdn", "azurePortalFQDN", "resourceUID", "identityProfile"):
-                properties[name] = existing[name]
+            for name in ("fqdn", "privateFQDN", "azurePortalFQDN", "resourceUID", "identityProfile"):
+                if name in existing:
+                    properties[name] = existing[name]
             # An update does not remove agent pools: those that it does not name stay, as in AKS.
             listed = {pool["name"] for pool in properties["agentPoolProfiles"]}
             properties["agentPoolProfiles"] += [
@@ -228,6 +229,10 @@ class ManagedCluster(Kind):
             digest = hashlib.sha256(request.id.key.encode()).hexdigest()
             properties["fqdn"] = f"{str(properties['dnsPrefix']).lower()}-{digest[:8]}.hcp.{context.region}.azmk8s.io"
             properties["azurePortalFQDN"] = properties["fqdn"].replace(".hcp.", ".portal.hcp.")
+            if at(properties, "apiServerAccessProfile.enablePrivateCluster"):
+                # The name in the cluster's own private DNS zone, which nodes and whoever is in the network use.
+                zone = f"{uuid.uuid4()}.privatelink.{context.region}.azmk8s.io"
+                properties["privateFQDN"] = f"{properties['fqdn'].partition('.')[0]}.{zone}"
             properties["resourceUID"] = uuid.uuid4().hex[:24]
             resource.private["number"] = f"{int(digest[8:16], 16) % 10**8:08d}"
             self._identity(resource)

@@ -57,6 +57,14 @@ def test_the_node_resource_group_is_made_and_goes() -> None:
     assert world.azure.directory.principal(cluster["identity"]["principalId"]) is None
 
 
+def test_a_private_cluster_has_a_name_in_its_own_zone() -> None:
+    world = World()
+    properties = world.cluster(world.cluster_body(apiServerAccessProfile={"enablePrivateCluster": True}))["properties"]
+    prefix = properties["fqdn"].partition(".")[0]
+    assert re.fullmatch(prefix + r"\.[0-9a-f-]{36}\.privatelink\.westus2\.azmk8s\.io", properties["privateFQDN"])
+    assert "privateFQDN" not in World().cluster()["properties"]
+
+
 def test_an_update_keeps_what_was_computed() -> None:
     world = World()
     first = world.cluster()
