@@ -71,7 +71,7 @@ def test_a_broken_body_is_taken_or_refused(wire: Wire, draw: DataObject) -> None
     answer = wire.put(path, version, broken)
     assert answer.status < 500
     assert json.dumps(answer.body)
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("body", [b"{", b"\xff", b"[" * 100_000, b"[]", b"7"])
