@@ -207,7 +207,7 @@ class AzureCloud(Bound):
             "ARM_RESOURCE_GROUP": cluster.id.group,
             "AZURE_NODE_RESOURCE_GROUP": str(properties["nodeResourceGroup"]),
             "CLUSTER_NAME": cluster.id.name,
-            "CLUSTER_ENDPOINT": f"https://{properties['fqdn']}:443",
+            "CLUSTER_ENDPOINT": f"https://{self._host}:443",
             "KUBELET_BOOTSTRAP_TOKEN": bootstrap_token,
             "SSH_PUBLIC_KEY": public_key,
             "VNET_SUBNET_ID": subnet,
@@ -317,11 +317,16 @@ class AzureCloud(Bound):
                 return str(at(interface.properties["ipConfigurations"][0], "properties.privateIPAddress", ""))
         return ""
 
-    def _refusal(self, name: str, script: Bootstrap) -> str:
+    @property
+    def _host(self) -> str:
+        """The API server's name for nodes."""
         properties = self._resource.properties
-        actual = str(properties.get("privateFQDN") or properties["fqdn"])
-        if script.api_server.lower() != actual:
-            return _WRONG_SERVER.format(name=name, given=script.api_server, actual=actual)
+        return str(properties.get("privateFQDN") or properties["fqdn"])
+
+    def _refusal(self, name: str, script: Bootstrap) -> str:
+        # A private cluster has a public name too, which stands for the same address.
+        if script.api_server.lower() not in (self._host, self._resource.properties["fqdn"]):
+            return _WRONG_SERVER.format(name=name, given=script.api_server, actual=self._host)
         why = self.cluster.refused_bootstrap(script.token)
         return _OUTSIDE.format(name=name, id=script.token.partition(".")[0], why=why) if why else ""
 
