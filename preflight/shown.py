@@ -10,14 +10,14 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from .finding import Checked
+from .finding import Checked, in_the_way
 
 _LONGEST: Final = 600  # characters of a cell
 _FINE: Final = "Nothing to say of"
 
 
 def as_data(checked: Iterable[Checked]) -> dict[str, Any]:
-    """For JSON, and for Ansible: `{"checks": [{"name", "findings": [{"severity", "what", ...}]}]}`."""
+    """For JSON: `{"checks": [{"name", "findings": [{"severity", "what", ...}]}]}`."""
     return {
         "checks": [
             {
@@ -26,6 +26,15 @@ def as_data(checked: Iterable[Checked]) -> dict[str, Any]:
             }
             for one in checked
         ]
+    }
+
+
+def as_result(checked: Sequence[Checked]) -> dict[str, Any]:
+    """What Ansible's modules return: the data, what is in the way as texts, and one sentence on all of it."""
+    return {
+        **as_data(checked),
+        "in_the_way": [visible(f"{finding.what}; fix: {finding.fix}") for finding in in_the_way(checked)],
+        "summary": headline(checked),
     }
 
 

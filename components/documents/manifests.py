@@ -21,6 +21,11 @@ class NodeClassKind(NamedTuple):
     version: str
     kind: str
 
+    @property
+    def path(self) -> str:
+        """Of all its objects, in the API."""
+        return f"/apis/{self.group}/{self.version}/{plural(self.kind)}"
+
 
 EC2_NODE_CLASS: Final = NodeClassKind("karpenter.k8s.aws", "v1", "EC2NodeClass")
 AKS_NODE_CLASS: Final = NodeClassKind("karpenter.azure.com", "v1beta1", "AKSNodeClass")
@@ -78,6 +83,11 @@ def aks_node_class(name: str, spec: Spec, *, tags: Mapping[str, str]) -> Manifes
     return _node_class(AKS_NODE_CLASS, name, completed)
 
 
+def plural(kind: str) -> str:
+    """What the API calls the objects of one of Karpenter's kinds."""
+    return kind.lower() + ("es" if kind.endswith("s") else "s")
+
+
 def max_pods(spec: Spec) -> Any:
     """How many pods a node of this node class takes: what `ec2_node_class` will say."""
     return (spec.get("kubelet") or {}).get("maxPods", DEFAULT_MAX_PODS)
@@ -116,6 +126,11 @@ def node_pool(name: str, spec: Spec, *, node_class: NodeClassKind, labels: Mappi
         "metadata": {"name": name},
         "spec": completed,
     }
+
+
+def node_class_name(spec: Spec) -> str:
+    """Name of the node class that a NodePool refers to: what `node_pool` will say."""
+    return str((node_template(spec).get("nodeClassRef") or {}).get("name", DEFAULT_NODE_CLASS))
 
 
 def node_template(spec: Spec) -> Mapping[str, Any]:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pulumi
 
+from ..documents.manifests import plural
+
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
 
@@ -89,9 +91,8 @@ def unmet_conditions(api: ApiClient, manifest: Mapping[str, Any]) -> str:
     from kubernetes.client import CustomObjectsApi
 
     group, version = manifest["apiVersion"].split("/")
-    plural = manifest["kind"].lower() + ("es" if manifest["kind"].endswith("s") else "s")
     live: Any = CustomObjectsApi(api).get_cluster_custom_object(
-        group, version, plural, manifest["metadata"]["name"], _request_timeout=_PATIENCE
+        group, version, plural(manifest["kind"]), manifest["metadata"]["name"], _request_timeout=_PATIENCE
     )
     conditions = live.get("status", {}).get("conditions", [])
     if not conditions:

@@ -88,8 +88,8 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         yield from node_class_reference(name, spec, manifests.AKS_NODE_CLASS, known)
         yield from endless_drain(name, spec)
         if location is not None:
-            best_effort = karpenter is not None and karpenter.settings.get("minValuesPolicy") == "BestEffort"
-            yield from requirement_checks("azure", location, name, spec, best_effort=best_effort)
+            chart_settings = karpenter.settings if karpenter is not None else {}
+            yield from requirement_checks("azure", location, name, spec, chart_settings)
 
 
 def _which_subnet(network: NetworkSettings) -> Iterator[Problem]:

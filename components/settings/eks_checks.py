@@ -72,8 +72,8 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         if network is not None:
             yield from _zones_without_subnet(name, spec, network, node_classes)
         if region is not None:
-            best_effort = karpenter is not None and karpenter.settings.get("minValuesPolicy") == "BestEffort"
-            yield from requirement_checks("aws", region, name, spec, best_effort=best_effort)
+            chart_settings = karpenter.settings if karpenter is not None else {}
+            yield from requirement_checks("aws", region, name, spec, chart_settings)
 
 
 def _system_nodes(nodes: SystemNodesSettings, region: str) -> Iterator[Problem]:
@@ -118,16 +118,15 @@ def _entries(value: Any) -> Iterator[Mapping[str, Any]]:
 def _bottlerocket_on_arm(
     name: str, spec: Mapping[str, Any], node_classes: Mapping[str, Any] | None
 ) -> Iterator[Problem]:
-    chosen = (manifests.node_template(spec).get("nodeClassRef") or {}).get("name", manifests.DEFAULT_NODE_CLASS)
-    node_class = (node_classes or {}).get(chosen) or {}
+    node_class = (node_classes or {}).get(manifests.node_class_name(spec)) or {}
     aliases = [str(term.get("alias", "")) for term in _entries(node_class.get("amiSelectorTerms"))]
     bottlerocket = node_class.get("amiFamily") == "Bottlerocket" or any(
         images.family(alias) == "bottlerocket" for alias in aliases
     )
     if bottlerocket and _allows(spec, ARCHITECTURE, "arm64"):
-        yield Problem(
-            key_of("nodePools", name, "template", "spec", "requirements"),
-            shown(manifests.node_template(spec).get("requirements", [])),
+        yield _of_requirements(
+            name,
+            spec,
             "admit arm64 nodes with Bottlerocket, where Cilium's agent was seen not to start (cilium/cilium#22973): "
             "such a node keeps its startup taint, and no pod ever runs there",
             f"try one first, or require {ARCHITECTURE} In [amd64]",
@@ -138,8 +137,8 @@ def _bottlerocket_on_arm(
 def _zones_without_subnet(
     name: str, spec: Mapping[str, Any], network: NetworkSettings, node_classes: Mapping[str, Any] | None
 ) -> Iterator[Problem]:
-    chosen = (manifests.node_template(spec).get("nodeClassRef") or {}).get("name", manifests.DEFAULT_NODE_CLASS)
-    if isinstance(network.zones, int) or ((node_classes or {}).get(chosen) or {}).get("subnetSelectorTerms"):
+    node_class = (node_classes or {}).get(manifests.node_class_name(spec)) or {}
+    if isinstance(network.zones, int) or node_class.get("subnetSelectorTerms"):
         return
     try:
         wanted = requirements(spec)
@@ -219,21 +218,28 @@ def _node_pool(
 ) -> Iterator[Problem]:
     yield from node_class_reference(name, spec, manifests.EC2_NODE_CLASS, node_classes)
     if _allows(spec, OPERATING_SYSTEM, "windows") and not _allows(spec, OPERATING_SYSTEM, "linux"):
-        yield Problem(
-            key_of("nodePools", name, "template", "spec", "requirements"),
-            shown(manifests.node_template(spec).get("requirements", [])),
+        yield _of_requirements(
+            name,
+            spec,
             "admit no Linux, and Cilium, which is the only network here, runs on nothing else: no node would ever get "
             "ready",
             f"require {OPERATING_SYSTEM} In [linux]",
         )
     if karpenter is not None and not karpenter.interruption_queue and _allows(spec, CAPACITY_TYPE, "spot"):
-        yield Problem(
-            key_of("nodePools", name, "template", "spec", "requirements"),
-            shown(manifests.node_template(spec).get("requirements", [])),
+        yield _of_requirements(
+            name,
+            spec,
             "allows spot instances while karpenter.interruptionQueue is false: AWS takes them back with two minutes' "
             "notice and nobody reads it, so pods die instead of moving",
             f"set karpstack:karpenter.interruptionQueue to true, or require {CAPACITY_TYPE} In [on-demand]",
         )
+
+
+def _of_requirements(
+    name: str, spec: Mapping[str, Any], consequence: str, fix: str, *, warning: bool = False
+) -> Problem:
+    key = key_of("nodePools", name, "template", "spec", "requirements")
+    return Problem(key, shown(manifests.node_template(spec).get("requirements", [])), consequence, fix, warning)
 
 
 def _allows(spec: Mapping[str, Any], label: str, value: str) -> bool:

@@ -30,7 +30,7 @@ def node_class_reference(
                 "is not this cloud's: no such node class exists here and the NodePool never gets ready",
                 f"write {right}, or leave it out",
             )
-    chosen = reference.get("name", manifests.DEFAULT_NODE_CLASS)
+    chosen = manifests.node_class_name(spec)
     if node_classes is not None and chosen not in node_classes:
         yield Problem(
             key_of(*at, "name"),

@@ -45,7 +45,7 @@ _Place = tuple[str | int, ...]
 
 
 def requirement_checks(
-    cloud: str, region: str, name: str, spec: Mapping[str, Any], *, best_effort: bool = False
+    cloud: str, region: str, name: str, spec: Mapping[str, Any], chart_settings: Mapping[str, Any]
 ) -> Iterator[Problem]:
     """Problems of one NodePool's requirements, and of the labels that it gives its nodes.
 
@@ -54,7 +54,7 @@ def requirement_checks(
         region: A region that exists.
         name: Name of the NodePool.
         spec: Its spec.
-        best_effort: Whether Karpenter gives way where `minValues` cannot be had (minValuesPolicy).
+        chart_settings: Those of Karpenter's chart: whether it gives way where `minValues` cannot be had.
     """
     offers = Offers.load(cloud)
     try:
@@ -70,6 +70,7 @@ def requirement_checks(
     yield from found
     empty = any(one.operator in ("In", "NotIn") and not one.values for _, one in placed)  # the schema says so
     if not found and not empty and region in offers.zones:
+        best_effort = chart_settings.get("minValuesPolicy") == "BestEffort"
         yield from _choice(offers, region, name, [one for _, one in placed], best_effort=best_effort)
 
 

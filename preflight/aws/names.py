@@ -18,9 +18,8 @@ _OTHER_NAME: Final = "choose another karpstack:name"
 def cluster(subject: Subject) -> Iterator[Finding]:
     """A cluster of the stack's name."""
     name = subject.names.cluster
-    if subject.aws.find("eks", "DescribeCluster", ("ResourceNotFoundException",), name=name) and not subject.state.has(
-        "aws:eks/cluster:Cluster", name
-    ):
+    found = subject.aws.find("eks", "DescribeCluster", ("ResourceNotFoundException",), name=name)
+    if found and not subject.state.has("aws:eks/cluster:Cluster", name):
         yield Finding(
             "error",
             f"the EKS cluster {name} is there already",

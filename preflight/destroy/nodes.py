@@ -60,7 +60,8 @@ def node_classes(subject: Subject) -> Iterator[Finding]:
     """Node classes that were made by hand."""
     if subject.is_managed or subject.cloud not in NODE_CLASSES:
         return
-    kind, path = NODE_CLASSES[subject.cloud]
+    node_classes = NODE_CLASSES[subject.cloud]
+    kind, path = node_classes.kind, node_classes.path
     known = subject.own("nodeClasses", "defaultNodePools")
     for node_class in subject.cluster.list(path):
         if name_of(node_class) not in known:

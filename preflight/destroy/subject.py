@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from components.documents.manifests import AKS_NODE_CLASS, EC2_NODE_CLASS, NodeClassKind
 from karpenter.quantities import duration
 
 from ..aws.asking import Aws
@@ -17,11 +18,8 @@ NODES: Final = "/api/v1/nodes"
 PODS: Final = "/api/v1/pods"
 POOL_LABEL: Final = "karpenter.sh/nodepool"
 FOR_EVER: Final = "for ever"
-#: Of each cloud's node classes: their kind, and their path in the API.
-NODE_CLASSES: Final[Mapping[str, tuple[str, str]]] = {
-    "aws": ("EC2NodeClass", "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"),
-    "azure": ("AKSNodeClass", "/apis/karpenter.azure.com/v1beta1/aksnodeclasses"),
-}
+#: The node classes of each cloud.
+NODE_CLASSES: Final[Mapping[str, NodeClassKind]] = {"aws": EC2_NODE_CLASS, "azure": AKS_NODE_CLASS}
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from preflight.finding import UnknowableError, in_the_way
+from preflight.finding import UnknowableError
 from preflight.looking import PROJECT, before_up
-from preflight.shown import as_data, headline, visible
+from preflight.shown import as_result, visible
 
 DOCUMENTATION = r"""
 module: karpstack_preflight
@@ -72,12 +72,7 @@ def main() -> None:
         )
     except UnknowableError as error:
         module.fail_json(msg=visible(error))
-    module.exit_json(
-        changed=False,
-        **as_data(checked),
-        in_the_way=[visible(f"{finding.what}; fix: {finding.fix}") for finding in in_the_way(checked)],
-        summary=headline(checked),
-    )
+    module.exit_json(changed=False, **as_result(checked))
 
 
 if __name__ == "__main__":
