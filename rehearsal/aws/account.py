@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from botocore.session import Session
 
-from rehearsal.aws import dispatch
+from rehearsal.aws import dispatch, load_balancers
 from rehearsal.aws.cloud import AccountView, AwsCloud
 from rehearsal.aws.ec2 import catalogue, images, instances, lookups, prices
 from rehearsal.aws.ec2.fleet import Fleets
@@ -139,6 +139,7 @@ class Account:
         prices.patch(self._patches, self.prices)
         instances.patch(self._patches, self.events.state_change)
         lookups.patch(self._patches)
+        load_balancers.patch(self._patches)
         dispatch.patch(self._patches, self.roles.refuse, self._turn)
         self.roles.patch(self._patches)
         simulation.patch(self._patches, self.roles)
@@ -208,7 +209,7 @@ class Account:
         """The account as a cluster sees it; always the same object for one name."""
         with self._lock:
             if cluster_name not in self._clouds:
-                self._clouds[cluster_name] = AwsCloud(cluster_name, self._view)
+                self._clouds[cluster_name] = AwsCloud(cluster_name, self._view, self.client)
             return self._clouds[cluster_name]
 
     def _reviewer(self, cluster_name: str) -> TokenReviewer | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from rehearsal.aws.ec2.images import KUBELETS, Image
 from rehearsal.aws.eks.api import Eks
 from rehearsal.aws.iam.pod_credentials import POD_IDENTITY_AUDIENCE, WEB_IDENTITY_AUDIENCE
 from rehearsal.aws.iam.roles import Roles
+from rehearsal.aws.load_balancers import ClassicLoadBalancers
 from rehearsal.aws.server import credentials_path
 from rehearsal.cluster.bound import Bound
 from rehearsal.cluster.cloud import ControllerIdentityError, Machine
@@ -48,9 +49,11 @@ class AwsCloud(Bound):
     node_class_group = "karpenter.k8s.aws"
     controller_needs_pod_files = False
 
-    def __init__(self, cluster_name: str, account: AccountView) -> None:
+    def __init__(self, cluster_name: str, account: AccountView, client: Callable[[str], Any]) -> None:
+        """`client` gives the account's boto3 client of a service."""
         super().__init__(cluster_name)
         self.cluster_name = cluster_name
+        self.load_balancers = ClassicLoadBalancers(cluster_name, client)
         self._account = account
 
     def machine(self, provider_id: str) -> Machine | None:

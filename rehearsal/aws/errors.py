@@ -20,6 +20,7 @@ _QUERY = f"<ErrorResponse>{_ERROR}<RequestId>0</RequestId></ErrorResponse>"
 #: Services that answer in XML, with the form of their errors.
 _XML = {
     "ec2": f"<Response><Errors>{_ERROR}</Errors><RequestID>0</RequestID></Response>",
+    "elasticloadbalancing": _QUERY,
     "iam": _QUERY,
     "sqs": _QUERY,
     "sts": _QUERY,

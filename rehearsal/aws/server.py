@@ -26,8 +26,13 @@ from rehearsal.aws.patching import Patches
 from rehearsal.host.guard import LOOPBACK, GuardedHandler, OwnUserServer
 from rehearsal.host.loopback import Loopback
 
-#: moto's services that are served. Each of them asks `roles` about each request's caller.
-SERVICES: Final = frozenset({"ec2", "eks", "events", "iam", "kms", "logs", "servicequotas", "sqs", "ssm", "sts"})
+#: Services that are served, by their names in signatures; moto has them. Each of them asks `roles` about each request's
+#: caller.
+SERVICES: Final = frozenset(
+    {"ec2", "eks", "elasticloadbalancing", "events", "iam", "kms", "logs", "servicequotas", "sqs", "ssm", "sts"}
+)
+#: moto's names of those that it calls otherwise.
+BACKENDS: Final = {"elasticloadbalancing": "elb"}
 
 _ZONAL_SHIFT, _MANAGED_RESOURCES = "arc-zonal-shift", "/managedresources/"
 _NOT_MANAGED = "The resource {arn} is not enabled for zonal shift"
@@ -154,7 +159,7 @@ class Server:
 
         with self._lock:
             if service not in self._applications:
-                self._applications[service] = create_backend_app(service)
+                self._applications[service] = create_backend_app(BACKENDS.get(service, service))
             return self._applications[service]
 
     def _pod_identity(self, cluster: str, token: str, start_response: StartResponse) -> Iterable[bytes]:

@@ -60,6 +60,7 @@ class AzureCloud(Bound):
     controller_engine = "karpenter-azure"
     node_class_group = "karpenter.azure.com"
     controller_needs_pod_files = True
+    load_balancers = None  # they go with the node resource group
 
     def __init__(
         self, cluster_id: str, context: Context, server: Server, identity_secret: Callable[[str], str]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,26 @@ class ControllerIdentityError(Exception):
     """The controller's pod would start without working cloud credentials; the text says why and the fix."""
 
 
+class LoadBalancerError(Exception):
+    """The cloud makes no load balancer for a Service; the text says why."""
+
+
+class LoadBalancers(Protocol):
+    """What the cloud makes for Services of type LoadBalancer; each is a Service as the API server gives it."""
+
+    def ensure(self, service: Mapping[str, Any]) -> str:
+        """Make a Service's load balancer unless it is there; its DNS name.
+
+        Raises:
+            LoadBalancerError: It cannot be made.
+        """
+        ...
+
+    def remove(self, service: Mapping[str, Any]) -> None:
+        """Remove a Service's load balancer with all that was made for it; nothing happens when there is none."""
+        ...
+
+
 class Cloud(Protocol):
     """The cloud as one cluster sees it."""
 
@@ -50,6 +70,11 @@ class Cloud(Protocol):
     node_class_group: str
     #: Whether the controller reads its service account's files where a pod has them, and not from its environment.
     controller_needs_pod_files: bool
+
+    @property
+    def load_balancers(self) -> LoadBalancers | None:
+        """What makes its load balancers; None where the rehearsal plays none, and Services wait for an address."""
+        ...
 
     def machine(self, provider_id: str) -> Machine | None:
         """Describe the instance behind a provider ID; None when it does not exist or is terminated."""

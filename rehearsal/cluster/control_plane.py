@@ -20,6 +20,7 @@ from rehearsal.cluster.objects import ApiError, Objects
 from rehearsal.cluster.ports import ReservedPort
 from rehearsal.cluster.registrar import Registrar
 from rehearsal.cluster.releases import Releases
+from rehearsal.cluster.service_controller import ServiceController
 from rehearsal.engines import EngineSet
 from rehearsal.host.processes import Engines, wait_until
 from rehearsal.state import records
@@ -77,6 +78,7 @@ class Cluster:
         self._deployer_known: threading.Timer | None = None
         self._registrar = Registrar(self.objects, cloud, timing)
         self._cilium = Cilium(self.objects, self.endpoint, timing)
+        self._services = ServiceController(self.objects, cloud.load_balancers) if cloud.load_balancers else None
 
     def apply(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Server-side apply, in the order given.
@@ -189,6 +191,8 @@ class Cluster:
         """Start those who play nodes, Cilium and the controller."""
         self._registrar.start()
         self._cilium.start()
+        if self._services is not None:
+            self._services.start()
         self.controller.start()
 
     def stop_players(self) -> None:
@@ -198,6 +202,8 @@ class Cluster:
             self._deployer_known.join()
         self._deployer_token.unlink(missing_ok=True)
         self.controller.stop()
+        if self._services is not None:
+            self._services.stop()
         self._cilium.stop()
         self._registrar.stop()
         self.objects.close()

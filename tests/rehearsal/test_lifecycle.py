@@ -118,6 +118,7 @@ def test_what_is_in_the_way_of_destroy_is_named(eks: RehearsedStack) -> None:
     core.create_namespaced_service("default", service)
     try:
         found = eks.by_hand(*playbook)
+        assert len(eks.aws("elb").describe_load_balancers()["LoadBalancerDescriptions"]) == 1
     finally:
         core.delete_namespaced_service("web", "default")
         custom.delete_cluster_custom_object("karpenter.sh", "v1", "nodepools", "by-hand")

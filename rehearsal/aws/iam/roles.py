@@ -25,9 +25,9 @@ SPOT_ROLE = "AWSServiceRoleForEC2Spot"
 
 # Of AWS's access keys.
 _KEY_LETTERS = string.ascii_uppercase + "234567"
-_QUERY_SERVICES = frozenset({"iam", "sts", "sqs"})
+_QUERY_SERVICES = frozenset({"elasticloadbalancing", "iam", "sts", "sqs"})
 #: Of actions, where they differ from the service's name.
-_PREFIXES = {"service-quotas": "servicequotas"}
+_PREFIXES = {"elb": "elasticloadbalancing", "elbv2": "elasticloadbalancing", "service-quotas": "servicequotas"}
 _SPOT = "spot.amazonaws.com"
 _SERVICE_LINKED_NAMES = {"spot": "EC2Spot", "eks": "AmazonEKS", "eks-nodegroup": "AmazonEKSNodegroup"}
 _NAME_TAKEN = "Service role name {name} has been taken in this account, please try a different suffix."

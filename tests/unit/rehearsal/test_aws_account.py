@@ -15,7 +15,7 @@ from rehearsal.aws.account import Account, unknown_region
 from rehearsal.aws.iam.pod_credentials import CredentialError
 from rehearsal.aws.iam.roles import SPOT_ROLE, Roles
 from rehearsal.aws.patching import Patches
-from rehearsal.aws.server import SERVICES, Server, credentials_path
+from rehearsal.aws.server import BACKENDS, SERVICES, Server, credentials_path
 from rehearsal.timing import Timing
 from tests.unit.rehearsal.aws_world import Stack, account, client, trust
 
@@ -255,7 +255,7 @@ def test_moto_has_no_side_doors(aws: Account) -> None:
             assert (status, f"has no {service}; it has ec2" in text) == (501, True)
         for service in SERVICES:
             # A handler that is not moto's `dispatch` would not ask `Roles.refuse`.
-            found: Any = backends.get_backend(service)  # type: ignore[call-overload]
+            found: Any = backends.get_backend(BACKENDS.get(service, service))  # type: ignore[call-overload]
             regions = found[aws.account_id] if isinstance(found, BackendDict) else {}
             backend = regions["us-east-1"] if "us-east-1" in regions else regions["aws"]
             assert {handler.__name__ for handler in backend.flask_paths.values()} == {"dispatch"}

@@ -102,9 +102,11 @@ class Wire:
         self.seeds: list[Request] = []
         self.failures: list[logging.LogRecord] = []
         self.server = Server(aws._get_products, aws._identity.credentials, aws.roles.is_known, aws.eks.has_zonal_shift)
-        for service in ("ec2", "eks", "events", "iam", "kms", "logs", "sqs", "ssm", "sts"):
+        for service in ("ec2", "eks", "elb", "events", "iam", "kms", "logs", "sqs", "ssm", "sts"):
             events = aws.client(service).meta.events
-            events.register_first("before-send", partial(self._record, service))
+            events.register_first(
+                "before-send", partial(self._record, "elasticloadbalancing" if service == "elb" else service)
+            )
         _make_and_look(aws)
         self.seeds.append(
             Request(
@@ -225,6 +227,13 @@ def _make_and_look(aws: Account) -> None:
     aws.client("kms").create_alias(AliasName="alias/secrets", TargetKeyId=key)
     aws.client("logs").create_log_group(logGroupName="/aws/eks/test/cluster")
     aws.client("sts").get_caller_identity()
+    listener = {"Protocol": "TCP", "LoadBalancerPort": 80, "InstancePort": 30080}
+    elb = aws.client("elb")
+    elb.create_load_balancer(
+        LoadBalancerName="web", Listeners=[listener], Subnets=stack.subnets, SecurityGroups=[stack.group]
+    )
+    elb.describe_load_balancers(LoadBalancerNames=["web"])
+    elb.describe_tags(LoadBalancerNames=["web"])
 
 
 @contextmanager
@@ -254,7 +263,7 @@ def test_the_requests_are_right_before_they_are_broken(wire: Wire) -> None:
     """They were answered once; the second time, what is there already is refused."""
     answers = [(seed, wire.send_within_limits(seed)) for seed in wire.seeds]
     assert {seed.service for seed, _ in answers} == {
-        "ec2", "eks", "events", "iam", "kms", "logs", "pricing", "sqs", "ssm", "sts",
+        "ec2", "eks", "elasticloadbalancing", "events", "iam", "kms", "logs", "pricing", "sqs", "ssm", "sts",
     }  # fmt: skip
     assert sum(answer.code == 200 for _, answer in answers) > len(answers) / 2
     assert all(answer.code < 500 for _, answer in answers)
