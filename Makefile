@@ -23,7 +23,7 @@ OUR_VENV = { [ ! -L .venv ] && ls -d .venv/.made-by-karpstack .venv/.ready-* 2>/
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment engines rehearsal soak review preflight test pytest lint format bench bench-burst bench-kills bench-stories lock facts goldens pack clean clean-cache
+.PHONY: help setup environment engines rehearsal soak review preflight test pytest lint format bench bench-burst bench-kills bench-removal bench-stories lock facts goldens pack clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -88,6 +88,9 @@ bench-burst: setup ## Print what the recorder costs a burst of 1,000 pods, with 
 
 bench-kills: setup ## Kill each process of a run at each moment, and print what was noticed and what was left
 	@$(BIN)/python -m tests.bench.kills
+
+bench-removal: setup ## Destroy twenty hindered stacks, some of them killed midway, and print what was left
+	@$(BIN)/python -m tests.bench.removal
 
 bench-stories: soak ## Like soak; then print how much of it was waiting that cannot be shortened
 	@$(BIN)/python -m tests.bench.stories build/rehearsal/$(STACK)
