@@ -140,6 +140,7 @@ class Cluster(pulumi.ComponentResource):
             tags=args.tags,
             opts=pulumi.ResourceOptions(
                 parent=self,
+                protect=settings.deletion_protection,
                 hooks=pulumi.ResourceHookBinding(
                     before_update=[*guards(name, allow_stranded_nodes=args.node_provisioning.allow_stranded_nodes)],
                     on_error=[retry(f"{name}-late-roles")],

@@ -253,6 +253,9 @@ class ClusterSettings(Section):
     log_categories: list[LogCategory] = Field(
         ["kube-audit-admin"], min_length=1, description="which logs: kube-audit-admin, kube-apiserver, guard and others"
     )
+    deletion_protection: bool = Field(
+        False, description="whether Pulumi refuses to delete the cluster, and to replace it with all that runs in it"
+    )
 
     @field_validator("log_workspace_id")
     @classmethod

@@ -64,5 +64,18 @@ def test_a_cluster_without_the_pools_of_aks_is_refused_their_story(aks_nap: Rehe
         assert words in flat(refused.stdout), refused.stdout
 
 
+def test_a_protected_cluster_is_not_replaced(aks_nap: RehearsedStack) -> None:
+    protection, pods = "karpstack:cluster/deletionProtection", "karpstack:network/podCidr"
+    before = aks_nap.configured("karpstack:network").get("podCidr")
+    aks_nap.configure(**{protection: True})
+    aks_nap.succeed("up")
+    aks_nap.configure(**{pods: "10.200.0.0/16"})
+    refused = aks_nap.command("up")
+    assert refused.returncode != 0
+    assert "protect" in refused.stdout, refused.stdout
+    aks_nap.configure(**{protection: None, pods: before})
+    assert "replaced" not in aks_nap.succeed("up")
+
+
 def test_down_leaves_nothing(aks_nap: RehearsedStack) -> None:
     azure.down(aks_nap)

@@ -60,6 +60,7 @@ def variant() -> Deployment:
     return deployed(
         SELF_HOSTED,
         cluster__admins=[GROUP],
+        cluster__deletionProtection=True,
         cluster__localAccounts=True,
         cluster__publicAccessCidrs=["1.1.1.0/24"],
         karpenter__bootstrapTokenGeneration=2,
@@ -386,6 +387,11 @@ def test_a_private_cluster_where_nobody_is_let_in_from_outside() -> None:
 def test_premium_brings_long_term_support() -> None:
     assert resource(shipped(NAP), CLUSTER).inputs["supportPlan"] == "KubernetesOfficial"
     assert resource(deployed(NAP, cluster__tier="Premium"), CLUSTER).inputs["supportPlan"] == "AKSLongTermSupport"
+
+
+def test_a_protected_cluster_is_neither_deleted_nor_replaced() -> None:
+    assert not resource(shipped(SELF_HOSTED), CLUSTER).request.protect
+    assert resource(variant(), CLUSTER).request.protect
 
 
 def test_administrators_and_a_pool_without_zones() -> None:

@@ -105,6 +105,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "cluster.admins": ["22222222-2222-2222-2222-222222222222"],
         "cluster.logWorkspaceId": f"{WORKSPACES}/other",
         "cluster.logCategories": ["kube-audit-admin", "karpenter-events"],
+        "cluster.deletionProtection": True,
         "systemNodes.vmSize": "Standard_D8s_v5",
         "systemNodes.count": 3,
         "systemNodes.zones": [1],
@@ -157,7 +158,11 @@ def inputs(stack: str, changes: dict[str, Any]) -> dict[str, Any]:
         # The bootstrap token is drawn anew each time; here it must not be a change.
         patch.setattr(node_bootstrap, "secrets", SimpleNamespace(choice=min))
         resources = deploy(program).resources.values()
-    return {each.urn: (each.inputs, str(each.request.hooks)) for each in resources if each.request.custom}
+    return {
+        each.urn: (each.inputs, str(each.request.hooks), each.request.protect)
+        for each in resources
+        if each.request.custom
+    }
 
 
 @cache
