@@ -9,6 +9,7 @@ import argparse
 import os
 import shlex
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -270,10 +271,12 @@ def _run_alone(options: argparse.Namespace, folder: StackFolder, stack_file: Sta
     started = time.time()  # as files are dated
     report = ownership.place_results(options.report or PROJECT / "build" / "rehearsal" / folder.stack, "--report")
     ours = daemon.running(folder) is None
+    choice = _choice(options)
     if ours:
+        _check_scenarios(choice)
         _bring_up(folder, stack_file, keep=options.keep, stay=options.keep)
     with _watched(folder, stop_on_failure=ours and not options.keep):
-        code = _play(folder, {**_choice(options), "report_dir": str(report)})
+        code = _play(folder, {**choice, "report_dir": str(report)})
     if ours and not options.keep:
         _take_down(folder)
     page = report / "report.html"
@@ -294,6 +297,16 @@ def _choice(options: argparse.Namespace) -> dict[str, str]:
     elif (tags := options.tags or (_ALL if options.scenario_dir else _WALK_THROUGH)) != _ALL:
         found["scenario_tags"] = tags
     return found
+
+
+def _check_scenarios(choice: dict[str, str]) -> None:
+    """Refuse scenarios before a stack is made for them; the playbook refuses what only the stack can tell."""
+    folder = [choice["scenario_dir"]] if "scenario_dir" in choice else []
+    chosen = [f"--names={choice.get('scenarios', '')}", f"--tags={choice.get('scenario_tags', '')}"]
+    command = [sys.executable, "-m", "scale_test", "check", *folder, *chosen]
+    checked = subprocess.run(command, cwd=PROJECT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if checked.returncode:
+        raise ValueError(checked.stderr.strip().removeprefix("error: "))
 
 
 def _review(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""The command line: `python -m scale_test record|wait|judge|report|compare|schema`. The playbooks use modules."""
+"""The command line: `python -m scale_test check|record|wait|judge|report|compare|schema`. The playbooks use modules."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from .reports.folder import TIMELINE
 from .reports.schema import Report
 from .reports.table import table
 from .reports.writing import told, write
+from .scenarios.choosing import check_names
 from .scenarios.environments import Stack, StackError, known
 from .scenarios.scenario import ScenarioError, load, names, parse
 from .text.shown import visible
@@ -78,6 +79,11 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(command=command)
         return added
 
+    checking = add("check", _check, "check scenarios, and the names and tags by which they are chosen; needs no stack")
+    checking.add_argument("folder", type=Path, nargs="?", default=_SCENARIOS, help="theirs")
+    checking.add_argument("--names", default="", help="separated by commas")
+    checking.add_argument("--tags", default="", help="separated by commas")
+
     recording = add("record", _record, "record the cluster that KUBECONFIG names, until SIGTERM")
     recording.add_argument("timeline", type=Path, help="the file to append to")
     recording.add_argument("--stack", required=True, help="name of the stack")
@@ -111,6 +117,18 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("--rules", type=Path, default=_PLAYBOOKS / "vars" / "comparison.yml", help="differences")
     comparing.add_argument("--fail-if-worse", action="store_true", help="exit with 1 if the verdict is worse")
     return parser
+
+
+def _check(given: argparse.Namespace) -> int:
+    scenarios = load(given.folder)
+    check_names(scenarios, _words(given.names), _words(given.tags))
+    print(f"{len(scenarios)} scenarios in {given.folder}: nothing is wrong with them")
+    return 0
+
+
+def _words(text: str) -> list[str]:
+    """Of a list with commas."""
+    return [word for each in text.split(",") if (word := each.strip())]
 
 
 def _record(given: argparse.Namespace) -> int:

@@ -81,6 +81,16 @@ def choose(
     return Choice(chosen, skipped)
 
 
+def check_names(scenarios: Sequence[Scenario], names: Sequence[str] = (), tags: Sequence[str] = ()) -> None:
+    """See that names and tags are those of scenarios, before there is a stack; `choose` does it too.
+
+    Raises:
+        ScenarioError: One is not; all that are not are named at once.
+    """
+    if problems := _unknown(scenarios, names, tags):
+        raise ScenarioError("\n".join(problems))
+
+
 def _unknown(scenarios: Sequence[Scenario], names: Sequence[str], tags: Sequence[str]) -> list[str]:
     if names and tags:
         return [

@@ -47,6 +47,11 @@ def test_a_timeline_is_judged_and_nothing_is_written(folder: Path, capsys: pytes
     assert [path.name for path in folder.iterdir()] == ["timeline.jsonl"]
 
 
+def test_scenarios_are_checked_without_a_stack(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["check", "--names", "eks-cheapest-fit, nap-default"]) == 0
+    assert "nothing is wrong with them" in capsys.readouterr().out
+
+
 def test_an_older_timeline_needs_its_stack(older: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["judge", older[0]]) == 2
     assert "its START line names no stack" in capsys.readouterr().err
@@ -90,6 +95,9 @@ def test_todays_scenarios_judge(folder: Path, tmp_path_factory: pytest.TempPathF
         (["record", "{}/new", "--stack", "s", "--outputs", "{}/none.json"], "stack outputs: cloud, karpenterVersion"),
         (["wait", "{}/timeline.jsonl", "{}/fit.yml", "9"], "step 9: eks-cheapest-fit has"),
         (["compare", "{}", "{}"], "its report.json cannot be read"),
+        (["check", "--names", "nap-defalt"], "'nap-defalt' is not one, so it cannot be run; did you mean nap-default?"),
+        (["check", "--tags", "walk-through, falt"], "'falt': no scenario has it, so it would pick none; did you mean"),
+        (["check", "{}"], "fit.yml: name: 'eks-cheapest-fit' differs from the file's"),
     ],
 )
 def test_what_cannot_be_used_is_said(
