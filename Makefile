@@ -58,7 +58,7 @@ soak: setup ## Like rehearsal, with every scenario: the long ones, and those tha
 review: setup ## Preview STACK, rehearsed, and write what is to be reviewed: build/review/<stack>/review.html, .md, .sarif
 	@$(BIN)/python -m rehearsal review $(STACK)
 
-preflight: environment ## Ask the account of these AWS credentials what is in the way of STACK; changes nothing, costs nothing
+preflight: environment ## Ask the account or subscription of these credentials what is in the way of STACK; changes nothing, costs nothing
 	@$(BIN)/python -m preflight $(STACK)
 
 test: setup ## Every test tier that needs no cloud, and lint beside them

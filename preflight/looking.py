@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from components.settings import EksSettings
+from components.settings import AksSettings
 
 from .aws import checks as aws_checks
 from .aws.asking import Aws
-from .aws.subject import subject
+from .aws.subject import subject as aws_subject
+from .azure import checks as azure_checks
+from .azure.asking import Azure
+from .azure.credentials import login, subscription
+from .azure.subject import subject as azure_subject
 from .destroy import checks as destroy_checks
 from .destroy.cluster import Cluster
 from .destroy.subject import Subject as Destroyed
@@ -21,7 +25,7 @@ PROJECT: Final = Path(__file__).resolve().parents[1]
 
 
 def before_up(stack: str, *, project: Path = PROJECT, config_file: Path | None = None) -> list[Checked]:
-    """Look at the account that a stack is for.
+    """Look at the account, or on Azure the subscription, that a stack is for.
 
     Args:
         stack: Its name.
@@ -33,13 +37,11 @@ def before_up(stack: str, *, project: Path = PROJECT, config_file: Path | None =
     """
     configured = configuration(config_file or project / f"Pulumi.{stack}.yaml")
     settings = configured.settings
-    if not isinstance(settings, EksSettings):
-        raise UnknowableError(
-            f"karpstack:cloud = {settings.cloud}: preflight asks accounts of AWS, so nothing was looked at; "
-            "docs/azure.md has what a subscription needs"
-        )
+    if isinstance(settings, AksSettings):
+        azure = Azure(settings.subscription_id, login(configured.raw))
+        return run(azure_checks.CHECKS, azure_subject(azure, settings, state(stack, project)))
     aws = Aws.connect(settings.region, *deployer(configured.raw))
-    return run(aws_checks.CHECKS, subject(aws, settings, configured.raw, state(stack, project)))
+    return run(aws_checks.CHECKS, aws_subject(aws, settings, configured.raw, state(stack, project)))
 
 
 def before_destroy(
@@ -49,7 +51,7 @@ def before_destroy(
     outputs: Mapping[str, Any] | None = None,
     kubeconfig: Path | None = None,
 ) -> list[Checked]:
-    """Look at the cluster of a stack that is up, and on AWS at its account.
+    """Look at the cluster of a stack that is up, and at its account or subscription.
 
     Args:
         stack: Its name.
@@ -60,19 +62,22 @@ def before_destroy(
     Raises:
         UnknowableError: Nothing can be asked.
     """
-    known = outputs
+    known, made = outputs, None
     if known is None:
         read = state(stack, project)
-        known = read.outputs
+        known, made = read.outputs, read
         if not known:
             raise UnknowableError(
                 f"the stack {stack} is not up, so there is nothing to destroy; bring it up with `pulumi up`, or see "
                 f"that Pulumi is logged in where it was made. Pulumi said: {read.unread or 'it has no outputs'}"
             )
-    aws = None
+    file = project / f"Pulumi.{stack}.yaml"
+    configured = raw(file) if file.is_file() else {}
+    aws = azure = None
     if known.get("cloud") == "aws":
-        file = project / f"Pulumi.{stack}.yaml"
-        aws = Aws.connect(str(known.get("region", "")), *(deployer(raw(file)) if file.is_file() else ()))
+        aws = Aws.connect(str(known.get("region", "")), *deployer(configured))
+    elif named := subscription(configured):
+        azure = Azure(named, login(configured))
     cluster = Cluster(kubeconfig)
     cluster.greet()
-    return run(destroy_checks.CHECKS, Destroyed(cluster, known, aws))
+    return run(destroy_checks.CHECKS, Destroyed(cluster, known, aws, azure, made))

@@ -16,6 +16,12 @@ from ..finding import NotAskedError, UnknowableError
 _REFUSALS: Final = frozenset(
     {"AccessDenied", "AccessDeniedException", "AuthorizationError", "NotAuthorized", "UnauthorizedOperation"}
 )
+#: What policies call services that boto3 calls otherwise.
+_PREFIXES: Final[Mapping[str, str]] = {
+    "elb": "elasticloadbalancing",
+    "elbv2": "elasticloadbalancing",
+    "service-quotas": "servicequotas",
+}
 _SESSION: Final = "karpstack-preflight"
 _CONFIG: Final = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "max_attempts": 4})
 
@@ -123,4 +129,4 @@ class Aws:
 
 def call(service: str, operation: str) -> str:
     """A call by the name that policies have for it."""
-    return f"{service.replace('service-quotas', 'servicequotas')}:{operation}"
+    return f"{_PREFIXES.get(service, service)}:{operation}"

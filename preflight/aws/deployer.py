@@ -135,6 +135,8 @@ def looking(scope: Scope) -> Iterator[Grant]:
             "ec2:DescribeInstanceTypes",
             "ec2:DescribeInstances",
             "eks:DescribeClusterVersions",
+            "elasticloadbalancing:DescribeLoadBalancers",
+            "elasticloadbalancing:DescribeTags",
             "iam:ListRoles",
             "servicequotas:GetAWSDefaultServiceQuota",
             "servicequotas:GetServiceQuota",

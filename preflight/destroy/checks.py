@@ -6,16 +6,21 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from ..finding import Finding
-from . import nodes, workloads
+from . import balancers, nodes, subscription, workloads
 from .subject import Subject
 
 CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
     "load balancers": workloads.load_balancers,
+    "load balancers in the account": balancers.balancers,
     "volumes": workloads.volumes,
     "NodePools": nodes.node_pools,
     "NodeClaims": nodes.node_claims,
     "node classes": nodes.node_classes,
     "instances": nodes.instances,
+    "machines": subscription.machines,
+    "locks": subscription.locks,
+    "who else is in the network": subscription.neighbours,
+    "who else is in the group": subscription.guests,
     "disruption budgets": workloads.budgets,
     "undisturbed pods": workloads.undisturbed_pods,
     "how long it takes": nodes.how_long,

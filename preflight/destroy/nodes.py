@@ -78,10 +78,7 @@ def instances(subject: Subject) -> Iterator[Finding]:
     """Instances that Karpenter launched for this cluster and that no NodeClaim names."""
     if subject.aws is None:
         return
-    claimed = {
-        str((claim.get("status") or {}).get("providerID", "")).rpartition("/")[2]
-        for claim in subject.cluster.list(NODE_CLAIMS)
-    }
+    claimed = subject.claimed()
     cluster = str(subject.outputs.get("clusterName", ""))
     found = subject.aws.all(
         "ec2",

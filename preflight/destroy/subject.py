@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from components.documents.manifests import AKS_NODE_CLASS, EC2_NODE_CLASS, NodeClassKind
+from components.naming import AksNames
 from karpenter.quantities import duration
 
 from ..aws.asking import Aws
+from ..azure.asking import Azure
+from ..stack import State
 from .cluster import Lister, Object
 
 NODE_POOLS: Final = "/apis/karpenter.sh/v1/nodepools"
@@ -30,11 +33,31 @@ class Subject:
         cluster: Its cluster.
         outputs: Its outputs.
         aws: Its account; None on another cloud.
+        azure: Its subscription; None on another cloud, or where nothing says which.
+        state: What Pulumi has made; None where it was not asked.
     """
 
     cluster: Lister
     outputs: Mapping[str, Any]
     aws: Aws | None = None
+    azure: Azure | None = None
+    state: State | None = None
+
+    @property
+    def names(self) -> AksNames:
+        """Physical names on Azure, which follow from the cluster's."""
+        return AksNames(str(self.outputs.get("clusterName", "")))
+
+    def claimed(self) -> set[str]:
+        """The last parts of the provider IDs that NodeClaims have, in lower case: an instance, or a machine's name.
+
+        Raises:
+            NotAskedError: The cluster does not tell.
+        """
+        return {
+            str((claim.get("status") or {}).get("providerID", "")).rpartition("/")[2].lower()
+            for claim in self.cluster.list(NODE_CLAIMS)
+        }
 
     @property
     def cloud(self) -> str:

@@ -10,7 +10,7 @@ from ..finding import Finding, Severity
 from .cluster import Object
 from .subject import FOR_EVER, PODS, Subject, annotations_of, kubectl, labels_of, name_of
 
-_SERVICES: Final = "/api/v1/services"
+SERVICES: Final = "/api/v1/services"
 _VOLUMES: Final = "/api/v1/persistentvolumes"
 _BUDGETS: Final = "/apis/policy/v1/poddisruptionbudgets"
 _PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
@@ -20,7 +20,7 @@ _DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 
 def load_balancers(subject: Subject) -> Iterator[Finding]:
     """Services whose load balancers only the cluster knows."""
-    for service in subject.cluster.list(_SERVICES):
+    for service in subject.cluster.list(SERVICES):
         if (service.get("spec") or {}).get("type") != "LoadBalancer":
             continue
         on_aws = subject.cloud == "aws"
@@ -32,7 +32,7 @@ def load_balancers(subject: Subject) -> Iterator[Finding]:
             if on_aws
             else "its public address goes with the node resource group, and is not given back",
             f"{kubectl('delete', 'service', service)}, and wait until it is gone",
-            f"GET {_SERVICES}",
+            f"GET {SERVICES}",
         )
 
 

@@ -11,7 +11,7 @@ from rehearsal.azure.arm.identifiers import ResourceId, resource_id
 from rehearsal.azure.arm.operations import Durations, Operations
 from rehearsal.azure.arm.store import Resource, Store
 from rehearsal.azure.identity.entra import Directory
-from rehearsal.azure.machines.catalogue import Size, offered
+from rehearsal.azure.machines.catalogue import ZONES, Size, offered
 from rehearsal.azure.machines.images import Images
 from rehearsal.azure.machines.prices import PriceTable
 
@@ -32,6 +32,10 @@ class Context:
         images: The community galleries.
         quotas: vCPU limit by name of the family (`standardDSv5Family`), `cores` or `lowPriorityCores`; 1000 by default.
         role_effective: Seconds until a role that is assigned takes effect.
+        unregistered: Resource providers, in lower case, that the subscription is not registered to use.
+        features: Preview features that it is registered for, `Microsoft.Compute/EncryptionAtHost`.
+        restricted: Zones in which the subscription may not have a VM size, by its name in lower case.
+        network_limits: How many of a network resource it may have, by the name that its usage has.
     """
 
     subscription: str
@@ -45,6 +49,10 @@ class Context:
     images: Images = field(default_factory=Images)
     quotas: dict[str, int] = field(default_factory=dict)
     role_effective: float = 0.0
+    unregistered: set[str] = field(default_factory=set)
+    features: set[str] = field(default_factory=set)
+    restricted: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    network_limits: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._sizes = {size.name.lower(): size for size in offered(self.prices.sizes(self.region))}
@@ -57,6 +65,10 @@ class Context:
     def size(self, name: str) -> Size | None:
         """The size of a name, if the region offers it."""
         return self._sizes.get(name.lower())
+
+    def zones_of(self, size: Size) -> tuple[str, ...]:
+        """The zones in which the subscription may have a size; none where it may not have it at all."""
+        return tuple(zone for zone in ZONES if zone not in self.restricted.get(size.name.lower(), ()))
 
     def location(self, given: str, resource_type: str) -> str:
         """A location as ARM writes it; one that is not the rehearsal's region is refused."""

@@ -8,11 +8,11 @@ from typing import Final
 from rehearsal.attachment.package import Invoke
 from rehearsal.attachment.resource import Properties, RefusedError
 from rehearsal.azure.clusters.resources import ManagedCluster
+from rehearsal.azure.identity.entra import DEPLOYER
 from rehearsal.azure.resource import AzureResource, Session, refusals
 
 #: Whoever deploys, as `az login` shows a person: the client is Azure's own command line.
 CLIENT_ID: Final = "04b07795-8ddb-461a-bbee-02f9e1bf7b46"
-OBJECT_ID: Final = "99999999-8888-7777-6666-555555555555"
 
 
 def invokes(session: Session, types: tuple[type[AzureResource], ...]) -> dict[str, Invoke]:
@@ -23,7 +23,7 @@ def invokes(session: Session, types: tuple[type[AzureResource], ...]) -> dict[st
         subscription = session.subscription
         return {
             "clientId": CLIENT_ID,
-            "objectId": OBJECT_ID,
+            "objectId": DEPLOYER,
             "subscriptionId": subscription.subscription_id,
             "tenantId": subscription.tenant_id,
         }

@@ -8,6 +8,7 @@ from rehearsal.azure.clusters.managed_cluster import ManagedCluster
 from rehearsal.azure.groups.resource_group import ResourceGroup
 from rehearsal.azure.identity.assignments import RoleAssignment
 from rehearsal.azure.identity.identities import FederatedIdentityCredential, UserAssignedIdentity
+from rehearsal.azure.identity.protection import DenyAssignment, ManagementLock
 from rehearsal.azure.machines.virtual_machines import VirtualMachine, VirtualMachineExtension, VirtualMachineScaleSet
 from rehearsal.azure.monitor.diagnostics import DiagnosticSetting
 from rehearsal.azure.network.interfaces import LoadBalancer, NetworkInterface, NetworkSecurityGroup
@@ -23,6 +24,8 @@ KINDS: tuple[type[Kind], ...] = (
     UserAssignedIdentity,
     FederatedIdentityCredential,
     RoleAssignment,
+    ManagementLock,
+    DenyAssignment,
     ManagedCluster,
     AgentPool,
     DiagnosticSetting,

@@ -23,11 +23,11 @@ from rehearsal.azure.cloud import AzureCloud
 from rehearsal.azure.clusters import CLUSTER_TYPE
 from rehearsal.azure.context import Context
 from rehearsal.azure.identity.access import Access
-from rehearsal.azure.identity.entra import Directory
+from rehearsal.azure.identity.entra import DEPLOYER, Directory, Principal
 from rehearsal.azure.identity.identities import credentials
 from rehearsal.azure.kinds import KINDS
 from rehearsal.azure.machines.prices import PriceTable
-from rehearsal.azure.wire.routes import Routes
+from rehearsal.azure.wire.routes import IDENTITY_PATH, Routes
 from rehearsal.azure.wire.server import Server
 from rehearsal.timing import Timing
 
@@ -48,6 +48,11 @@ class Subscription:
         images: The community galleries.
         prices: What sizes cost.
         quotas: vCPU limits by name of the family, `cores` or `lowPriorityCores`; 1000 where nothing is set.
+        unregistered: Resource providers, in lower case, that it is not registered to use.
+        features: Preview features that it is registered for, `Microsoft.Compute/EncryptionAtHost`.
+        restricted: Zones in which it may not have a VM size, by its name in lower case.
+        network_limits: How many of a network resource it may have, by the name that its usage has.
+        keep: Stores a resource that Azure makes by itself.
     """
 
     def __init__(
@@ -97,10 +102,17 @@ class Subscription:
         )
         self.images = self._context.images
         self.quotas = self._context.quotas
+        self.unregistered = self._context.unregistered
+        self.features = self._context.features
+        self.restricted = self._context.restricted
+        self.network_limits = self._context.network_limits
+        self.keep = self._context.keep
         self.arm = Arm(self._context, KINDS, Access(store, self.directory))
         for action in ("listClusterUserCredential", "listClusterAdminCredential"):
             self.arm.answer(CLUSTER_TYPE, action, self._credentials(action))
         self._secrets: dict[str, str] = {}
+        self.directory.add(Principal(DEPLOYER, "User", "whoever deploys"))
+        self._deployer_secret = self._identity_secret(DEPLOYER)
         self._server = Server(Routes(self._context, self.arm, self._secrets.get))
         self._clouds: dict[str, AzureCloud] = {}
         self._lock = threading.Lock()
@@ -124,6 +136,21 @@ class Subscription:
     def proxy(self) -> str:
         """URL of the proxy through which clients reach this subscription as if it were Azure."""
         return self._server.url
+
+    @property
+    def deployer_environment(self) -> dict[str, str]:
+        """Environment with which clients of ARM talk to this subscription as whoever deploys.
+
+        The names are those of Azure's providers for Terraform and Pulumi, and of its SDKs for a managed identity.
+        """
+        return {
+            "ARM_RESOURCE_MANAGER_ENDPOINT": self._server.url,
+            "ARM_SUBSCRIPTION_ID": self.subscription_id,
+            "ARM_TENANT_ID": self.tenant_id,
+            "ARM_USE_MSI": "true",
+            "IDENTITY_ENDPOINT": f"{self._server.url}{IDENTITY_PATH}",
+            "IDENTITY_HEADER": self._deployer_secret,
+        }
 
     @property
     def authority(self) -> Path:

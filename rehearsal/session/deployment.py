@@ -48,7 +48,7 @@ class CommandError(Exception):
 
 
 def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> dict[str, str]:
-    """The variables that point pulumi, kubectl, ansible-playbook and AWS clients at one rehearsed stack."""
+    """The variables that point pulumi, kubectl, ansible-playbook and clients of the cloud at one rehearsed stack."""
     path = [
         str(PROJECT / "rehearsal" / "cluster" / "plugins"),
         str(Path(sys.executable).parent),

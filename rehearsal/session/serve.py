@@ -120,7 +120,7 @@ def _azure(
 
     def start() -> Mapping[str, str]:
         subscription.start(folder.root / "azure")
-        return {}
+        return subscription.deployer_environment
 
     configuration = azure.configuration(subscription, clusters, definitions)
     return _Cloud(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,16 @@ def test_production_settings_find_nothing_new(aks_nap: RehearsedStack) -> None:
 
 def test_story(aks_nap: RehearsedStack, tmp_path: Path) -> None:
     assert azure.only_claim(aks_nap, "nap-weight-pinned", tmp_path)["instance_type"] == "Standard_D8_v4"
+
+
+def test_the_looks_before_up_and_destroy_ask_the_subscription(aks_nap: RehearsedStack) -> None:
+    """What they take for the stack's own is what Pulumi's state calls it."""
+    configuration = ("--config-file", str(aks_nap.configuration))
+    for look in (("aks-nap", *configuration), ("destroy", "aks-nap")):
+        result = aks_nap.by_hand(sys.executable, "-m", "preflight", *look, "--json")
+        assert result.returncode == 0, result.stdout + result.stderr
+        found = [finding for check in json.loads(result.stdout)["checks"] for finding in check["findings"]]
+        assert {finding["severity"] for finding in found} == {"note"}, found
 
 
 def test_a_cluster_that_may_not_join_its_subnet_is_found(aks_nap: RehearsedStack, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ DOCUMENTATION = r"""
 module: karpstack_predestroy
 short_description: Look at a stack that is up, before pulumi destroy
 description:
-  - Asks the cluster, and on AWS its account. Nothing is changed, with or without check mode.
+  - Asks the cluster, and its AWS account or Azure subscription. Nothing is changed, with or without check mode.
   - What is in the way does not fail the module; RV(in_the_way) has it. It fails where nothing can be asked.
 author: karpstack
 options:

@@ -14,8 +14,8 @@ DOCUMENTATION = r"""
 module: karpstack_preflight
 short_description: Look at the account that a stack is for, before pulumi up
 description:
-  - Asks the AWS account of the environment's credentials, or of the stack's profile. Nothing is changed, with or
-    without check mode.
+  - Asks the AWS account or the Azure subscription that the stack is for, with the credentials that its provider would
+    take. Nothing is changed, with or without check mode.
   - What is in the way does not fail the module; RV(in_the_way) has it. It fails where nothing can be asked.
 author: karpstack
 options:

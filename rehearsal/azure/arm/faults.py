@@ -29,6 +29,11 @@ _ZONAL = (
 _THROTTLED = "The request is being throttled as the limit has been reached for operation type - {kind}."
 
 
+def not_available(size: str, region: str) -> ArmError:
+    """The subscription may not have a VM size."""
+    return ArmError("SkuNotAvailable", _SKU.format(size=size, region=region), 409)
+
+
 @dataclass
 class Fault:
     """An error to inject.

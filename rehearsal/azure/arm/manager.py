@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rehearsal.azure.arm import locks
 from rehearsal.azure.arm.errors import ArmError, group_not_found, resource_not_found
 from rehearsal.azure.arm.faults import Call
 from rehearsal.azure.arm.identifiers import GROUP_TYPE, SUBSCRIPTION_TYPE, ResourceId, group_id, within
@@ -35,6 +36,10 @@ _NO_TYPE = "The resource type '{type}' could not be found in the namespace '{nam
 _NO_PARENT = (
     "Failed to perform '{verb}' on resource(s) of type '{type}', because the parent resource '{parent}' could not be "
     "found."
+)
+_NOT_REGISTERED = (
+    "The subscription is not registered to use namespace '{namespace}'. See https://aka.ms/rps-not-found for how to "
+    "register subscriptions."
 )
 _NO_SUBSCRIPTION = "The subscription '{id}' could not be found."
 
@@ -132,6 +137,7 @@ class Arm:
             kind = self._kind(identifier.type, api_version)
             self._authorise("PATCH", kind, identifier.text, caller)
             self._throttle("PATCH", kind)
+            locks.check(self._context.store, identifier.text, "write")
             resource = self._existing(identifier, kind)
             kind.patch(resource, copy.deepcopy(dict(body)))
             return kind.shown(resource)
@@ -143,8 +149,7 @@ class Arm:
         with self._call("POST", f"{resource_id}/{name}", caller):
             identifier = ResourceId.parse(resource_id)
             kind = self._kind(identifier.type, api_version)
-            if caller:
-                self.access.require(caller, f"{kind.type}/{name}/action", identifier.text)
+            self.access.require(caller, f"{kind.type}/{name}/action", identifier.text)
             resource = self._existing(identifier, kind)
             answer = self._actions.get((kind.type.lower(), name.lower()))
             return answer(resource, body or {}) if answer else kind.post(resource, name, body or {})
@@ -157,6 +162,8 @@ class Arm:
             self._authorise("PUT", kind, identifier.text, caller)
             kind.check_name(identifier)
             self._check_scope(identifier, "write")
+            self._check_registered(kind)
+            locks.check(self._context.store, identifier.text, "write")
             existing = self._context.store.get(identifier.text)
             request = Request(identifier, copy.deepcopy(dict(body)), existing, api_version, caller)
             if caller:
@@ -182,6 +189,7 @@ class Arm:
             kind = self._kind(identifier.type, api_version)
             self._authorise("DELETE", kind, identifier.text, caller)
             self._throttle("DELETE", kind)
+            locks.check(self._context.store, identifier.text, "delete")
             if identifier.type.lower() == GROUP_TYPE.lower():
                 return Accepted({}, self._delete_group(identifier))
             self._check_scope(identifier)
@@ -294,8 +302,12 @@ class Arm:
             )
 
     def _authorise(self, method: str, kind: Kind, scope: str, caller: str) -> None:
-        if caller:
-            self.access.require(caller, f"{kind.type}/{_VERBS[method]}", scope)
+        self.access.require(caller, f"{kind.type}/{_VERBS[method]}", scope)
+
+    def _check_registered(self, kind: Kind) -> None:
+        namespace = kind.type.partition("/")[0]
+        if namespace.lower() in self._context.unregistered:
+            raise ArmError("MissingSubscriptionRegistration", _NOT_REGISTERED.format(namespace=namespace), 409)
 
     def _throttle(self, method: str, kind: Kind, body: Body | None = None) -> None:
         error = self._context.faults.meet(method, kind.type, self._context.region, body)

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
+from rehearsal.azure.arm import locks
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import GROUP_TYPE, group_id
 from rehearsal.azure.arm.kind import Body, Kind, Request, at
@@ -121,6 +122,11 @@ class ManagedCluster(Kind):
     def groups(self, resource: Resource) -> Iterator[str]:
         """The node resource group."""
         yield group_id(self.context.subscription, str(resource.properties["nodeResourceGroup"]))
+
+    def check_delete(self, resource: Resource) -> None:
+        """Refuse while the node resource group is locked: its deletion is a part of the cluster's."""
+        for group in self.groups(resource):
+            locks.check(self.context.store, group, "delete")
 
     def deleted(self, resource: Resource) -> None:
         """The node resource group goes, with everything in it, and with the cluster's own principal."""

@@ -15,7 +15,6 @@ from typing import Any
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import ResourceId
 from rehearsal.azure.arm.kind import Kind, at
-from rehearsal.azure.machines.catalogue import ZONES
 from rehearsal.azure.network.networks import SUBNET_TYPE, network
 
 #: Minor version -> the patch that AKS takes for it.
@@ -81,7 +80,7 @@ def check_pool(kind: Kind, name: str, pool: Properties, network_profile: Propert
             "letter, contain only lowercase letters and numbers and be between 1 and 12 characters in length.",
         )
     size = kind.context.size(str(pool.get("vmSize", "")))
-    if size is None:
+    if size is None or not kind.context.zones_of(size):
         raise _bad(
             "BadRequest",
             f"The VM size of AgentPoolProfile:{name} is not allowed in your subscription in location "
@@ -106,12 +105,12 @@ def check_pool(kind: Kind, name: str, pool: Properties, network_profile: Propert
             f"{pool.get('mode')} must be between {1 if pool.get('mode') == 'System' else 0} and 1000.",
         )
     for zone in pool.get("availabilityZones") or []:
-        if zone not in ZONES:
+        if zone not in kind.context.zones_of(size):
             raise _bad(
                 "AvailabilityZoneNotSupported",
                 f"Preflight validation check for resource(s) failed. Message: The zone(s) '{zone}' for resource "
                 f"'{name}' is not supported. The supported zones for location '{kind.context.region}' are "
-                f"'{','.join(ZONES)}'",
+                f"'{','.join(kind.context.zones_of(size))}'",
             )
     _between("agentPoolProfile.maxPods", int(pool["maxPods"]), 10, 250)
     _between("agentPoolProfile.osDiskSizeGB", int(pool["osDiskSizeGB"]), 30, 2048)

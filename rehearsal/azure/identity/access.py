@@ -15,10 +15,13 @@ from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import ResourceId, within
 from rehearsal.azure.arm.store import Resource, Store
 from rehearsal.azure.identity import roles
-from rehearsal.azure.identity.entra import Directory
+from rehearsal.azure.identity.entra import DEPLOYER, Directory
 from rehearsal.azure.identity.roles import Role
 
 ASSIGNMENT_TYPE = "Microsoft.Authorization/roleAssignments"
+DENY_TYPE = "Microsoft.Authorization/denyAssignments"
+#: Of deny assignments: whoever asks.
+EVERYONE = "00000000-0000-0000-0000-000000000000"
 #: Where an assignment keeps the monotonic time from which it counts; one that Azure made itself counts at once.
 EFFECTIVE = "effective"
 
@@ -42,7 +45,16 @@ class Access:
 
     def allows(self, principal: str, action: str, scope: str) -> bool:
         """Whether a principal may perform a control-plane action on a scope."""
-        return any(role.allows(action) for assigned, role in self._granted(principal) if within(scope, assigned))
+        return not self._denied(principal, action, scope) and (
+            self._directory.is_deployer(principal)
+            or any(role.allows(action) for assigned, role in self._granted(principal) if within(scope, assigned))
+        )
+
+    def permissions(self, principal: str, scope: str) -> list[Role]:
+        """The roles that a principal has at a scope, those of whoever deploys included."""
+        if self._directory.is_deployer(principal):
+            return [roles.OWNER]
+        return [role for assigned, role in self._granted(principal) if within(scope, assigned)]
 
     def allows_data(self, principal: str, action: str, scope: str) -> bool:
         """Whether a principal may perform a data-plane action on a scope."""
@@ -50,7 +62,7 @@ class Access:
 
     def sees(self, principal: str, subscription: str) -> bool:
         """Whether a principal has any role in a subscription."""
-        return any(
+        return self._directory.is_deployer(principal) or any(
             within(assigned, f"/subscriptions/{subscription}") or within(f"/subscriptions/{subscription}", assigned)
             for assigned, _ in self._granted(principal)
         )
@@ -83,6 +95,19 @@ class Access:
                 target=target,
             ),
             403,
+        )
+
+    def _denied(self, principal: str, action: str, scope: str) -> bool:
+        who = (principal.lower() or DEPLOYER, EVERYONE)
+        return any(
+            within(scope, str(deny.properties["scope"]))
+            and any(
+                roles.matches(one["actions"], one.get("notActions", ()), action)
+                for one in deny.properties["permissions"]
+            )
+            and any(one["id"].lower() in who for one in deny.properties["principals"])
+            and not any(one["id"].lower() in who for one in deny.properties.get("excludePrincipals", ()))
+            for deny in self._store.of_type(DENY_TYPE)
         )
 
     def _failure(self, principal: str, action: str, scope: str) -> ArmError:

@@ -27,6 +27,8 @@ TOKEN_AUDIENCE = "api://AzureADTokenExchange"
 MANAGEMENT = "https://management.azure.com"
 LOGIN = "https://login.microsoftonline.com"
 TOKEN_SECONDS = 3600
+#: Object id of whoever deploys, who is the subscription's owner.
+DEPLOYER = "99999999-8888-7777-6666-555555555555"
 
 #: The names under which Azure Resource Manager is asked for.
 _AUDIENCES = frozenset({MANAGEMENT, "https://management.core.windows.net"})
@@ -251,6 +253,11 @@ class Directory:
     def is_management(resource: str) -> bool:
         """Whether a resource is Azure Resource Manager."""
         return resource.rstrip("/") in _AUDIENCES
+
+    @staticmethod
+    def is_deployer(principal: str) -> bool:
+        """Whether an object id is of whoever deploys; callers in this process, who deploy, have none."""
+        return principal.lower() in ("", DEPLOYER)
 
     def bearer(self, token: str) -> Principal | None:
         """Whose token this is; None when it is unknown, expired, or its principal is gone."""

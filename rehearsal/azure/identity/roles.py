@@ -31,7 +31,7 @@ class Role:
 
     def allows(self, action: str) -> bool:
         """Whether it grants a control-plane action."""
-        return _any(self.actions, action) and not _any(self.not_actions, action)
+        return matches(self.actions, self.not_actions, action)
 
     def allows_data(self, action: str) -> bool:
         """Whether it grants a data-plane action."""
@@ -194,6 +194,11 @@ BUILT_IN = {
 def find(definition_id: str) -> Role | None:
     """The role that a role definition id names, whatever its scope; None when it is not built in."""
     return BUILT_IN.get(definition_id.rstrip("/").rsplit("/", 1)[-1].lower())
+
+
+def matches(actions: Iterable[str], not_actions: Iterable[str], action: str) -> bool:
+    """Whether patterns of actions, less others, hold an action."""
+    return _any(actions, action) and not _any(not_actions, action)
 
 
 def _any(patterns: Iterable[str], action: str) -> bool:

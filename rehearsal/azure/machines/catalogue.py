@@ -11,7 +11,7 @@ Sizes marked isolated are offered as Azure does, but their ratio is that of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -157,8 +157,8 @@ class Size:
         """Whether it can be had as a spot VM; all series here can."""
         return True
 
-    def entry(self, region: str) -> dict[str, Any]:
-        """The size in ARM's list of resource SKUs."""
+    def entry(self, region: str, zones: Sequence[str] = ZONES) -> dict[str, Any]:
+        """The size in ARM's list of resource SKUs, for a subscription that may have it in `zones` only."""
         cache_bytes = int(self.family.ephemeral * self.vcpus * 2**30)
         capabilities = {
             "MaxResourceVolumeMB": "0",
@@ -194,8 +194,25 @@ class Size:
             "locations": [region],
             "locationInfo": [{"location": region, "zones": list(ZONES), "zoneDetails": []}],
             "capabilities": [{"name": key, "value": str(value)} for key, value in capabilities.items()],
-            "restrictions": [],
+            "restrictions": _restrictions(region, [zone for zone in ZONES if zone not in zones]),
         }
+
+
+def _restrictions(region: str, zones: list[str]) -> list[dict[str, Any]]:
+    """What keeps a subscription from a size in some zones; in all of them, it is kept from the location too."""
+    if not zones:
+        return []
+    reason = "NotAvailableForSubscription"
+    zonal = {
+        "type": "Zone",
+        "values": [region],
+        "restrictionInfo": {"locations": [region], "zones": zones},
+        "reasonCode": reason,
+    }
+    if len(zones) < len(ZONES):
+        return [zonal]
+    whole = {"type": "Location", "values": [region], "restrictionInfo": {"locations": [region]}, "reasonCode": reason}
+    return [whole, zonal]
 
 
 @cache

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rehearsal.azure.arm.errors import ArmError, invalid_parameter, invalid_reference
+from rehearsal.azure.arm.faults import not_available
 from rehearsal.azure.arm.identifiers import same
 from rehearsal.azure.arm.kind import Kind, Request, at
 from rehearsal.azure.arm.store import Resource
@@ -86,6 +87,9 @@ class VirtualMachine(Kind):
                     zone=",".join(zones), id=request.id.text, region=self.context.region, zones=",".join(ZONES)
                 ),
             )
+        restricted = self.context.restricted.get(size.name.lower(), ())
+        if not self.context.zones_of(size) or any(zone in restricted for zone in zones):
+            raise not_available(size.name, self.context.region)
         if request.existing:
             self._check_change(request.existing, resource)
         spot = properties.setdefault("priority", "Regular") == "Spot"

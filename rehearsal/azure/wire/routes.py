@@ -16,13 +16,11 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.faults import Call
-from rehearsal.azure.arm.kind import Kind
 from rehearsal.azure.arm.manager import Accepted, Arm
 from rehearsal.azure.context import Context
 from rehearsal.azure.identity.entra import LOGIN, MANAGEMENT, TOKEN_SECONDS, EntraError
-from rehearsal.azure.machines.catalogue import ZONES
-from rehearsal.azure.machines.quotas import DEFAULT_QUOTA, usage
 from rehearsal.azure.wire import graph
+from rehearsal.azure.wire.lookups import Lookups
 
 MANAGEMENT_HOST = MANAGEMENT.removeprefix("https://")
 LOGIN_HOST = LOGIN.removeprefix("https://")
@@ -31,17 +29,10 @@ HOSTS = (MANAGEMENT_HOST, LOGIN_HOST, PRICES_HOST)
 #: Path of the managed identity endpoint, outside of the proxy, as App Service has one.
 IDENTITY_PATH = "/msi/token"
 
-_COMPUTE_VERSIONS = frozenset({"2021-07-01", "2022-08-01", "2025-03-03", "2025-04-01", "2025-11-01", "2026-03-01"})
 _OPERATIONS = "/providers/Microsoft.Compute/locations/{region}/operations/{id}"
-_SUBSCRIPTION = r"/subscriptions/(?P<subscription>[^/]+)"
-_REGION = r"/providers/Microsoft\.Compute/locations/[^/]+"
-_SKUS = re.compile(rf"{_SUBSCRIPTION}/providers/Microsoft\.Compute/skus", re.IGNORECASE)
-_LOCATIONS = re.compile(rf"{_SUBSCRIPTION}/locations", re.IGNORECASE)
-_USAGES = re.compile(rf"{_SUBSCRIPTION}{_REGION}/usages", re.IGNORECASE)
-_IMAGES = re.compile(
-    rf"{_SUBSCRIPTION}{_REGION}/communityGalleries/(?P<gallery>[^/]+)/images/(?P<image>[^/]+)/versions", re.IGNORECASE
+_OPERATION = re.compile(
+    r"/subscriptions/[^/]+/providers/Microsoft\.Compute/locations/[^/]+/operations/(?P<id>[^/]+)", re.IGNORECASE
 )
-_OPERATION = re.compile(rf"{_SUBSCRIPTION}{_REGION}/operations/(?P<id>[^/]+)", re.IGNORECASE)
 _GRAPH = "/providers/microsoft.resourcegraph/resources"
 _TOKEN = re.compile(r"/(?P<tenant>[^/]+)/oauth2/v2\.0/token")
 _DISCOVERY = re.compile(r"/(?P<tenant>[^/]+)/v2\.0/\.well-known/openid-configuration")
@@ -116,13 +107,7 @@ class Routes:
         self._context = context
         self._arm = arm
         self._identity = identity
-        #: What a GET lists of the subscription as a whole: path, the right that it takes, and the values.
-        self._reads = (
-            (_SKUS, "Microsoft.Compute/skus/read", self._skus),
-            (_LOCATIONS, "Microsoft.Resources/subscriptions/locations/read", self._locations),
-            (_USAGES, "Microsoft.Compute/locations/usages/read", self._usages),
-            (_IMAGES, "Microsoft.Compute/locations/communityGalleries/images/versions/read", self._images),
-        )
+        self._lookups = Lookups(context, arm.access)
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one request; every refusal is an answer too."""
@@ -130,7 +115,7 @@ class Routes:
             MANAGEMENT_HOST: self._management,
             LOGIN_HOST: self._login,
             PRICES_HOST: self._prices,
-            "": self._endpoint,
+            "": self._itself,
         }
         try:
             return hosts[request.host](request)
@@ -172,10 +157,12 @@ class Routes:
             return HttpResponse(404, {"Error": {"Code": "NotFound", "Message": f"The rehearsal has no {request.path}"}})
         return HttpResponse(200, self._context.prices.retail_page(request.query("$filter")))
 
+    def _itself(self, request: HttpRequest) -> HttpResponse:
+        """What is asked of this address by its own name: identity endpoint and ARM, for clients of no proxy."""
+        return self._endpoint(request) if request.path == IDENTITY_PATH else self._management(request)
+
     def _endpoint(self, request: HttpRequest) -> HttpResponse:
         """The managed identity endpoint: a token for whoever has the secret, for ARM only."""
-        if request.path != IDENTITY_PATH:
-            return HttpResponse(404, {"error": "not_found", "error_description": f"no {request.path} here"})
         principal = self._context.directory.principal(
             self._identity(request.headers.get("x-identity-header", "")) or ""
         )
@@ -249,68 +236,8 @@ class Routes:
             return None
         if match := _OPERATION.fullmatch(path):
             return self._operation(match["id"])
-        for pattern, action, values in self._reads:
-            if match := pattern.fullmatch(path):
-                self._read(match["subscription"], caller, action, request)
-                return HttpResponse(200, {"value": values(match)})
-        return None
-
-    def _read(self, subscription: str, caller: str, action: str, request: HttpRequest) -> None:
-        if subscription.lower() != self._context.subscription:
-            raise ArmError("SubscriptionNotFound", f"The subscription '{subscription}' could not be found.", 404)
-        if action.startswith("Microsoft.Compute/") and request.query("api-version") not in _COMPUTE_VERSIONS:
-            raise ArmError(
-                "NoRegisteredProviderFound",
-                f"The api-version '{request.query('api-version')}' is invalid. The supported versions are "
-                f"'{', '.join(sorted(_COMPUTE_VERSIONS))}'.",
-            )
-        with self._context.store.lock:
-            self._arm.access.require_subscription(caller, action, self._context.subscription)
-        error = self._context.faults.meet("GET", action.removesuffix("/read"), self._context.region)
-        if error:
-            raise error
-        self._context.faults.record(Call("GET", request.path, 200, caller))
-
-    def _skus(self, match: re.Match[str]) -> list[dict[str, Any]]:
-        return [size.entry(self._context.region) for size in self._context.sizes]
-
-    def _locations(self, match: re.Match[str]) -> list[dict[str, Any]]:
-        region = self._context.region
-        return [
-            {
-                "id": f"/subscriptions/{self._context.subscription}/locations/{region}",
-                "name": region,
-                "displayName": region,
-                "availabilityZoneMappings": [
-                    {"logicalZone": zone, "physicalZone": f"{region}-az{zone}"} for zone in ZONES
-                ],
-            }
-        ]
-
-    def _images(self, match: re.Match[str]) -> list[dict[str, Any]]:
-        versions = self._context.images.versions(match["gallery"], match["image"], self._context.region)
-        if versions is None:
-            raise ArmError(
-                "CommunityGalleryImageNotFound",
-                f"The community gallery image '{match['gallery']}/{match['image']}' does not exist.",
-                404,
-            )
-        return versions
-
-    def _usages(self, match: re.Match[str]) -> list[dict[str, Any]]:
-        kind = Kind(self._context)
-        with self._context.store.lock:
-            self._context.operations.settle()
-            names = ["cores", "lowPriorityCores", *dict.fromkeys(size.family.name for size in self._context.sizes)]
-            return [
-                {
-                    "unit": "Count",
-                    "currentValue": usage(kind, name),
-                    "limit": self._context.quotas.get(name, DEFAULT_QUOTA),
-                    "name": {"value": name, "localizedValue": name},
-                }
-                for name in names
-            ]
+        found = self._lookups.answer(path, request.query("api-version"), caller)
+        return HttpResponse(200, found) if found is not None else None
 
     def _operation(self, identifier: str) -> HttpResponse:
         operation = self._context.operations.get(identifier)

@@ -3,7 +3,7 @@
 A client that is told to use it (`HTTPS_PROXY`) asks for a tunnel to one of Azure's hosts; the tunnel ends here, in TLS
 with a certificate of the rehearsal's authority, and the requests in it are answered by `routes`. A tunnel to any other
 host is refused, so nothing of a rehearsal can reach a real cloud. Requests without a tunnel go to the managed identity
-endpoint.
+endpoint or, with one of its tokens, to Azure Resource Manager: for clients that have its address and need no proxy.
 """
 
 from __future__ import annotations

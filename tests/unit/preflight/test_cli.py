@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -69,10 +70,20 @@ def test_the_look_before_destroy_gets_the_outputs(
     assert cli.main(["destroy", "eks", "--outputs", str(outputs)]) == 2
 
 
-@pytest.mark.parametrize("stack", ["nowhere", "aks-nap"])
-def test_what_cannot_be_asked_at_all(stack: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([stack]) == 2
+def test_a_stack_that_is_not_there_cannot_be_asked_about(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["nowhere"]) == 2
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_without_a_login_azure_cannot_be_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(subprocess, "run", no_pulumi)
+    monkeypatch.setenv("PATH", "")
+    for name in [name for name in os.environ if name.startswith("ARM_")]:
+        monkeypatch.delenv(name)
+    assert cli.main(["aks-nap"]) == 2
+    assert "Azure CLI not found on path, so nothing can be asked; give Azure credentials" in capsys.readouterr().err
 
 
 def no_pulumi(*given: Any, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""The deployer's policy: every resource of the stack is in it, and the page shows it as it is."""
+"""The deployer's policy, and role: every resource of the stack is in it, and the page shows it as it is."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import json
 
 import pytest
 
-from components import eks
+from components import aks, eks
 from components.naming import EksNames
 from preflight.aws.deployer import Scope, deploying, policy
+from preflight.azure import deployer as azure
+from preflight.azure.deployer import role
 from tests.unit import example_stack
-from tests.unit.mock_engine import deploy
+from tests.unit.mock_engine import SUBSCRIPTION, deploy
 
 PAGE = example_stack.ROOT / "docs" / "deployer-policy.md"
 SCOPE = Scope(partition="aws", region="us-east-1", account="123456789012", names=EksNames("karpstack-eks"))
 HEAD = """\
 # The deployer's policy
 
-<!-- Written by `make goldens` from preflight/aws/deployer.py; do not edit. -->
+<!-- Written by `make goldens` from preflight/aws/deployer.py and preflight/azure/deployer.py; do not edit. -->
+
+[On AWS](#on-aws), [on Azure](#on-azure).
+
+## On AWS
 
 What whoever runs `pulumi up`, `pulumi destroy` and the looks before them must be allowed: for the example, in
 us-east-1 of the account 123456789012. Names follow `karpstack:name`; the actions are those with which Pulumi's AWS
@@ -28,6 +34,26 @@ whether the caller has it ([what it looks at](preflight.md)).
 `FirstCluster` and `FirstNodeGroup` are needed once in an account, `OpenIdConnectProvider` with
 `karpenter.identity: irsa` only, what begins with `FlowLogs`, and `PassFlowLogsRole`, with
 `network.flowLogRetentionDays` only, `LookBefore` and `WhatMayIDo` for the looks only.
+
+"""
+ON_AZURE = """
+## On Azure
+
+Of the built-in roles, on the subscription: Owner; or Contributor, and with it Role Based Access Control Administrator
+or User Access Administrator, because the stack gives its identities roles. That is more than it takes. The custom role
+below is what it takes, with the actions with which Pulumi's provider creates, reads, changes and deletes the stack's
+resources, and those of the looks before: `az role definition create --role-definition role.json`, then assign it on the
+subscription. On the resource group alone it is too little: the stack makes that group, and AKS another one beside it.
+
+Who may assign roles may give themselves any. To narrow that, assign it with a condition: only the roles Network
+Contributor, Virtual Machine Contributor, Managed Identity Operator and Azure Kubernetes Service RBAC Cluster Admin.
+
+`register/action` is needed once in a subscription, `federatedIdentityCredentials` with `mode: self-hosted` only,
+`Microsoft.Insights` and `Microsoft.OperationalInsights` with `cluster.logWorkspaceId` only, the latter on the
+workspace. With `network.subnetId` the network's own `write` and `delete` are not needed, and `join/action` and
+`roleAssignments` are needed on that subnet. With `cluster.deployerRole: existing` whoever deploys must have Azure
+Kubernetes Service RBAC Cluster Admin already. `python -m preflight aks-nap` asks Azure whether the caller has it all
+([what it looks at](preflight.md)).
 
 """
 
@@ -49,6 +75,22 @@ def test_no_statement_allows_everything() -> None:
         assert all("*" not in action and ":" in action for action in statement["Action"]), statement["Sid"]
 
 
+@pytest.mark.parametrize("stack", ["aks-nap", "aks-self-hosted"])
+def test_every_resource_of_azures_stacks_is_in_its_role(stack: str) -> None:
+    workspace = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft.OperationalInsights/workspaces/a"
+    settings = example_stack.aks(stack, cluster__logWorkspaceId=workspace)
+    made = {each.type for each in deploy(lambda: aks.Environment("aks", settings)).resources.values()}
+    covered = {kind for grant in azure.deploying() for kind in grant.needed_by}
+    missing = {kind for kind in made if kind.startswith("azure-native:")} - covered
+    assert not missing, f"name the actions that these need in preflight/azure/deployer.py: {missing}"
+    assert "azure-native:containerservice:ManagedCluster" in made
+
+
+def test_azures_role_allows_no_pattern() -> None:
+    assert all("*" not in action and action.count("/") > 1 for action in role(SUBSCRIPTION)["Actions"])
+    assert all(action.endswith("/read") for grant in azure.looking() for action in grant.actions)
+
+
 def test_nothing_is_changed_for_a_look() -> None:
     looks = next(one for one in policy(SCOPE)["Statement"] if one["Sid"] == "LookBefore")
     verbs = {action.partition(":")[2] for action in looks["Action"]}
@@ -56,7 +98,10 @@ def test_nothing_is_changed_for_a_look() -> None:
 
 
 def test_the_page_shows_it(request: pytest.FixtureRequest) -> None:
-    written = f"{HEAD}```json\n{json.dumps(policy(SCOPE), indent=2)}\n```\n"
+    written = (
+        f"{HEAD}```json\n{json.dumps(policy(SCOPE), indent=2)}\n```\n"
+        f"{ON_AZURE}```json\n{json.dumps(role(SUBSCRIPTION), indent=2)}\n```\n"
+    )
     if request.config.getoption("--update-goldens"):
         PAGE.write_text(written)
     assert PAGE.read_text() == written, f"{PAGE} differs; see --update-goldens"

@@ -10,62 +10,26 @@ import pytest
 from preflight.aws.asking import Aws
 from preflight.destroy import nodes, workloads
 from preflight.destroy.checks import CHECKS
-from preflight.destroy.cluster import Object
 from preflight.destroy.subject import Subject
-from preflight.finding import Finding, NotAskedError, in_the_way, run
-
-EKS = {
-    "cloud": "aws",
-    "region": "us-east-1",
-    "clusterName": "karpstack-eks",
-    "karpenterVersion": "1.14.1",
-    "nodePools": ["default"],
-    "nodeClasses": ["default"],
-    "defaultNodePools": [],
-}
-NAP = {**EKS, "cloud": "azure", "karpenterVersion": "managed", "defaultNodePools": ["system-surge"]}
-SERVICES, VOLUMES, BUDGETS = "/api/v1/services", "/api/v1/persistentvolumes", "/apis/policy/v1/poddisruptionbudgets"
-POOLS, CLAIMS = "/apis/karpenter.sh/v1/nodepools", "/apis/karpenter.sh/v1/nodeclaims"
-CLASSES, NODES, PODS = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses", "/api/v1/nodes", "/api/v1/pods"
-
-
-class FakeCluster:
-    """Objects by collection; what is asked for `refused` is."""
-
-    def __init__(self, refused: str = "") -> None:
-        self.objects: dict[str, list[Object]] = {}
-        self._refused = refused
-
-    def put(self, path: str, name: str, *, namespace: str = "", **found: Any) -> Object:
-        metadata = {"name": name, **({"namespace": namespace} if namespace else {}), **found.pop("metadata", {})}
-        self.objects.setdefault(path, []).append({"metadata": metadata, **found})
-        return self.objects[path][-1]
-
-    def list(self, path: str) -> list[Object]:
-        if path == self._refused:
-            raise NotAskedError(f"GET {path}", "403 forbidden", refused=True)
-        return self.objects.get(path, [])
+from preflight.finding import Finding, in_the_way, run
+from tests.unit.preflight.fake_cluster import (
+    BUDGETS,
+    CLAIMS,
+    CLASSES,
+    EKS,
+    NAP,
+    PODS,
+    POOLS,
+    SERVICES,
+    VOLUMES,
+    FakeCluster,
+    of_the_stack,
+)
 
 
 @pytest.fixture
 def cluster() -> FakeCluster:
-    """The stack's own objects, and a node of its NodePool with one pod."""
-    made = FakeCluster()
-    made.put(POOLS, "default", spec={"template": {"spec": {"terminationGracePeriod": "1h"}}})
-    made.put(CLASSES, "default")
-    pool = {"labels": {"karpenter.sh/nodepool": "default"}}
-    made.put(
-        CLAIMS,
-        "default-1",
-        metadata=pool,
-        spec={"terminationGracePeriod": "1h"},
-        status={"providerID": "aws:///us-east-1a/i-1"},
-    )
-    made.put(NODES, "node-1", metadata=pool)
-    made.put(NODES, "system-1")
-    made.put(PODS, "web-1", namespace="shop", metadata={"labels": {"app": "web"}}, spec={"nodeName": "node-1"})
-    made.put(PODS, "coredns-1", namespace="kube-system", spec={"nodeName": "system-1"})
-    return made
+    return of_the_stack()
 
 
 def look(check: Callable[[Subject], Iterable[Finding]], cluster: FakeCluster, **outputs: Any) -> list[Finding]:

@@ -20,13 +20,14 @@ from rehearsal.timing import Timing
 REGION = "westus2"
 SCOPE = f"/subscriptions/{SUBSCRIPTION_ID}"
 GROUP = f"{SCOPE}/resourceGroups/demo"
-GROUPS, NETWORK, COMPUTE, IDENTITY, ROLES, AKS = (
+GROUPS, NETWORK, COMPUTE, IDENTITY, ROLES, AKS, LOCKS = (
     "2024-03-01",
     "2024-05-01",
     "2025-04-01",
     "2023-01-31",
     "2022-04-01",
     "2025-09-01",
+    "2020-05-01",
 )
 SUBJECT = "system:serviceaccount:kube-system:karpenter-sa"
 IMAGE = f"/CommunityGalleries/{UBUNTU}/images/2204gen2containerd/versions/202608.12.0"

@@ -260,6 +260,11 @@ def test_moto_has_no_side_doors(aws: Account) -> None:
             backend = regions["us-east-1"] if "us-east-1" in regions else regions["aws"]
             assert {handler.__name__ for handler in backend.flask_paths.values()} == {"dispatch"}
             assert ask("POST", "/", Authorization=signed(service, "AKIASTRANGER"))[0] >= 400
+        for version in ("2012-06-01", "2015-12-01"):
+            path = f"/?Action=DescribeLoadBalancers&Version={version}"
+            assert ask("POST", path, Authorization=signed("elasticloadbalancing", key))[0] == 200
+            status, text = ask("POST", path, Authorization=signed("elasticloadbalancing", "AKIASTRANGER"))
+            assert (status, "The security token included in the request is invalid" in text) == (400, True)
     finally:
         server.stop()
         patches.undo()

@@ -1,0 +1,31 @@
+"""All checks of an Azure subscription, by the names that the table has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from ..finding import Finding
+from . import locks, names, network, quotas, rights, sizes, subscription, versions
+from .subject import Subject
+
+CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
+    "subscription": subscription.subscription,
+    "rights": rights.rights,
+    "deny assignments": rights.deny_assignments,
+    "locks": locks.locks,
+    "resource providers": subscription.providers,
+    "preview features": subscription.features,
+    "location": subscription.region,
+    "Kubernetes version": versions.kubernetes_version,
+    "system nodes' size": sizes.system_nodes,
+    "NodePools' sizes": sizes.node_pools,
+    "quota of system nodes": quotas.system_nodes,
+    "quota of NodePools": quotas.node_pools,
+    "quota of networks": quotas.network,
+    "resource group's name": names.resource_group,
+    "node resource group's name": names.node_resource_group,
+    "names in the group": names.in_the_group,
+    "address ranges": network.ranges,
+    "existing subnet": network.subnet,
+}

@@ -1,0 +1,134 @@
+"""Whom the stack's provider acts as, and in which of Azure's clouds: found as pulumi-azure-native finds it.
+
+The provider takes each value from the stack's configuration, `azure-native:clientId`, or else from the environment,
+`ARM_CLIENT_ID`. What the configuration holds as a secret stays closed here: give it in the environment.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from azure.core.credentials import TokenCredential
+from azure.identity import (
+    AzureAuthorityHosts,
+    AzureCliCredential,
+    CertificateCredential,
+    ClientAssertionCredential,
+    ClientSecretCredential,
+    DefaultAzureCredential,
+    ManagedIdentityCredential,
+)
+
+from ..finding import UnknowableError
+
+#: The endpoint of Azure Resource Manager instead of the cloud's, as Azure's providers for Terraform have it too.
+ENDPOINT: Final = "ARM_RESOURCE_MANAGER_ENDPOINT"
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """One of Azure's clouds: where its resource manager is, and who signs its users in."""
+
+    resource_manager: str
+    authority: str
+
+
+_PUBLIC: Final = Cloud("https://management.azure.com", AzureAuthorityHosts.AZURE_PUBLIC_CLOUD)
+_CLOUDS: Final[Mapping[str, Cloud]] = {
+    "public": _PUBLIC,
+    "usgovernment": Cloud("https://management.usgovcloudapi.net", AzureAuthorityHosts.AZURE_GOVERNMENT),
+    "china": Cloud("https://management.chinacloudapi.cn", AzureAuthorityHosts.AZURE_CHINA),
+}
+
+
+@dataclass(frozen=True)
+class Login:
+    """How to ask.
+
+    Attributes:
+        credential: Gives tokens.
+        words: Whose it is, for people.
+        endpoint: URL of Azure Resource Manager.
+        scope: What tokens are asked for.
+    """
+
+    credential: TokenCredential
+    words: str
+    endpoint: str
+    scope: str
+
+
+def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Login:
+    """As the provider of a stack would sign in.
+
+    Args:
+        raw: The stack's configuration, with `azure-native:` keys.
+        environment: The process's variables.
+
+    Raises:
+        UnknowableError: A value is missing, or is none that the provider takes.
+    """
+
+    def value(name: str, variable: str) -> str:
+        return str(raw.get(f"azure-native:{name}") or environment.get(variable) or "")
+
+    name = value("environment", "ARM_ENVIRONMENT") or "public"
+    cloud = _CLOUDS.get(name.lower())
+    if cloud is None:
+        raise UnknowableError(
+            f"azure-native:environment = {name!r} is none of {', '.join(_CLOUDS)}, so it is not known whom to ask; "
+            "set it to one of them, or leave it out"
+        )
+    tenant, client = value("tenantId", "ARM_TENANT_ID"), value("clientId", "ARM_CLIENT_ID")
+    certificate = value("clientCertificatePath", "ARM_CLIENT_CERTIFICATE_PATH")
+    secret = value("clientSecret", "ARM_CLIENT_SECRET")
+    application = f"the application {client}"
+    try:
+        credential: TokenCredential
+        if value("useDefaultAzureCredential", "ARM_USE_DEFAULT_AZURE_CREDENTIAL").lower() == "true":
+            credential, words = DefaultAzureCredential(authority=cloud.authority), "Azure's default credential"
+        elif certificate:
+            password = value("clientCertificatePassword", "ARM_CLIENT_CERTIFICATE_PASSWORD") or None
+            credential = CertificateCredential(
+                tenant, client, certificate, password=password, authority=cloud.authority
+            )
+            words = f"{application}, by its certificate"
+        elif secret:
+            credential = ClientSecretCredential(tenant, client, secret, authority=cloud.authority)
+            words = f"{application}, by its secret"
+        elif value("useOidc", "ARM_USE_OIDC").lower() == "true":
+            token = value("oidcToken", "ARM_OIDC_TOKEN") or _content(
+                value("oidcTokenFilePath", "ARM_OIDC_TOKEN_FILE_PATH")
+            )
+            credential = ClientAssertionCredential(tenant, client, lambda: token, authority=cloud.authority)
+            words = f"{application}, by a federated token"
+        elif value("useMsi", "ARM_USE_MSI").lower() == "true":
+            credential, words = ManagedIdentityCredential(client_id=client or None), "this machine's managed identity"
+        else:
+            credential, words = AzureCliCredential(tenant_id=tenant), "whoever az login signed in"
+    except ValueError as error:
+        raise UnknowableError(
+            f"azure-native's credentials: {error}, so the subscription can't be asked as the stack's provider would; "
+            "give tenant, client and its proof as ARM_TENANT_ID, ARM_CLIENT_ID and ARM_CLIENT_SECRET, or az login"
+        ) from error
+    endpoint = (environment.get(ENDPOINT) or cloud.resource_manager).rstrip("/")
+    return Login(credential, words, endpoint, f"{cloud.resource_manager}/.default")
+
+
+def subscription(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> str:
+    """Id of the subscription that the provider works in; empty where nothing says it."""
+    return str(raw.get("azure-native:subscriptionId") or environment.get("ARM_SUBSCRIPTION_ID") or "")
+
+
+def _content(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise UnknowableError(
+            f"ARM_OIDC_TOKEN_FILE_PATH = {path!r} can't be read ({error.strerror}), so there is no token to sign in "
+            "with; give the token's file, or the token as ARM_OIDC_TOKEN"
+        ) from error

@@ -1,0 +1,154 @@
+"""What whoever deploys an AKS stack must be allowed, as data: docs/deployer-policy.md is made from it.
+
+Each grant names the types of resources that need it, so that a test can tell a type that nobody has thought of. The
+actions are those with which pulumi-azure-native creates, reads, changes and deletes them, and those that Azure asks of
+who names one resource in another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+#: The type of resource that only a stack with `cluster.logWorkspaceId` has.
+LOGS: Final = "azure-native:monitor:DiagnosticSetting"
+#: The type that only a stack with `mode: self-hosted` has.
+FEDERATION: Final = "azure-native:managedidentity:FederatedIdentityCredential"
+NETWORK: Final = "azure-native:network:VirtualNetwork"
+_EVERYTHING: Final = ("read", "write", "delete")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grant:
+    """Some actions, all on the scope in which the stack works.
+
+    Attributes:
+        what: What they are for.
+        needed_by: Types of resources, as `azure-native:network:Subnet`; `preflight` for what only the looks need.
+        actions: For example `Microsoft.Network/virtualNetworks/write`.
+    """
+
+    what: str
+    needed_by: tuple[str, ...]
+    actions: tuple[str, ...]
+
+
+def role(subscription: str) -> dict[str, Any]:
+    """A custom role with all of it, the rights of the looks included, as `az role definition create` takes it."""
+    actions = {action for grant in (*deploying(), *registering(), *looking()) for action in grant.actions}
+    return {
+        "Name": "karpstack deployer",
+        "IsCustom": True,
+        "Description": "Makes, changes and removes AKS environments of karpstack.",
+        "Actions": sorted(actions),
+        "NotActions": [],
+        "AssignableScopes": [f"/subscriptions/{subscription}"],
+    }
+
+
+def deploying() -> Iterator[Grant]:
+    """What `pulumi up` and `pulumi destroy` do."""
+    yield Grant(
+        what="the resource group",
+        needed_by=("azure-native:resources:ResourceGroup",),
+        actions=_of("Microsoft.Resources/subscriptions/resourceGroups", *_EVERYTHING),
+    )
+    yield Grant(
+        what="the network",
+        needed_by=(NETWORK, "azure-native:network:Subnet"),
+        actions=(
+            *_of("Microsoft.Network/virtualNetworks", *_EVERYTHING),
+            *_of("Microsoft.Network/virtualNetworks/subnets", *_EVERYTHING),
+            "Microsoft.Network/locations/operations/read",
+        ),
+    )
+    yield joining()
+    yield Grant(
+        what="the identities",
+        needed_by=("azure-native:managedidentity:UserAssignedIdentity",),
+        actions=_of("Microsoft.ManagedIdentity/userAssignedIdentities", *_EVERYTHING, "assign/action"),
+    )
+    yield Grant(
+        what="the controller's federated credential",
+        needed_by=(FEDERATION,),
+        actions=_of("Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials", *_EVERYTHING),
+    )
+    yield Grant(
+        what="the cluster",
+        needed_by=("azure-native:containerservice:ManagedCluster",),
+        actions=(
+            *_of(
+                "Microsoft.ContainerService/managedClusters",
+                *_EVERYTHING,
+                "listClusterUserCredential/action",
+                "listClusterAdminCredential/action",
+            ),
+            "Microsoft.ContainerService/locations/operations/read",
+            "Microsoft.ContainerService/locations/operationresults/read",
+        ),
+    )
+    yield Grant(
+        what="the roles of identities and of whoever deploys",
+        needed_by=("azure-native:authorization:RoleAssignment",),
+        actions=_of("Microsoft.Authorization/roleAssignments", *_EVERYTHING),
+    )
+    yield Grant(
+        what="the control plane's logs",
+        needed_by=(LOGS,),
+        actions=(
+            *_of("Microsoft.Insights/diagnosticSettings", *_EVERYTHING),
+            "Microsoft.OperationalInsights/workspaces/sharedKeys/action",
+        ),
+    )
+
+
+def joining() -> Grant:
+    """What naming a subnet in a cluster takes, also where it is somebody else's."""
+    return Grant(
+        what="putting nodes into the subnet",
+        needed_by=("azure-native:containerservice:ManagedCluster",),
+        actions=(
+            "Microsoft.Network/virtualNetworks/read",
+            "Microsoft.Network/virtualNetworks/subnets/read",
+            "Microsoft.Network/virtualNetworks/subnets/join/action",
+        ),
+    )
+
+
+def registering() -> Iterator[Grant]:
+    """What the first stack of a subscription takes."""
+    namespaces = ("Compute", "ContainerService", "Insights", "ManagedIdentity", "Network", "Storage")
+    yield Grant(
+        what="registering resource providers",
+        needed_by=("azure-native:containerservice:ManagedCluster",),
+        actions=tuple(f"Microsoft.{namespace}/register/action" for namespace in namespaces),
+    )
+
+
+def looking() -> Iterator[Grant]:
+    """What the looks before `pulumi up` and `pulumi destroy` ask, as far as deploying does not ask it too."""
+    yield Grant(
+        what="the looks before up and destroy",
+        needed_by=("preflight",),
+        actions=(
+            "Microsoft.Authorization/denyAssignments/read",
+            "Microsoft.Authorization/locks/read",
+            "Microsoft.Authorization/permissions/read",
+            "Microsoft.Compute/locations/usages/read",
+            "Microsoft.Compute/skus/read",
+            "Microsoft.Compute/virtualMachines/read",
+            "Microsoft.ContainerService/locations/kubernetesVersions/read",
+            "Microsoft.Features/providers/features/read",
+            "Microsoft.Network/locations/usages/read",
+            "Microsoft.Network/networkInterfaces/read",
+            "Microsoft.Resources/subscriptions/locations/read",
+            "Microsoft.Resources/subscriptions/providers/read",
+            "Microsoft.Resources/subscriptions/read",
+            "Microsoft.Resources/subscriptions/resourceGroups/resources/read",
+        ),
+    )
+
+
+def _of(resource_type: str, *verbs: str) -> tuple[str, ...]:
+    return tuple(f"{resource_type}/{verb}" for verb in verbs)

@@ -1,0 +1,67 @@
+"""Names that the stack would take and somebody else has: not the stack itself, by Pulumi's state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ..finding import Finding
+from .subject import RESOURCES, Subject
+
+_GROUPS: Final = "Microsoft.Resources/subscriptions/resourceGroups/read"
+_RESOURCES: Final = "Microsoft.Resources/subscriptions/resourceGroups/resources/read"
+_OTHER_NAME: Final = "choose another karpstack:name"
+_IN_AZURE: Final = "Pulumi's provider refuses: cannot create already existing resource"
+
+
+def resource_group(subject: Subject) -> Iterator[Finding]:
+    """A resource group of the stack's name."""
+    name = subject.names.resource_group
+    if subject.azure.find(_GROUPS, subject.group, RESOURCES) and not subject.made(subject.group):
+        yield Finding(
+            "error",
+            f"the resource group {name} is there already",
+            _IN_AZURE,
+            f"{_OTHER_NAME}; or choose the stack that made it; or az group delete --subscription "
+            f"{subject.azure.subscription} --name {name}, with everything in it, if nobody needs it",
+            _GROUPS,
+        )
+
+
+def in_the_group(subject: Subject) -> Iterator[Finding]:
+    """What an `up` that broke off left in the stack's own resource group."""
+    if not subject.made(subject.group):
+        return
+    names = subject.names
+    planned = {
+        "microsoft.containerservice/managedclusters": {names.cluster},
+        "microsoft.managedidentity/userassignedidentities": {names.cluster_identity, names.controller_identity},
+        "microsoft.network/virtualnetworks": {names.virtual_network},
+    }
+    for one in subject.azure.all(_RESOURCES, f"{subject.group}/resources", RESOURCES):
+        if one["name"] in planned.get(one["type"].lower(), ()) and not subject.made(one["id"]):
+            yield Finding(
+                "error",
+                f"{one['type']} {one['name']} is there already, and Pulumi's state does not have it",
+                f"{_IN_AZURE}; an earlier pulumi up was broken off before it wrote that down",
+                f"az resource delete --ids {one['id']}, or pulumi import it",
+                _RESOURCES,
+            )
+
+
+def node_resource_group(subject: Subject) -> Iterator[Finding]:
+    """A resource group of the name that AKS will make one by."""
+    name = subject.names.node_resource_group
+    if subject.is_up:
+        return
+    found = subject.azure.find(_GROUPS, subject.azure.group(name), RESOURCES)
+    if found:
+        owner = found.get("managedBy")
+        yield Finding(
+            "error",
+            f"the resource group {name} is there already" + (f", managed by {owner}" if owner else ""),
+            "AKS, which makes it itself, refuses the cluster after the network is made: NodeResourceGroupAlreadyExists",
+            f"{_OTHER_NAME}, or "
+            + ("delete that cluster if nobody needs it" if owner else "delete the group if nobody needs it"),
+            _GROUPS,
+        )

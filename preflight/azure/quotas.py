@@ -1,0 +1,174 @@
+"""The subscription's quotas in the region, against what is in use and what the stack will add.
+
+vCPUs on demand are counted twice, by the size's family and in all; those of spot machines once, whatever the family.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from karpenter.instance_types import CAPACITY_TYPE
+from karpenter.quantities import quantity
+from karpenter.requirements import allows, requirements
+
+from ..finding import Finding
+from .sizes import admitted, capability
+from .subject import COMPUTE, NETWORK, Subject
+
+_COMPUTE: Final = "Microsoft.Compute/locations/usages/read"
+_NETWORK: Final = "Microsoft.Network/locations/usages/read"
+_MACHINES: Final = "Microsoft.Compute/virtualMachines/read"
+_ALL: Final = "cores"
+_SPOT: Final = "lowPriorityCores"
+_ENDLESS: Final = float("inf")
+#: What the stack adds to a region, one of each, by the names that Azure counts it under.
+_ADDED: Final[Mapping[str, str]] = {
+    "LoadBalancers": "load balancers",
+    "StandardSkuLoadBalancers": "standard load balancers",
+    "PublicIPAddresses": "public IP addresses",
+    "StandardSkuPublicIpAddresses": "standard public IP addresses",
+    "IPv4StandardSkuPublicIpAddresses": "standard public IPv4 addresses",
+    "NetworkSecurityGroups": "network security groups",
+}
+_OWN_NETWORK: Final[Mapping[str, str]] = {"VirtualNetworks": "virtual networks"}
+
+
+def system_nodes(subject: Subject) -> Iterator[Finding]:
+    """Too few vCPUs for the system nodes, of their family or in all; one node more while they are upgraded."""
+    nodes = subject.settings.system_nodes
+    size = subject.sizes().get(nodes.vm_size)
+    if size is None or subject.is_up:
+        return
+    each = int(capability(size, "vCPUs") or 0)
+    room = _room(subject)
+    for name in (str(size["family"]), _ALL):
+        if name not in room:
+            continue
+        if nodes.count * each > room[name]:
+            yield Finding(
+                "error",
+                f"vCPUs of {name}: there is room for {room[name]:g}, and the {nodes.count} system nodes take "
+                f"{nodes.count * each}",
+                "AKS refuses the cluster after the network is made: InsufficientVCPUQuota",
+                _raise(subject, name, nodes.count * each - room[name]),
+                _COMPUTE,
+            )
+        elif (nodes.count + 1) * each > room[name]:
+            yield Finding(
+                "warning",
+                f"vCPUs of {name}: the system nodes leave {room[name] - nodes.count * each:g}, and the one that is "
+                f"added while they are upgraded takes {each}",
+                "each upgrade of the system nodes fails, that of their image too",
+                _raise(subject, name, (nodes.count + 1) * each - room[name]),
+                _COMPUTE,
+            )
+
+
+def node_pools(subject: Subject) -> Iterator[Finding]:
+    """NodePools whose limits promise more vCPUs than the subscription may have.
+
+    A pool that admits several families, or both kinds of capacity, can use what is left of each.
+    """
+    room = _room(subject)
+    for name in (str((subject.sizes().get(subject.settings.system_nodes.vm_size) or {}).get("family")), _ALL):
+        if name in room:
+            room[name] -= _system_vcpus(subject)
+    limits: dict[tuple[tuple[str, ...], bool], float] = defaultdict(float)
+    for spec in subject.settings.node_pools.values():
+        wanted = requirements(spec)
+        regular, spot = (allows(wanted, CAPACITY_TYPE, kind) for kind in ("on-demand", "spot"))
+        families = sorted({str(size["family"]) for size in admitted(subject, spec).values()}) if regular else []
+        limits[tuple(families), spot] += _limit(spec)
+    for (names, spot), limit in limits.items():
+        left = min(sum(max(0, room.get(name, 0)) for name in names), max(0, room.get(_ALL, _ENDLESS)))
+        left += max(0, room.get(_SPOT, 0)) if spot else 0
+        counted = [*([_ALL] if names else []), *([_SPOT] if spot else [])]
+        if counted and limit > left:
+            yield Finding(
+                "warning",
+                f"the limits of the NodePools that use {' and '.join(counted)} admit "
+                f"{'any number of' if limit == _ENDLESS else f'{limit:g}'} vCPUs, and the subscription has room for "
+                f"{left:g} in {subject.region}",
+                "beyond that Azure refuses machines (OperationNotAllowed: exceeding approved Cores quota), and pods "
+                "wait",
+                f"set limits.cpu to what is allowed, or raise {' and '.join(counted)} and the quota of a family",
+                _COMPUTE,
+            )
+
+
+def network(subject: Subject) -> Iterator[Finding]:
+    """No room for the load balancer, its address, or the network."""
+    if subject.is_up:
+        return
+    found = subject.azure.all(
+        _NETWORK, f"{subject.azure.scope}/providers/Microsoft.Network/locations/{subject.region}/usages", NETWORK
+    )
+    added = {**_ADDED, **(_OWN_NETWORK if subject.settings.network.subnet_id is None else {})}
+    for one in found:
+        name = str(one["name"]["value"])
+        used, limit = float(one["currentValue"]), float(one["limit"])
+        # Azure says -1 where there is no limit.
+        if name in added and limit >= 0 and used + 1 > limit:
+            yield Finding(
+                "error",
+                f"{added[name]}: {used:g} of {limit:g} are in use in {subject.region}, and the stack adds 1",
+                "pulumi up fails in the middle, with a part of the stack made and paid for",
+                f"remove one that nobody needs, or have the quota {name} of Microsoft.Network raised in the portal",
+                _NETWORK,
+            )
+
+
+def _room(subject: Subject) -> dict[str, float]:
+    """vCPUs that are left, by the name of the quota, those counted in that the stack's own machines hold."""
+    found = subject.azure.all(
+        _COMPUTE, f"{subject.azure.scope}/providers/Microsoft.Compute/locations/{subject.region}/usages", COMPUTE
+    )
+    room = {str(one["name"]["value"]): float(one["limit"]) - float(one["currentValue"]) for one in found}
+    for name, vcpus in _own(subject).items():
+        if name in room:
+            room[name] += vcpus
+    return room
+
+
+def _own(subject: Subject) -> dict[str, float]:
+    """vCPUs that the stack's system nodes and Karpenter's machines hold now, by the name of the quota."""
+    if not subject.is_up:
+        return {}
+    sizes, held = subject.sizes(), defaultdict[str, float](float)
+    machines = subject.azure.all(
+        _MACHINES,
+        f"{subject.azure.group(subject.names.node_resource_group)}/providers/Microsoft.Compute/virtualMachines",
+        COMPUTE,
+    )
+    for machine in machines:
+        properties = machine["properties"]
+        size = sizes.get(properties["hardwareProfile"]["vmSize"])
+        if size is not None:
+            names = (_SPOT,) if properties.get("priority") == "Spot" else (_ALL, str(size["family"]))
+            for name in names:
+                held[name] += float(capability(size, "vCPUs") or 0)
+    system = sizes.get(subject.settings.system_nodes.vm_size)
+    if system is not None:
+        for name in (_ALL, str(system["family"])):
+            held[name] += _system_vcpus(subject)
+    return held
+
+
+def _system_vcpus(subject: Subject) -> float:
+    nodes = subject.settings.system_nodes
+    size = subject.sizes().get(nodes.vm_size)
+    return nodes.count * float(capability(size, "vCPUs") or 0) if size else 0
+
+
+def _limit(spec: Mapping[str, Any]) -> float:
+    cpu = (spec.get("limits") or {}).get("cpu")
+    return _ENDLESS if cpu is None else quantity(cpu)
+
+
+def _raise(subject: Subject, name: str, more: float) -> str:
+    return (
+        f"have the quota {name} of Microsoft.Compute in {subject.region} raised by {more:g} (the portal, Quotas), or "
+        "choose another karpstack:systemNodes.vmSize or a smaller count"
+    )

@@ -1,0 +1,109 @@
+"""What an Azure subscription says would block `pulumi destroy`, or go with the stack's resource groups.
+
+The cluster takes its node resource group with it, whatever is in there; and Pulumi's provider deletes the stack's own
+resource group, whatever is in there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ..azure import locks as on_azure
+from ..azure.asking import Azure
+from ..azure.subject import COMPUTE, NETWORK, RESOURCES
+from ..finding import Finding
+from .subject import Subject
+
+_MACHINES: Final = "Microsoft.Compute/virtualMachines/read"
+_INTERFACES: Final = "Microsoft.Network/networkInterfaces/read"
+_RESOURCES: Final = "Microsoft.Resources/subscriptions/resourceGroups/resources/read"
+_KARPENTER: Final = "karpenter.sh_nodepool"
+
+
+def locks(subject: Subject) -> Iterator[Finding]:
+    """Locks of either kind: both keep what is below from being deleted."""
+    if subject.azure is None:
+        return
+    for scope, lock in on_azure.found(subject.azure, *_groups(subject, subject.azure)):
+        yield Finding(
+            "error",
+            f"the lock {lock['name']} ({lock['properties']['level']}) is on {scope}",
+            "Azure refuses to delete what lies below: ScopeLocked; on the node resource group, the cluster's deletion "
+            "fails in the end",
+            on_azure.removes(lock),
+            on_azure.CALL,
+        )
+
+
+def machines(subject: Subject) -> Iterator[Finding]:
+    """Machines in the node resource group that no NodeClaim names."""
+    if subject.azure is None:
+        return
+    group = subject.azure.group(subject.names.node_resource_group)
+    claimed = subject.claimed()
+    for one in subject.azure.all(_MACHINES, f"{group}/providers/Microsoft.Compute/virtualMachines", COMPUTE):
+        if one["name"].lower() in claimed:
+            continue
+        of_karpenter = _KARPENTER in (one.get("tags") or {})
+        yield Finding(
+            "warning",
+            f"the machine {one['name']} is in {subject.names.node_resource_group} and "
+            + ("has Karpenter's tags, and no NodeClaim names it" if of_karpenter else "is none of Karpenter's"),
+            "it costs on until the cluster is deleted, and goes with the node resource group"
+            if of_karpenter
+            else "it goes with the node resource group, and with it whatever it holds",
+            f"az vm delete --ids {one['id']} --yes"
+            if of_karpenter
+            else "move it to another resource group if somebody needs it",
+            _MACHINES,
+        )
+
+
+def neighbours(subject: Subject) -> Iterator[Finding]:
+    """Network interfaces of others in the stack's own network, which cannot be deleted under them."""
+    if subject.azure is None or subject.state is None:
+        return
+    network = f"{subject.azure.group(subject.names.resource_group)}/providers/Microsoft.Network/virtualNetworks/"
+    own = f"{network}{subject.names.virtual_network}/".lower()
+    if not any(identifier.lower() == own.rstrip("/") for _, identifier in subject.state.resources):
+        return
+    group = f"{subject.azure.group(subject.names.node_resource_group)}/".lower()
+    path = f"{subject.azure.scope}/providers/Microsoft.Network/networkInterfaces"
+    for one in subject.azure.all(_INTERFACES, path, NETWORK):
+        if not one["id"].lower().startswith(group) and any(subnet.lower().startswith(own) for subnet in _subnets(one)):
+            yield Finding(
+                "error",
+                f"the network interface {one['id']} is in the stack's network, and not the cluster's",
+                "the network stays as long as it does: pulumi destroy fails with InUseSubnetCannotBeDeleted",
+                "delete what it belongs to (a machine, a private endpoint), or move that to another network",
+                _INTERFACES,
+            )
+
+
+def guests(subject: Subject) -> Iterator[Finding]:
+    """Resources in the stack's resource group that Pulumi does not know: they go with the group."""
+    if subject.azure is None or subject.state is None:
+        return
+    known = {identifier.lower() for _, identifier in subject.state.resources}
+    group = subject.azure.group(subject.names.resource_group)
+    if group.lower() not in known:
+        return
+    for one in subject.azure.all(_RESOURCES, f"{group}/resources", RESOURCES):
+        if one["id"].lower() not in known:
+            yield Finding(
+                "warning",
+                f"{one['type']} {one['name']} is in {subject.names.resource_group}, and not the stack's",
+                "pulumi destroy deletes the resource group, and everything in it",
+                "move it to another resource group if somebody needs it: az resource move",
+                _RESOURCES,
+            )
+
+
+def _groups(subject: Subject, azure: Azure) -> tuple[str, str]:
+    return azure.group(subject.names.resource_group), azure.group(subject.names.node_resource_group)
+
+
+def _subnets(interface: dict[str, Any]) -> list[str]:
+    configurations = interface["properties"].get("ipConfigurations") or ()
+    return [str(((one.get("properties") or {}).get("subnet") or {}).get("id", "")) for one in configurations]

@@ -1,0 +1,295 @@
+"""What a GET tells of the subscription as a whole: what it is, may have, has in use, and is registered for.
+
+Shapes are those of Azure's REST documentation, shortened to what somebody here reads. Quotas of networks are Azure's
+published defaults.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rehearsal.azure.arm.errors import ArmError, group_not_found
+from rehearsal.azure.arm.faults import Call
+from rehearsal.azure.arm.identifiers import ResourceId, group_id
+from rehearsal.azure.arm.kind import Kind, at
+from rehearsal.azure.clusters import CLUSTER_TYPE, rules
+from rehearsal.azure.clusters import VERSIONS as CLUSTER_VERSIONS
+from rehearsal.azure.context import Context
+from rehearsal.azure.identity.access import Access
+from rehearsal.azure.machines.catalogue import ZONES
+from rehearsal.azure.machines.quotas import DEFAULT_QUOTA, usage
+from rehearsal.azure.network.interfaces import LOAD_BALANCER_TYPE, SECURITY_GROUP_TYPE
+from rehearsal.azure.network.networks import INTERFACE_TYPE, NETWORK_TYPE, NETWORK_VERSIONS
+
+_COMPUTE_VERSIONS: Final = (
+    "2021-07-01",
+    "2022-08-01",
+    "2025-03-03",
+    "2025-04-01",
+    "2025-11-01",
+    "2026-03-01",
+)
+_RESOURCES_VERSIONS: Final = ("2021-04-01", "2022-12-01", "2024-03-01", "2025-04-01")
+_PERMISSIONS_VERSIONS: Final = ("2015-07-01", "2018-07-01", "2022-04-01")
+_FEATURES_VERSIONS: Final = ("2015-12-01", "2021-07-01")
+#: Resource providers, and the type that a region has or has not.
+_PROVIDERS: Final = {
+    "Microsoft.Authorization": "roleAssignments",
+    "Microsoft.Compute": "virtualMachines",
+    "Microsoft.ContainerService": "managedClusters",
+    "Microsoft.Insights": "diagnosticSettings",
+    "Microsoft.ManagedIdentity": "userAssignedIdentities",
+    "Microsoft.Network": "virtualNetworks",
+    "Microsoft.OperationalInsights": "workspaces",
+    "Microsoft.Storage": "storageAccounts",
+}
+#: What is counted of networks, by the name that Azure has for it: its type, and the default of the quota.
+_COUNTED: Final = {
+    "VirtualNetworks": (NETWORK_TYPE, 1000),
+    "NetworkSecurityGroups": (SECURITY_GROUP_TYPE, 5000),
+    "NetworkInterfaces": (INTERFACE_TYPE, 65536),
+    "LoadBalancers": (LOAD_BALANCER_TYPE, 1000),
+}
+_ADDRESSES, _MOST_ADDRESSES = "PublicIPAddresses", 1000
+#: What a list of resources tells of each.
+_LISTED: Final = frozenset({"id", "name", "type", "location", "tags"})
+_SUBSCRIPTION: Final = r"/subscriptions/(?P<subscription>[^/]+)"
+_COMPUTE_REGION: Final = r"/providers/Microsoft\.Compute/locations/[^/]+"
+
+_NO_SUBSCRIPTION = "The subscription '{id}' could not be found."
+_BAD_VERSION = "The api-version '{given}' is invalid. The supported versions are '{known}'."
+_NO_PROVIDER = "The resource namespace '{namespace}' is invalid."
+_NO_FEATURE = "The feature '{feature}' could not be found."
+_NO_IMAGE = "The community gallery image '{gallery}/{image}' does not exist."
+
+Found = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Lookup:
+    """A path, the right and the API versions that it takes, and what answers it."""
+
+    path: re.Pattern[str]
+    action: str
+    versions: Collection[str]
+    answer: Callable[[Mapping[str, str], str], Found]
+
+
+class Lookups:
+    """Answers such requests."""
+
+    def __init__(self, context: Context, access: Access) -> None:
+        self._context = context
+        self._access = access
+        compute, resources = _COMPUTE_VERSIONS, _RESOURCES_VERSIONS
+        subscriptions = "Microsoft.Resources/subscriptions"
+        galleries = r"/communityGalleries/(?P<gallery>[^/]+)/images/(?P<image>[^/]+)/versions"
+        features = r"/providers/Microsoft\.Features/providers/(?P<namespace>[^/]+)/features/(?P<feature>[^/]+)"
+        self._lookups = (
+            _lookup("", f"{subscriptions}/read", resources, self._subscription),
+            _lookup("/locations", f"{subscriptions}/locations/read", resources, self._locations),
+            _lookup(r"/providers/(?P<namespace>[^/]+)", f"{subscriptions}/providers/read", resources, self._provider),
+            _lookup(features, "Microsoft.Features/providers/features/read", _FEATURES_VERSIONS, self._feature),
+            _lookup(
+                "(?P<scope>(/.+)?)/providers/Microsoft\\.Authorization/permissions",
+                "Microsoft.Authorization/permissions/read",
+                _PERMISSIONS_VERSIONS,
+                self._permissions,
+            ),
+            _lookup(
+                "/resourceGroups/(?P<group>[^/]+)/resources",
+                f"{subscriptions}/resourceGroups/resources/read",
+                resources,
+                self._in_group,
+            ),
+            _lookup(r"/providers/Microsoft\.Compute/skus", "Microsoft.Compute/skus/read", compute, self._skus),
+            _lookup(f"{_COMPUTE_REGION}/usages", "Microsoft.Compute/locations/usages/read", compute, self._usages),
+            _lookup(
+                _COMPUTE_REGION + galleries,
+                "Microsoft.Compute/locations/communityGalleries/images/versions/read",
+                compute,
+                self._images,
+            ),
+            _lookup(
+                r"/providers/Microsoft\.Network/locations/[^/]+/usages",
+                "Microsoft.Network/locations/usages/read",
+                NETWORK_VERSIONS,
+                self._network_usages,
+            ),
+            _lookup(
+                r"/providers/Microsoft\.ContainerService/locations/[^/]+/kubernetesVersions",
+                "Microsoft.ContainerService/locations/kubernetesVersions/read",
+                CLUSTER_VERSIONS,
+                self._kubernetes_versions,
+            ),
+        )
+
+    def answer(self, path: str, version: str, caller: str) -> Found | None:
+        """The answer to a GET; None where the path is of another kind.
+
+        Raises:
+            ArmError: It is refused.
+        """
+        for lookup in self._lookups:
+            match = lookup.path.fullmatch(path)
+            if match:
+                self._require(match["subscription"], lookup, version, caller)
+                with self._context.store.lock:
+                    self._context.operations.settle()
+                    found = lookup.answer(match.groupdict(), caller)
+                self._context.faults.record(Call("GET", path, 200, caller))
+                return found
+        return None
+
+    def _require(self, subscription: str, lookup: _Lookup, version: str, caller: str) -> None:
+        if subscription.lower() != self._context.subscription:
+            raise ArmError("SubscriptionNotFound", _NO_SUBSCRIPTION.format(id=subscription), 404)
+        if version not in lookup.versions:
+            known = ", ".join(sorted(lookup.versions))
+            raise ArmError("InvalidApiVersionParameter", _BAD_VERSION.format(given=version, known=known))
+        with self._context.store.lock:
+            self._access.require_subscription(caller, lookup.action, self._context.subscription)
+        if error := self._context.faults.meet("GET", lookup.action.removesuffix("/read"), self._context.region):
+            raise error
+
+    def _subscription(self, asked: Mapping[str, str], caller: str) -> Found:
+        return {
+            "id": f"/subscriptions/{self._context.subscription}",
+            "subscriptionId": self._context.subscription,
+            "tenantId": self._context.directory.tenant,
+            "displayName": "rehearsal",
+            "state": "Enabled",
+            "subscriptionPolicies": {"quotaId": "PayAsYouGo_2014-09-01", "spendingLimit": "Off"},
+        }
+
+    def _locations(self, asked: Mapping[str, str], caller: str) -> Found:
+        region = self._context.region
+        zones = [{"logicalZone": zone, "physicalZone": f"{region}-az{zone}"} for zone in ZONES]
+        return _values(
+            {
+                "id": f"/subscriptions/{self._context.subscription}/locations/{region}",
+                "name": region,
+                "displayName": region,
+                "availabilityZoneMappings": zones,
+            }
+        )
+
+    def _provider(self, asked: Mapping[str, str], caller: str) -> Found:
+        name = _spelt(asked["namespace"], _PROVIDERS)
+        if name is None:
+            raise ArmError("InvalidResourceNamespace", _NO_PROVIDER.format(namespace=asked["namespace"]), 404)
+        return {
+            "id": f"/subscriptions/{self._context.subscription}/providers/{name}",
+            "namespace": name,
+            "registrationState": "NotRegistered" if name.lower() in self._context.unregistered else "Registered",
+            "resourceTypes": [{"resourceType": _PROVIDERS[name], "locations": [self._context.region]}],
+        }
+
+    def _feature(self, asked: Mapping[str, str], caller: str) -> Found:
+        feature = f"{asked['namespace']}/{asked['feature']}"
+        if feature.lower() != "microsoft.compute/encryptionathost":
+            raise ArmError("FeatureNotFound", _NO_FEATURE.format(feature=feature), 404)
+        registered = feature.lower() in {name.lower() for name in self._context.features}
+        return {
+            "id": f"/subscriptions/{self._context.subscription}/providers/Microsoft.Features/providers/{feature}",
+            "name": feature,
+            "type": "Microsoft.Features/providers/features",
+            "properties": {"state": "Registered" if registered else "NotRegistered"},
+        }
+
+    def _permissions(self, asked: Mapping[str, str], caller: str) -> Found:
+        scope = f"/subscriptions/{self._context.subscription}{asked['scope']}"
+        group = ResourceId.parse(scope).group
+        if group and self._context.get(group_id(self._context.subscription, group)) is None:
+            raise group_not_found(group)
+        return _values(
+            *(
+                {
+                    "actions": list(role.actions),
+                    "notActions": list(role.not_actions),
+                    "dataActions": list(role.data_actions),
+                    "notDataActions": [],
+                }
+                for role in self._access.permissions(caller, scope)
+            )
+        )
+
+    def _in_group(self, asked: Mapping[str, str], caller: str) -> Found:
+        group = group_id(self._context.subscription, asked["group"])
+        if self._context.get(group) is None:
+            raise group_not_found(asked["group"])
+        return _values(
+            *(
+                {key: value for key, value in one.body.items() if key in _LISTED}
+                for one in self._context.store.below(group)
+                # What extends another resource, or is a part of one, is not listed.
+                if len(one.id.names) == 1 and one.id.scope.lower() == group.lower() and "location" in one.body
+            )
+        )
+
+    def _skus(self, asked: Mapping[str, str], caller: str) -> Found:
+        context = self._context
+        return _values(*(size.entry(context.region, context.zones_of(size)) for size in context.sizes))
+
+    def _images(self, asked: Mapping[str, str], caller: str) -> Found:
+        versions = self._context.images.versions(asked["gallery"], asked["image"], self._context.region)
+        if versions is None:
+            raise ArmError("CommunityGalleryImageNotFound", _NO_IMAGE.format(**asked), 404)
+        return _values(*versions)
+
+    def _usages(self, asked: Mapping[str, str], caller: str) -> Found:
+        kind = Kind(self._context)
+        names = ["cores", "lowPriorityCores", *dict.fromkeys(size.family.name for size in self._context.sizes)]
+        limits = self._context.quotas
+        return _values(*(_usage(name, usage(kind, name), limits.get(name, DEFAULT_QUOTA)) for name in names))
+
+    def _network_usages(self, asked: Mapping[str, str], caller: str) -> Found:
+        store, limits = self._context.store, self._context.network_limits
+        counts = {name: (len(list(store.of_type(kind))), most) for name, (kind, most) in _COUNTED.items()}
+        counts[_ADDRESSES] = (self._addresses(), _MOST_ADDRESSES)
+        return _values(*(_usage(name, used, limits.get(name, most)) for name, (used, most) in counts.items()))
+
+    def _addresses(self) -> int:
+        """Public addresses: here only clusters have some, those through which their nodes go out."""
+        path = "networkProfile.loadBalancerProfile.managedOutboundIPs.count"
+        return sum(int(at(cluster.properties, path, 0)) for cluster in self._context.store.of_type(CLUSTER_TYPE))
+
+    def _kubernetes_versions(self, asked: Mapping[str, str], caller: str) -> Found:
+        return {
+            "values": [
+                {
+                    "version": minor,
+                    "isDefault": minor == rules.DEFAULT_VERSION,
+                    "capabilities": {"supportPlan": ["KubernetesOfficial", "AKSLongTermSupport"]},
+                    "patchVersions": {patch: {"upgrades": []}},
+                }
+                for minor, patch in rules.KUBERNETES_VERSIONS.items()
+            ]
+        }
+
+
+def _lookup(
+    path: str, action: str, versions: Collection[str], answer: Callable[[Mapping[str, str], str], Found]
+) -> _Lookup:
+    return _Lookup(re.compile(_SUBSCRIPTION + path, re.IGNORECASE), action, versions, answer)
+
+
+def _values(*values: Found) -> Found:
+    return {"value": list(values)}
+
+
+def _usage(name: str, used: int, limit: int) -> Found:
+    return {
+        "unit": "Count",
+        "currentValue": used,
+        "limit": limit,
+        "name": {"value": name, "localizedValue": name},
+    }
+
+
+def _spelt(name: str, names: Collection[str]) -> str | None:
+    """A name as it is spelt among others; None where it is not."""
+    return next((each for each in names if each.lower() == name.lower()), None)

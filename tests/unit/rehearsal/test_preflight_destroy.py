@@ -1,0 +1,199 @@
+"""What accounts and subscriptions tell before `pulumi destroy`: each finding provoked once in the simulated ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from preflight.aws.asking import Aws
+from preflight.azure.asking import Azure
+from preflight.destroy import balancers, subscription
+from preflight.destroy.checks import CHECKS
+from preflight.destroy.subject import Subject
+from preflight.finding import Finding, run
+from preflight.stack import State
+from rehearsal.aws.account import Account
+from rehearsal.azure.arm.errors import ArmError
+from tests.unit.preflight.fake_cluster import CLAIMS, EKS, NAP, SERVICES, FakeCluster, of_the_stack
+from tests.unit.rehearsal.azure_world import AKS, GROUPS, IDENTITY, NETWORK, REGION, World, machine_id
+from tests.unit.rehearsal.preflight_azure_world import GROUP, NODES, asked, lock, made
+
+AZURE = {**NAP, "region": REGION, "clusterName": "karpstack-aks"}
+CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/karpstack-aks"
+VNET = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/karpstack-aks"
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    return of_the_stack()
+
+
+# AWS
+
+
+def balance(aws: Account, name: str, service: str, *tags: tuple[str, str]) -> None:
+    """A load balancer of either generation, as a cluster's controller tags it."""
+    client = aws.client(service)
+    subnets = [subnet["SubnetId"] for subnet in aws.client("ec2").describe_subnets()["Subnets"]][:2]
+    listed: Any = [{"Key": key, "Value": value} for key, value in tags]
+    if service == "elbv2":
+        client.create_load_balancer(Name=name, Subnets=subnets, Type="network", Tags=listed)
+        return
+    listener = {"Protocol": "tcp", "LoadBalancerPort": 80, "InstancePort": 30080}
+    client.create_load_balancer(LoadBalancerName=name, Listeners=[listener], Subnets=subnets, Tags=listed)
+
+
+def left(aws: Account, cluster: FakeCluster) -> list[Finding]:
+    return list(balancers.balancers(Subject(cluster, EKS, Aws(aws.region, aws.client))))
+
+
+OWNED = ("kubernetes.io/cluster/karpstack-eks", "owned")
+
+
+def test_a_load_balancer_whose_service_is_gone(aws: Account, cluster: FakeCluster) -> None:
+    balance(aws, "a1b2", "elb", OWNED, ("kubernetes.io/service-name", "shop/web"))
+    (finding,) = left(aws, cluster)
+    assert finding.severity == "error"
+    assert "a1b2 was made for this cluster, for the Service shop/web, which is not there any more" in finding.what
+    assert "aws elb delete-load-balancer --region us-east-1 --load-balancer-name a1b2" in finding.fix
+    # While the Service is there, it is what has to be deleted.
+    cluster.put(SERVICES, "web", namespace="shop", spec={"type": "LoadBalancer"})
+    assert not left(aws, cluster)
+
+
+def test_a_load_balancer_of_awss_own_controller(aws: Account, cluster: FakeCluster) -> None:
+    balance(aws, "k8s-web", "elbv2", ("elbv2.k8s.aws/cluster", "karpstack-eks"), ("service.k8s.aws/stack", "shop/web"))
+    (finding,) = left(aws, cluster)
+    assert "for the Service shop/web" in finding.what
+    assert "aws elbv2 delete-load-balancer --region us-east-1 --load-balancer-arn arn:aws:" in finding.fix
+
+
+def test_a_load_balancer_of_an_ingress(aws: Account, cluster: FakeCluster) -> None:
+    balance(aws, "k8s-in", "elbv2", ("elbv2.k8s.aws/cluster", "karpstack-eks"), ("ingress.k8s.aws/stack", "shop/in"))
+    (finding,) = left(aws, cluster)
+    assert finding.what.endswith("for the Ingress shop/in")
+    assert finding.fix.startswith("delete the Ingress")
+
+
+def test_load_balancers_of_others(aws: Account, cluster: FakeCluster) -> None:
+    for service in ("elb", "elbv2"):
+        balance(aws, "theirs", service, ("kubernetes.io/cluster/karpstack-eks-2", "owned"))
+    balance(aws, "another", "elbv2", ("elbv2.k8s.aws/cluster", "karpstack"))
+    assert not left(aws, cluster)
+
+
+def test_more_load_balancers_than_are_told_at_once(aws: Account, cluster: FakeCluster) -> None:
+    for number in range(21):
+        balance(aws, f"many-{number}", "elb", OWNED)
+    assert len(left(aws, cluster)) == 21
+
+
+# Azure
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """A subscription with the stack's network and cluster."""
+    started = World()
+    started.azure.start()
+    started.arm.put(GROUP, GROUPS, {"location": REGION})
+    subnets = [{"name": "nodes", "properties": {"addressPrefix": "10.224.0.0/20"}}]
+    space = {"addressPrefixes": ["10.224.0.0/16"]}
+    started.arm.put(VNET, NETWORK, {"location": REGION, "properties": {"addressSpace": space, "subnets": subnets}})
+    started.arm.put(CLUSTER, AKS, started.cluster_body(nodeResourceGroup="karpstack-aks-nodes"))
+    yield started
+    started.azure.stop()
+
+
+STATE = made(("group", GROUP), ("network", VNET), ("cluster", CLUSTER.replace("resourceGroups", "resourcegroups")))
+
+
+def seen(world: World, cluster: FakeCluster, state: State | None = STATE) -> Subject:
+    azure: Azure = asked(world)
+    return Subject(cluster, AZURE, None, azure, state)
+
+
+def machine(world: World, name: str, **tags: str) -> None:
+    """A machine in the node resource group, with its interface in the stack's subnet."""
+    interface = f"{NODES}/providers/Microsoft.Network/networkInterfaces/{name}"
+    put_interface(world, interface)
+    world.arm.put(machine_id(name, NODES), "2025-04-01", {**world.machine_body(interface), "tags": tags})
+
+
+def put_interface(world: World, identifier: str) -> None:
+    configuration = {"name": "one", "properties": {"subnet": {"id": f"{VNET}/subnets/nodes"}}}
+    world.arm.put(identifier, NETWORK, {"location": REGION, "properties": {"ipConfigurations": [configuration]}})
+
+
+def test_nothing_of_azure_is_in_the_way_of_the_stack_alone(world: World, cluster: FakeCluster) -> None:
+    machine(world, "aks-default-1", **{"karpenter.sh_nodepool": "default"})
+    cluster.objects[CLAIMS][0]["status"]["providerID"] = f"azure://{machine_id('aks-default-1', NODES)}"
+    checked = run(CHECKS, seen(world, cluster))
+    said = {(each.name, finding.severity) for each in checked for finding in each.findings}
+    assert said == {("how long it takes", "note")}
+
+
+@pytest.mark.parametrize("scope", [GROUP, NODES, VNET, GROUP.rpartition("/resourceGroups")[0]])
+@pytest.mark.parametrize("level", ["CanNotDelete", "ReadOnly"])
+def test_locks_of_either_kind_are_in_the_way(world: World, cluster: FakeCluster, scope: str, level: str) -> None:
+    lock(world, scope, level)
+    (finding,) = subscription.locks(seen(world, cluster))
+    assert (finding.severity, finding.what) == ("error", f"the lock keep ({level}) is on {scope}")
+
+
+@pytest.mark.parametrize("scope", [GROUP, VNET])
+def test_what_is_locked_cannot_be_deleted(world: World, scope: str) -> None:
+    lock(world, scope, "CanNotDelete")
+    with pytest.raises(ArmError, match=r"ScopeLocked.*cannot perform delete operation"):
+        world.arm.delete(GROUP, GROUPS)
+
+
+def test_a_locked_node_resource_group_keeps_the_cluster(world: World) -> None:
+    lock(world, NODES, "CanNotDelete")
+    with pytest.raises(ArmError, match="ScopeLocked"):
+        world.arm.delete(CLUSTER, AKS)
+
+
+def test_locks_of_other_groups_are_theirs(world: World, cluster: FakeCluster) -> None:
+    world.arm.put(f"{GROUP}-2", GROUPS, {"location": REGION})
+    lock(world, f"{GROUP}-2", "CanNotDelete")
+    assert not list(subscription.locks(seen(world, cluster)))
+
+
+def test_a_machine_that_no_node_claim_names(world: World, cluster: FakeCluster) -> None:
+    machine(world, "aks-lost", **{"karpenter.sh_nodepool": "default"})
+    machine(world, "jump-host", owner="somebody")
+    lost, jump = subscription.machines(seen(world, cluster))
+    assert (lost.severity, jump.severity) == ("warning", "warning")
+    assert "aks-lost is in karpstack-aks-nodes and has Karpenter's tags, and no NodeClaim names it" in lost.what
+    assert "jump-host is in karpstack-aks-nodes and is none of Karpenter's" in jump.what
+
+
+def test_an_interface_of_somebody_else_in_the_stacks_network(world: World, cluster: FakeCluster) -> None:
+    elsewhere = f"{GROUP.replace('karpstack-aks', 'demo')}/providers/Microsoft.Network/networkInterfaces/endpoint"
+    put_interface(world, elsewhere)
+    (finding,) = subscription.neighbours(seen(world, cluster))
+    assert (finding.severity, "demo" in finding.what) == ("error", True)
+    # It is no business of the stack's where the network is not.
+    assert not list(subscription.neighbours(seen(world, cluster, made(("group", GROUP)))))
+    with pytest.raises(ArmError, match="InUseSubnetCannotBeDeleted"):
+        world.arm.delete(f"{VNET}/subnets/nodes", NETWORK)
+
+
+def test_a_guest_in_the_stacks_group_goes_with_it(world: World, cluster: FakeCluster) -> None:
+    identity = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/somebodys"
+    world.arm.put(identity, IDENTITY, {"location": REGION})
+    (finding,) = subscription.guests(seen(world, cluster))
+    assert (finding.severity, "userAssignedIdentities somebodys" in finding.what) == ("warning", True)
+    world.arm.delete(CLUSTER, AKS)
+    world.arm.delete(GROUP, GROUPS)
+    assert world.azure.arm.list(f"{GROUP.rpartition('/')[0]}", GROUPS)
+    with pytest.raises(ArmError, match="ResourceGroupNotFound"):
+        world.arm.get(identity, IDENTITY)
+
+
+def test_where_nothing_says_the_subscription_the_cluster_alone_is_asked(cluster: FakeCluster) -> None:
+    checked = {each.name: each.findings for each in run(CHECKS, Subject(cluster, AZURE))}
+    assert not any(checked[name] for name in ("locks", "machines", "who else is in the group"))
