@@ -64,8 +64,8 @@ preflight: environment ## Ask the account or subscription of these credentials w
 test: setup ## Every test tier that needs no cloud, and lint beside them
 	@$(MAKE) --no-print-directory -j2 lint pytest
 
-# In this order: the rehearsals, each file with a stack that its tests share, and then the rest, which fills the gaps;
-# of that, first what waits for programs.
+# In this order: the rehearsals, a worker for what shares a stack (tests/conftest.py), and then the rest, which fills the
+# gaps; of that, first what waits for programs.
 pytest:
 	@$(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder tests/rehearsal tests/programs tests/unit tests/policies
 

@@ -32,6 +32,38 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
+#: Files whose tests share the stack `eks`: one worker runs them one after another, or each would bring up its own.
+SHARING = frozenset(
+    f"tests/rehearsal/test_{name}.py" for name in ("engines_guarded", "lifecycle", "listeners", "policies")
+)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadfile`, what shares a stack is one file."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByStack(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "the stack eks" if file in SHARING else file
+
+    return ByStack(config, log)
+
+
+#: What takes longest is begun first, or the other workers would wait for it in the end.
+LONGEST = tuple(
+    HERE / "rehearsal" / f"test_{name}.py"
+    for name in ("stories", "aks_self_hosted", "broken_environments", "lifecycle")
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: LONGEST.index(item.path) if item.path in LONGEST else len(LONGEST))
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
     """Compare a document with goldens/<name>.json."""

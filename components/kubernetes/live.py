@@ -8,6 +8,7 @@ what the object's controller said of it. Both are asked here with the kubeconfig
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import shutil
 import time
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-#: Seconds between two looks at a cluster that does not answer.
-_PAUSE: Final = 2.0
+#: Seconds between two looks at a cluster that does not answer: most do soon, and the last is for those that do not.
+_PAUSES: Final = (0.25, 0.5, 1.0, 2.0)
 #: Seconds that one request may take.
 _PATIENCE: Final = 10.0
 _CONTROLLER: Final = "-n kube-system -l app.kubernetes.io/name=karpenter"
@@ -48,6 +49,7 @@ async def wait_until_served(kubeconfig: str, *, within: float = 300) -> None:
             f"could be put into the cluster. Install {command} and run `pulumi up` again"
         )
     until = time.monotonic() + within
+    pauses = itertools.chain(_PAUSES, itertools.repeat(_PAUSES[-1]))
     while reason := await asyncio.to_thread(_asked, config, _refusal):
         if time.monotonic() > until:
             server = config["clusters"][0]["cluster"]["server"]
@@ -56,7 +58,7 @@ async def wait_until_served(kubeconfig: str, *, within: float = 300) -> None:
                 "that there is a way to it from here (publicAccessCidrs, VPN, proxy), then run `pulumi up` again"
             )
         pulumi.log.debug(f"the API server does not answer yet: {reason}")
-        await asyncio.sleep(_PAUSE)
+        await asyncio.sleep(next(pauses))
 
 
 def explanation(name: str, kubeconfig: pulumi.Input[str]) -> pulumi.ResourceHookBinding:

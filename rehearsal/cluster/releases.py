@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import urllib3
 import yaml
 
 from rehearsal.cluster.charts import Chart
-from rehearsal.cluster.objects import Object, Objects
+from rehearsal.cluster.objects import ApiError, Object, Objects
 from rehearsal.cluster.readiness import KINDS, labels_selector, wait_available, wait_gone
 from rehearsal.engines import EngineSet
 from rehearsal.state.folder import StackFolder
@@ -61,7 +62,7 @@ class Releases:
         timeout: float = _HELM_TIMEOUT,
         skip_crds: bool = False,
         create_namespace: bool = False,
-    ) -> None:
+    ) -> dict[str, Any]:
         """Install a chart, or upgrade its release if there is one.
 
         Args:
@@ -74,12 +75,15 @@ class Releases:
             skip_crds: Whether to leave out the chart's `crds/`.
             create_namespace: Whether to create the namespace.
 
+        Returns:
+            What `status` says of it from now on.
+
         Raises:
             ReleaseError: Helm refused, or the workloads were not available in time.
         """
         chosen = {"--install": True, "--skip-crds": skip_crds, "--create-namespace": create_namespace}
         options = [option for option, wanted in chosen.items() if wanted]
-        self.upgrade(name, namespace, chart, values, skip_await=skip_await, timeout=timeout, options=options)
+        return self.upgrade(name, namespace, chart, values, skip_await=skip_await, timeout=timeout, options=options)
 
     def upgrade(
         self,
@@ -91,8 +95,8 @@ class Releases:
         skip_await: bool = False,
         timeout: float = _HELM_TIMEOUT,
         options: Sequence[str] = (),
-    ) -> None:
-        """Upgrade a release; arguments and errors as for `install`. Values that are not given go back to defaults.
+    ) -> dict[str, Any]:
+        """Upgrade a release; all as for `install`. Values that are not given go back to defaults.
 
         `options` are more of Helm's.
         """
@@ -119,8 +123,9 @@ class Releases:
                 text=yaml.safe_dump(dict(values)),
             )
         )
+        status = _installed(answer)
         if skip_await:
-            return
+            return status
         workloads = [
             (manifest["kind"], manifest["metadata"].get("namespace", namespace), manifest["metadata"]["name"])
             for manifest in _parse(answer["manifest"])
@@ -129,6 +134,7 @@ class Releases:
         reason = wait_available(self._objects, workloads, timeout, all_replicas=False, problem=self._problem)
         if reason:
             raise ReleaseError(f"release {namespace}/{name} ({chart.name} {chart.version}) is not available: {reason}")
+        return status
 
     def uninstall(self, name: str, namespace: str, *, timeout: float = _GONE_TIMEOUT) -> None:
         """Uninstall a release and wait until its pods and resource definitions are gone; nothing if there is none.
@@ -136,7 +142,7 @@ class Releases:
         Raises:
             ReleaseError: Helm refused, or something did not go.
         """
-        if self.status(name, namespace) is None:
+        if not self._exists(name, namespace):
             return
         manifests = _parse(self._run("get", "manifest", name, "--namespace", namespace))
         self._run("uninstall", name, "--namespace", namespace)
@@ -158,14 +164,10 @@ class Releases:
 
     def status(self, name: str, namespace: str) -> dict[str, Any] | None:
         """What Helm knows of a release, in the shape of pulumi-kubernetes' ReleaseStatus; None when there is none."""
-        try:
-            found = json.loads(
-                self._run("list", "--namespace", namespace, "--all", "--filter", f"^{name}$", "--output", "json")
-            )
-        except ReleaseError as error:
-            if "not found" in str(error):
-                return None
-            raise
+        if not self._exists(name, namespace):
+            return None
+        listed = self._run("list", "--namespace", namespace, "--all", "--filter", f"^{name}$", "--output", "json")
+        found = json.loads(listed)
         if not found:
             return None
         release = found[0]
@@ -179,6 +181,14 @@ class Releases:
             "status": release["status"],
             "version": version,
         }
+
+    def _exists(self, name: str, namespace: str) -> bool:
+        """Whether Helm knows a release, without starting it: each revision is a Secret with these labels."""
+        labels = labels_selector({"owner": "helm", "name": name})
+        try:
+            return bool(self._objects.list(self._objects.path("v1", "Secret", namespace), labels=labels))
+        except (ApiError, urllib3.exceptions.HTTPError) as error:
+            raise ReleaseError(f"release {namespace}/{name} cannot be looked for: {error}") from error
 
     def _run(self, *arguments: str, text: str = "") -> str:
         """Run Helm. Values come by its standard input: they may be secret."""
@@ -207,6 +217,20 @@ class Releases:
         if result.returncode:
             raise ReleaseError(result.stderr.strip().removeprefix("Error: ") or f"`helm {arguments[0]}` failed")
         return result.stdout
+
+
+def _installed(release: Mapping[str, Any]) -> dict[str, Any]:
+    """What `status` has of a release, from Helm's answer to its installation."""
+    chart = release["chart"]["metadata"]
+    return {
+        "appVersion": chart.get("appVersion", ""),
+        "chart": chart["name"],
+        "name": release["name"],
+        "namespace": release["namespace"],
+        "revision": int(release["version"]),
+        "status": release["info"]["status"],
+        "version": chart["version"],
+    }
 
 
 def _parse(manifest: str) -> list[Object]:

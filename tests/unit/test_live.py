@@ -71,7 +71,7 @@ class ApiServer:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
-    monkeypatch.setattr(live, "_PAUSE", 0.01)
+    monkeypatch.setattr(live, "_PAUSES", (0.01,))
     server = ApiServer()
     yield server
     server.close()

@@ -97,7 +97,7 @@ class Release(Resource):
             raise RefusedError("cannot re-use a name that is still in use")
         id = f"{namespace}/{name}"
         try:
-            releases.install(
+            status = releases.install(
                 name,
                 namespace,
                 self._chart(inputs),
@@ -115,7 +115,7 @@ class Release(Resource):
                     f"release {name} failed, and has been uninstalled due to atomic being set: {error}"
                 ) from error
             raise _failed(id, _outputs(inputs, releases), error) from error
-        return Created(id, _outputs(inputs, releases))
+        return Created(id, {**inputs, "status": status})
 
     def read(self, id: str, state: Properties) -> Properties | None:
         """helm status."""
@@ -133,10 +133,11 @@ class Release(Resource):
         """helm upgrade."""
         releases = self._reach("update")
         try:
-            releases.upgrade(new["name"], new["namespace"], self._chart(new), new.get("values") or {}, **_options(new))
+            chart, values = self._chart(new), new.get("values") or {}
+            status = releases.upgrade(new["name"], new["namespace"], chart, values, **_options(new))
         except ReleaseError as error:
             raise _failed(id, _outputs(new, releases), error) from error
-        return _outputs(new, releases)
+        return {**new, "status": status}
 
     def delete(self, id: str, state: Properties, *, timeout: float) -> None:
         """helm uninstall."""

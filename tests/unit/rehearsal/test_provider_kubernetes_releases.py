@@ -23,15 +23,21 @@ class FakeReleases:
         revision = self.installed.get(name)
         return {"name": name, "revision": revision, "status": "deployed"} if revision else None
 
-    def install(self, name: str, namespace: str, chart: FakeChart, values: Properties, **options: Any) -> None:
+    def install(
+        self, name: str, namespace: str, chart: FakeChart, values: Properties, **options: Any
+    ) -> Properties | None:
         self.calls.append(("install", values, options))
         self.installed[name] = 1
         if self.problem:
             raise self.problem
+        return self.status(name, namespace)
 
-    def upgrade(self, name: str, namespace: str, chart: FakeChart, values: Properties, **options: Any) -> None:
+    def upgrade(
+        self, name: str, namespace: str, chart: FakeChart, values: Properties, **options: Any
+    ) -> Properties | None:
         self.calls.append(("upgrade", values, options))
         self.installed[name] += 1
+        return self.status(name, namespace)
 
     def uninstall(self, name: str, namespace: str, *, timeout: float = 0) -> None:
         self.calls.append(("uninstall", timeout))

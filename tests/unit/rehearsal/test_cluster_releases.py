@@ -1,0 +1,83 @@
+"""How often Helm is started for a release, and what is said where it is not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import urllib3
+
+from rehearsal.cluster.charts import Chart
+from rehearsal.cluster.objects import ApiError, Objects
+from rehearsal.cluster.releases import ReleaseError, Releases
+from rehearsal.engines import EngineSet
+from rehearsal.state.folder import StackFolder
+
+CHART = {"metadata": {"name": "karpenter", "version": "1.14.1", "appVersion": "1.14.1"}}
+#: The same release, as Helm answers its installation and as it lists it.
+ANSWER = {
+    **{"name": "karpenter", "namespace": "kube-system", "version": 2, "info": {"status": "deployed"}},
+    **{"chart": CHART, "manifest": ""},
+}
+LISTED = {
+    **{"name": "karpenter", "namespace": "kube-system", "revision": "2", "status": "deployed"},
+    **{"chart": "karpenter-1.14.1", "app_version": "1.14.1"},
+}
+
+
+class Secrets:
+    """The cluster's Secrets, one a revision of a release."""
+
+    def __init__(self, *found: dict[str, Any], problem: Exception | None = None) -> None:
+        self.found = list(found)
+        self.problem = problem
+        self.asked: list[tuple[str, str]] = []
+
+    def path(self, api_version: str, kind: str, namespace: str) -> str:
+        return f"{namespace}/{kind}"
+
+    def list(self, path: str, *, labels: str) -> list[dict[str, Any]]:
+        self.asked.append((path, labels))
+        if self.problem:
+            raise self.problem
+        return self.found
+
+
+class Helm(Releases):
+    """With answers in place of the program."""
+
+    def __init__(self, folder: Path, secrets: Secrets) -> None:
+        stack = StackFolder("eks", folder)
+        super().__init__(stack, EngineSet(folder), cast(Objects, secrets), folder / "kubeconfig", str)
+        self.started: list[str] = []
+
+    def _run(self, *arguments: str, text: str = "") -> str:
+        self.started.append(arguments[0])
+        return json.dumps({"upgrade": ANSWER, "list": [LISTED]}[arguments[0]])
+
+
+def test_an_installation_starts_helm_once_and_says_what_it_would_list(tmp_path: Path) -> None:
+    helm = Helm(tmp_path, Secrets({}))
+    chart = cast(Chart, type("Chart", (), {"name": "karpenter", "version": "1.14.1", "folder": tmp_path}))
+    status = helm.install("karpenter", "kube-system", chart, {})
+    assert helm.started == ["upgrade"]
+    assert status == helm.status("karpenter", "kube-system")
+    assert helm.started == ["upgrade", "list"]
+
+
+def test_what_is_not_there_is_looked_for_without_helm(tmp_path: Path) -> None:
+    secrets = Secrets()
+    helm = Helm(tmp_path, secrets)
+    assert helm.status("karpenter", "kube-system") is None
+    helm.uninstall("karpenter", "kube-system")
+    assert secrets.asked == [("kube-system/Secret", "name=karpenter,owner=helm")] * 2
+    assert not helm.started
+
+
+@pytest.mark.parametrize("problem", [ApiError(403, "Forbidden", "no"), urllib3.exceptions.HTTPError("refused")])
+def test_a_cluster_that_cannot_be_asked_is_no_release_that_is_not_there(tmp_path: Path, problem: Exception) -> None:
+    helm = Helm(tmp_path, Secrets(problem=problem))
+    with pytest.raises(ReleaseError, match=r"release kube-system/karpenter cannot be looked for: .*(no|refused)"):
+        helm.status("karpenter", "kube-system")
