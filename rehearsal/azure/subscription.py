@@ -29,6 +29,7 @@ from rehearsal.azure.kinds import KINDS
 from rehearsal.azure.machines.prices import PriceTable
 from rehearsal.azure.wire.routes import Routes
 from rehearsal.azure.wire.server import Server
+from rehearsal.rights.recording import Recorder
 from rehearsal.timing import Timing
 
 SUBSCRIPTION_ID = "12345678-1234-1234-1234-123456789012"
@@ -48,6 +49,7 @@ class Subscription:
         images: The community galleries.
         prices: What sizes cost.
         quotas: vCPU limits by name of the family, `cores` or `lowPriorityCores`; 1000 where nothing is set.
+        uses: What principals asked of access control.
     """
 
     def __init__(
@@ -97,7 +99,8 @@ class Subscription:
         )
         self.images = self._context.images
         self.quotas = self._context.quotas
-        self.arm = Arm(self._context, KINDS, Access(store, self.directory))
+        self.uses = Recorder("azure")
+        self.arm = Arm(self._context, KINDS, Access(store, self.directory, self.uses))
         for action in ("listClusterUserCredential", "listClusterAdminCredential"):
             self.arm.answer(CLUSTER_TYPE, action, self._credentials(action))
         self._secrets: dict[str, str] = {}
@@ -116,6 +119,7 @@ class Subscription:
     def stop(self) -> None:
         """Take it off the wire and forget everything; safe to call twice."""
         self._server.stop()
+        self.uses.close()
         self._context.operations.close()
         self._context.store.clear()
         self._clouds.clear()
