@@ -86,6 +86,7 @@ def review(recording: Recording, known: Sequence[Reason]) -> Review:
     judgements = [judge(recording.cloud, principal) for principal in recording.principals]
     grants = [grant for judgement in judgements for grant in judgement.grants]
     unused = [grant for judgement in judgements for grant in judgement.unused]
+    stale = reasons.stale(known, grants)
     grouped = list(_unused(unused, known))
     spare = dict(_spare(judgements, known))
     problems = [
@@ -96,9 +97,13 @@ def review(recording: Recording, known: Sequence[Reason]) -> Review:
             for one in grouped
             if not one.reason
         ),
-        *(f"the reason for {one} is about no right that there is; take it out" for one in reasons.stale(known, grants)),
+        *(
+            f"{name} was used, but nothing would have been refused without it; take it out, or say why it stays"
+            for name, reason in spare.items()
+            if not reason
+        ),
+        *(f"the reason for {one} is about no right that there is; take it out" for one in stale),
     ]
-    stale = reasons.stale(known, grants)
     notes = [
         f"the reason for {one} is not needed: all of it was used"
         for one in reasons.superfluous(known, unused)

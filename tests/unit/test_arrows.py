@@ -67,7 +67,12 @@ ALLOWED: dict[str, set[str]] = {
     "rehearsal/state": {"rehearsal/state"},
     "rehearsal/state/ancestors": set(),
     # What a recording says is judged by the code that judged the calls.
-    "rehearsal/rights": {"rehearsal/rights", "rehearsal/aws/iam/policies", "rehearsal/azure/identity/roles"},
+    "rehearsal/rights": {
+        "rehearsal/rights",
+        "rehearsal/aws/iam/policies",
+        "rehearsal/azure/arm/identifiers",
+        "rehearsal/azure/identity/roles",
+    },
     "rehearsal/rights/recording": {"rehearsal/state"},
     "rehearsal/host": {"rehearsal/host", "rehearsal/state"},
     "rehearsal/host/user_environment": set(),
