@@ -195,6 +195,8 @@ def test_a_role_that_could_go_needs_a_reason() -> None:
     assert found.least == {"nodes": ["Microsoft.Compute/virtualMachines/read"]}
     why = [Reason(name, ("*",), ("*",), "both are wanted", whole=True) for name in ("All", "Reader")]
     assert review(asked, why).problems == []
+    unused_only = [Reason(one.statement, one.actions, one.resources, one.text) for one in why]
+    assert len(review(asked, unused_only).problems) == 2
 
 
 def test_what_is_distilled_is_judged_alike() -> None:
