@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from rehearsal.aws.iam import policies
 from rehearsal.azure.arm.identifiers import within
 from rehearsal.azure.identity.roles import Role
 from rehearsal.rights.recording import ANY_ROLE, UNKNOWN, Cloud, Document, Principal, Question, Use, generalised
+
+#: Stands for the values of a condition key of which a statement takes any.
+ANY: Final = "(any)"
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,8 @@ class Answered:
         alone: Those of them that no other grant would have answered so: without it they are refused.
         actions: What was asked for, where the grant is a pattern.
         resources: Patterns of what was asked for, with how often.
-        conditions: Condition keys of the statement, with the values that met them, made-up names left out.
+        conditions: Condition keys of the statement, with the values that met them, made-up names left out; `ANY` where
+            the statement takes any.
     """
 
     calls: int = 0
@@ -104,9 +108,10 @@ def judge(cloud: Cloud, principal: Principal, documents: Mapping[str, Document] 
             answered.alone += use.count if len(met) == 1 else 0
             answered.actions.add(question.action)
             answered.resources[question.pattern] += use.count
-            for key in rule.keys:
+            for key, patterns in rule.conditions.items():
                 values = question.context.get(key, "absent")
-                answered.conditions[key].update(map(generalised, [values] if isinstance(values, str) else values))
+                named = [ANY] if patterns == ["*"] else _many(values)
+                answered.conditions[key].update(map(generalised, named))
     spare = sorted({rule.grant.document for rule in rules} - needed)
     return Judgement(principal.name, found, refused, unknown, any_role, spare)
 
@@ -125,7 +130,7 @@ class _Rule(Protocol):
     """One grant, and whether it answers questions."""
 
     grant: Grant
-    keys: Sequence[str]
+    conditions: Mapping[str, Sequence[str]]
 
     def allows(self, question: Question) -> bool: ...
 
@@ -137,7 +142,11 @@ class _AwsRule:
 
     def __init__(self, grant: Grant, statement: Mapping[str, Any]) -> None:
         self.grant = grant
-        self.keys: Sequence[str] = [key for wanted in statement.get("Condition", {}).values() for key in wanted]
+        self.conditions: Mapping[str, Sequence[str]] = {
+            key: _many(patterns)
+            for wanted in statement.get("Condition", {}).values()
+            for key, patterns in wanted.items()
+        }
         self._document = {"Statement": [{**statement, "Action": grant.action, "Resource": grant.resource}]}
 
     def allows(self, question: Question) -> bool:
@@ -157,7 +166,7 @@ class _AzureRule:
 
     def __init__(self, grant: Grant, excluded: Sequence[str]) -> None:
         self.grant = grant
-        self.keys: Sequence[str] = ()
+        self.conditions: Mapping[str, Sequence[str]] = {}
         self._role = Role("", grant.statement, (grant.action,), tuple(excluded))
 
     def allows(self, question: Question) -> bool:

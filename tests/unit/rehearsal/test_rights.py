@@ -134,7 +134,7 @@ def test_a_grant_knows_what_it_was_used_for() -> None:
     by_statement = {(grant.statement, grant.action): answered for grant, answered in judged.grants.items()}
     first, second = by_statement["End", "ec2:TerminateInstances"], by_statement["Again", "ec2:Terminate*"]
     assert (first.calls, first.alone, second.calls, second.alone) == (2, 0, 2, 0)
-    assert first.conditions == {"aws:ResourceTag/owner": {"us"}, "aws:ResourceTag/pool": {"a"}}
+    assert first.conditions == {"aws:ResourceTag/owner": {"us"}, "aws:ResourceTag/pool": {"(any)"}}
     assert second.actions == {"ec2:TerminateInstances"}
     assert [grant.action for grant in judged.unused] == ["ec2:StopInstances"]
     alone = judge("aws", on_aws(ENDED).principals[0]).grants.values()

@@ -1,4 +1,4 @@
-"""What production controllers were recorded to ask in a whole soak, held against the documents of today.
+"""What production controllers were recorded to ask while scenarios ran, held against the documents of today.
 
 `rights/eks.json` and `rights/aks-self-hosted.json` are such recordings. To record anew, after a change that the
 controller sees or with a new Karpenter:
@@ -20,14 +20,17 @@ from typing import Any
 
 import pytest
 
+from components import aks
 from components.documents.iam import CONTROLLER_POLICIES, ControllerScope
 from components.naming import EksNames
 from rehearsal.aws.iam import policies
+from rehearsal.azure.identity import roles
 from rehearsal.rights import reasons, recording, shown
 from rehearsal.rights.judging import Grant, judge, without_action
 from rehearsal.rights.recording import UNKNOWN, Cloud, Principal, Question, Recording
 from rehearsal.rights.review import Review, review
 from tests.unit import example_stack
+from tests.unit.mock_engine import deploy
 
 FIXTURES = Path(__file__).parent / "rights"
 PAGE = example_stack.ROOT / "docs" / "rights.md"
@@ -46,6 +49,7 @@ OURS = {
     "AllowSpotServiceLinkedRole": "an account's first spot instance needs it, and upstream has people make the role"
 }
 NEVER_ASKED = "AWS never asks this"
+ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 
 
 def documents() -> dict[str, dict[str, Any]]:
@@ -222,12 +226,21 @@ def test_another_evaluator_says_the_same() -> None:
             assert verdict in (ours, "not judged"), f"{name}: {question}"
 
 
+def test_the_roles_that_were_recorded_are_those_that_the_component_assigns() -> None:
+    made = deploy(lambda: aks.Environment("aks", example_stack.aks("aks-self-hosted")))
+    assigned = [one for one in made.of(ASSIGNMENT) if one.name.startswith("aks-karpenter-identity-roles-")]
+    (controller,) = recording.read([FIXTURES / "aks-self-hosted.json"]).principals
+    names = [roles.find(one.inputs["roleDefinitionId"]) for one in assigned]
+    assert sorted(one.name for one in names if one) == sorted(one["role"] for one in controller.documents.values())
+    assert len(names) == len(controller.documents)
+
+
 HEAD = """\
 # The controller's rights
 
-<!-- Written by `make goldens` from recordings of two soaks; do not edit. -->
+<!-- Written by `make goldens` from tests/unit/rehearsal/rights; do not edit. -->
 
-What Karpenter's production controller asked of the cloud's access control while every scenario ran, held against
+What Karpenter's production controller asked of the cloud's access control while scenarios ran, held against
 what the example environments grant it: with resources and conditions, not by action alone. A *call* is one question
 to access control; a request can need several (CreateFleet asks for each resource, for tags and for the role that it
 passes). *Alone* are those that no other right would have allowed: without it they are refused, and tests take each
