@@ -257,11 +257,16 @@ judgement against another evaluator of IAM.
 
 """
 SECTIONS: tuple[tuple[Cloud, str], ...] = (
-    ("aws", "## EKS\n\nThe managed policies of the controller's role, in a soak of `eks` with Karpenter 1.14.1.\n\n"),
+    (
+        "aws",
+        "## EKS\n\nThe managed policies of the controller's role, with Karpenter 1.14.1: in two rehearsals of `eks`, one "
+        "with api-server-restart, budget, burst-1000, capacity-shortage, churn and controller-kill, and one from `up` to "
+        "`down` with eks-spot-consolidation and eks-interruption.\n\n",
+    ),
     (
         "azure",
-        "## AKS, self-hosted\n\nThe roles of the controller's identity, in a soak of `aks-self-hosted` with Karpenter "
-        "1.14.0.\n\n",
+        "## AKS, self-hosted\n\nThe roles of the controller's identity, with Karpenter 1.14.0: in two rehearsals of "
+        "`aks-self-hosted` with all of its scenarios; burst-1000 was broken off.\n\n",
     ),
 )
 
