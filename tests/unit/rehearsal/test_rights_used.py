@@ -259,9 +259,9 @@ judgement against another evaluator of IAM.
 SECTIONS: tuple[tuple[Cloud, str], ...] = (
     (
         "aws",
-        "## EKS\n\nThe managed policies of the controller's role, with Karpenter 1.14.1: in two rehearsals of `eks`, one "
-        "with api-server-restart, budget, burst-1000, capacity-shortage, churn and controller-kill, and one from `up` to "
-        "`down` with eks-spot-consolidation and eks-interruption.\n\n",
+        "## EKS\n\nThe managed policies of the controller's role, with Karpenter 1.14.1: in two rehearsals of `eks`, "
+        "one with api-server-restart, budget, burst-1000, capacity-shortage, churn and controller-kill, and one from "
+        "`up` to `down` with eks-spot-consolidation and eks-interruption.\n\n",
     ),
     (
         "azure",
