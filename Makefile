@@ -23,7 +23,7 @@ OUR_VENV = { [ ! -L .venv ] && ls -d .venv/.made-by-karpstack .venv/.ready-* 2>/
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment engines rehearsal soak review preflight test pytest lint format bench bench-burst bench-kills bench-removal bench-stories lock facts goldens pack clean clean-cache
+.PHONY: help setup environment engines rehearsal soak rights review preflight test pytest lint format bench bench-burst bench-kills bench-removal bench-stories lock facts goldens pack clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -54,6 +54,9 @@ rehearsal: setup ## Bring STACK up, run its stories with one of TAGS, write the 
 
 soak: setup ## Like rehearsal, with every scenario: the long ones, and those that break something
 	@$(BIN)/python -m rehearsal run $(STACK) --tags all
+
+rights: environment ## Print which rights the controller used in the last rehearsal of STACK, and why the others stay
+	@$(BIN)/python -m rehearsal rights $(STACK)
 
 review: setup ## Preview STACK, rehearsed, and write what is to be reviewed: build/review/<stack>/review.html, .md, .sarif
 	@$(BIN)/python -m rehearsal review $(STACK)

@@ -1,4 +1,4 @@
-"""The rehearsal's command line: up, run, review, env, status, down.
+"""The rehearsal's command line: up, run, review, env, rights, status, down.
 
 Reads arguments and talks to people; the work is done by `rehearsal.session.daemon` and `rehearsal.session.deployment`.
 """
@@ -6,6 +6,7 @@ Reads arguments and talks to people; the work is done by `rehearsal.session.daem
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shlex
 import signal
@@ -25,11 +26,12 @@ from rehearsal.engines import EngineSet
 from rehearsal.engines.builder import BuildError, ensure
 from rehearsal.host import limits, user_environment
 from rehearsal.host.processes import stop_marked
+from rehearsal.rights import reasons, recording
 from rehearsal.session import daemon, lock
 from rehearsal.session.deployment import PROJECT, CommandError, Deployment, environment
 from rehearsal.session.stack_file import StackFile, StackFileError
 from rehearsal.session.terminal import console, tell
-from rehearsal.state import ancestors, ownership
+from rehearsal.state import ancestors, ownership, records
 from rehearsal.state.folder import StackFolder, stack_name
 
 # The stories that are run unless others are asked for: the published walk-throughs, a minute or two.
@@ -58,6 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
         daemon.DaemonError,
         lock.BusyError,
         ownership.OwnershipError,
+        reasons.ReasonsError,
+        recording.RecordingError,
         TimeoutError,
         ValueError,
     ) as error:
@@ -130,6 +134,28 @@ def _parser() -> argparse.ArgumentParser:
         "Print the exports with which pulumi, kubectl, helm and ansible-playbook work on the stack by hand: "
         'eval "$(python -m rehearsal env eks)"',
     )
+    rights = add(
+        "rights",
+        _rights,
+        "Show which rights the controller used in the last rehearsal of the stack, of those that the stack gave it, "
+        "and which nothing used; fails for one that nobody gave a reason for.",
+    )
+    rights.add_argument(
+        "--recording",
+        type=Path,
+        action="append",
+        help="a rights.json, several times for several runs together (default: that of the stack's last rehearsal)",
+    )
+    rights.add_argument(
+        "--reasons",
+        type=Path,
+        default=PROJECT / "components" / "documents" / "unused_rights.json",
+        help="why unused rights stay (default: components/documents/unused_rights.json)",
+    )
+    rights.add_argument("--distil", type=Path, help="write the recording, without what no right depends on, to a file")
+    form = rights.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON")
+    form.add_argument("--markdown", action="store_true", help="print the tables of docs/rights.md")
     add("status", _status, "Show the engines of the stack, their memory, where they log, and what listens to whom.")
     down = add("down", _down, "Destroy the stack with `pulumi destroy` and stop all engines.")
     down.add_argument(
@@ -352,6 +378,22 @@ def _env(options: argparse.Namespace) -> int:
     for key, value in sorted((variables | {lock.VARIABLE: str(folder.lock)}).items()):
         print(f"export {key}={shlex.quote(value)}")
     return 0
+
+
+def _rights(options: argparse.Namespace) -> int:
+    from rehearsal.rights import distilling, review, shown
+
+    found = recording.read(options.recording or [_folder(options).rights])
+    if options.distil:
+        records.write_text(options.distil, recording.text(distilling.distilled(found)))
+    judged = review.review(found, reasons.read(options.reasons, found.cloud))
+    if options.json:
+        print(json.dumps(judged.shown, indent=2))
+    elif options.markdown:
+        print(shown.markdown(judged))
+    else:
+        Console().print(shown.tables(judged))
+    return 1 if judged.problems else 0
 
 
 def _status(options: argparse.Namespace) -> int:

@@ -2,7 +2,8 @@
 
 The controller's permissions follow upstream's getting-started CloudFormation template for 1.14, statement by
 statement and with the same statement IDs, so that the two can be compared; `spot_role` is ours. They are several
-policies because one would exceed the 6,144 characters that IAM allows. Nothing here knows how a policy is attached.
+policies because one would exceed the 6,144 characters that IAM allows. `unused_rights.json` says why rights stay that
+no rehearsal uses. Nothing here knows how a policy is attached.
 """
 
 from __future__ import annotations

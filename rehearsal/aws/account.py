@@ -98,7 +98,7 @@ class Account:
         self._view = AccountView(ACCOUNT_ID, region, self.eks, self.roles)
         self._identity = PodIdentity(self.eks, self.roles, region, self._reviewer)
         self._server = Server(
-            self._get_products, self._identity.credentials, self.roles.is_known, self.eks.has_zonal_shift
+            self._get_products, self._identity.credentials, self.roles.denial, self.eks.has_zonal_shift
         )
         self._patches = Patches()
         self._clouds: dict[str, AwsCloud] = {}
@@ -160,6 +160,7 @@ class Account:
         from moto.core.base_backend import BackendDict
 
         self._server.stop()
+        self.roles.uses.close()
         self._last_lines.stop()
         self._patches.undo()
         BackendDict.reset()

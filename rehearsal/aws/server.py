@@ -20,11 +20,13 @@ from typing import Any, Final
 from botocore.model import OperationNotFoundError
 
 from rehearsal.aws import errors, shapes
+from rehearsal.aws.iam import questions
 from rehearsal.aws.iam.pod_credentials import CredentialError
 from rehearsal.aws.iam.roles import INVALID_TOKEN
 from rehearsal.aws.patching import Patches
 from rehearsal.host.guard import LOOPBACK, GuardedHandler, OwnUserServer
 from rehearsal.host.loopback import Loopback
+from rehearsal.rights.recording import Question
 
 #: Services that are served, by their names in signatures; moto has them. Each of them asks `roles` about each request's
 #: caller.
@@ -47,6 +49,7 @@ _JSON = "application/x-amz-json-1.1"
 _NOT_SIGNED = "Authorization header requires 'Credential' parameter: only signatures of version 4 are known."
 _FAILED = "The rehearsal's AWS failed at this request to {service}: {error}; its logs/daemon.log says more"
 _LONGEST_REASON = 200
+_NOT_KNOWN = "UnrecognizedClientException", INVALID_TOKEN
 _log = logging.getLogger(__name__)
 
 StartResponse = Callable[..., Any]
@@ -64,7 +67,7 @@ class Server:
         self,
         get_products: Callable[[dict[str, Any]], dict[str, Any]],
         credentials: Callable[[str, str], dict[str, str]],
-        is_known: Callable[[str], bool],
+        denial: Callable[[str, Question], tuple[str, str] | None],
         has_zonal_shift: Callable[[str], bool],
     ) -> None:
         """Make it.
@@ -72,12 +75,12 @@ class Server:
         Args:
             get_products: Answers the price list's request.
             credentials: What a cluster's Pod Identity agent gives for a token.
-            is_known: Whether the account has an access key.
+            denial: Why whoever has an access key may not do something: error code and text; None when they may.
             has_zonal_shift: Whether AWS may take traffic away from a zone of the resource of an ARN.
         """
         self._get_products = get_products
         self._credentials = credentials
-        self._is_known = is_known
+        self._denial = denial
         self._has_zonal_shift = has_zonal_shift
         self._loopback: Loopback | None = None
         self._applications: dict[str, Any] = {}
@@ -127,8 +130,9 @@ class Server:
         authorization = environ.get("HTTP_AUTHORIZATION", "")
         signed = _SIGNED.match(authorization)
         if environ.get("HTTP_X_AMZ_TARGET", "").startswith(_PRICING_TARGET):
-            if not signed or not self._is_known(signed["key"]):
-                return _refuse(start_response, "400 Bad Request", "UnrecognizedClientException", INVALID_TOKEN)
+            denial = self._denial(signed["key"], questions.get_products()) if signed else _NOT_KNOWN
+            if denial:
+                return _refuse(start_response, "400 Bad Request", *denial)
             return self._pricing(environ, start_response)
         if authorization and not signed:
             return _refuse(start_response, "400 Bad Request", "IncompleteSignatureException", _NOT_SIGNED)
@@ -172,8 +176,8 @@ class Server:
 
     def _zonal_shift(self, arn: str, key: str, start_response: StartResponse) -> Iterable[bytes]:
         """GetManagedResource: from no zone is traffic ever taken away here."""
-        if not self._is_known(key):
-            return _refuse(start_response, "403 Forbidden", "UnrecognizedClientException", INVALID_TOKEN)
+        if denial := self._denial(key, questions.get_managed_resource(arn)):
+            return _refuse(start_response, "403 Forbidden", *denial)
         if not self._has_zonal_shift(arn):
             return _refuse(start_response, "404 Not Found", "ResourceNotFoundException", _NOT_MANAGED.format(arn=arn))
         found = {"arn": arn, "name": arn.rpartition("/")[2], "appliedWeights": {}, "autoshifts": [], "zonalShifts": []}

@@ -29,6 +29,7 @@ from rehearsal.azure.kinds import KINDS
 from rehearsal.azure.machines.prices import PriceTable
 from rehearsal.azure.wire.routes import IDENTITY_PATH, Routes
 from rehearsal.azure.wire.server import Server
+from rehearsal.rights.recording import Recorder
 from rehearsal.timing import Timing
 
 SUBSCRIPTION_ID = "12345678-1234-1234-1234-123456789012"
@@ -53,6 +54,7 @@ class Subscription:
         restricted: Zones in which it may not have a VM size, by its name in lower case.
         network_limits: How many of a network resource it may have, by the name that its usage has.
         keep: Stores a resource that Azure makes by itself.
+        uses: What principals asked of access control.
     """
 
     def __init__(
@@ -107,7 +109,8 @@ class Subscription:
         self.restricted = self._context.restricted
         self.network_limits = self._context.network_limits
         self.keep = self._context.keep
-        self.arm = Arm(self._context, KINDS, Access(store, self.directory))
+        self.uses = Recorder("azure")
+        self.arm = Arm(self._context, KINDS, Access(store, self.directory, self.uses))
         for action in ("listClusterUserCredential", "listClusterAdminCredential"):
             self.arm.answer(CLUSTER_TYPE, action, self._credentials(action))
         self._secrets: dict[str, str] = {}
@@ -128,6 +131,7 @@ class Subscription:
     def stop(self) -> None:
         """Take it off the wire and forget everything; safe to call twice."""
         self._server.stop()
+        self.uses.close()
         self._context.operations.close()
         self._context.store.clear()
         self._clouds.clear()

@@ -86,6 +86,8 @@ def _aws(
     used_spot = bool(os.environ.get("REHEARSAL_USED_SPOT"))
     account = Account(stack_file.region, engine_set.prices("aws"), timing, used_spot=used_spot)
 
+    account.roles.uses.write_to(folder.rights)
+
     def start() -> Mapping[str, str]:
         account.start()
         return account.administrator_environment
@@ -116,6 +118,7 @@ def _azure(
         timing,
         subscription_id=stack_file.subscription or SUBSCRIPTION_ID,
     )
+    subscription.uses.write_to(folder.rights)
     definitions = engine_set.chart("karpenter-crd-azure") / "templates"
 
     def start() -> Mapping[str, str]:

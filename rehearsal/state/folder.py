@@ -107,6 +107,11 @@ class StackFolder:
         return self.pulumi / f"Pulumi.{self.stack}.yaml"
 
     @property
+    def rights(self) -> Path:
+        """What the controller asked of the cloud's access control (see `rehearsal.rights`)."""
+        return self.root / "rights.json"
+
+    @property
     def run_file(self) -> Path:
         """What the running daemon tells about itself (pid, ports), as JSON."""
         return self.root / "daemon.json"

@@ -340,7 +340,7 @@ class Fleets:
         """EC2 makes its role for spot at an account's first request, with the rights of whoever sends it."""
         if self._roles.by_name(SPOT_ROLE) is not None:
             return
-        if not self._roles.may(caller, "iam:CreateServiceLinkedRole"):
+        if not self._roles.may_make_spot_role(caller):
             raise _LaunchError("AuthFailure.ServiceLinkedRoleCreationNotPermitted", _NO_SPOT_ROLE)
         self._roles.make_spot_role()
 

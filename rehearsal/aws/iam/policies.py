@@ -1,20 +1,22 @@
 """IAM policy documents: whom a trust policy lets in, and which actions an identity policy allows.
 
-Trust policies are evaluated with their conditions. Identity policies are evaluated by action alone where a request is
-judged: resources and conditions of Allow statements are taken as met, so a policy that is missing is found and one that
-is scoped too narrowly is not. The simulator (`simulation`) evaluates all of it. Resource policies of queues are
-evaluated for the one question that an event rule asks.
+Trust policies are evaluated with their conditions, identity policies with resources and conditions where it is known
+what IAM asks about a request (`questions`), and by action alone where it is not. Resource policies of queues are
+evaluated for the one question that an event rule asks. Policy variables (`${aws:username}`) are not filled in.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 Statement = Mapping[str, Any]
+#: Condition keys of a request and their values; several where a key has several at once (`aws:TagKeys`).
+Context = Mapping[str, str | Sequence[str]]
+_SET_OPERATOR = re.compile(r"(ForAnyValue|ForAllValues):(.+)")
 _NOT_IMPLEMENTED = "the rehearsal does not evaluate the condition operator {}; write it with StringEquals or StringLike"
 
 
@@ -29,7 +31,7 @@ def trust_refusal(
     principal_type: str,
     principal: str,
     actions: Iterable[str],
-    context: Mapping[str, str],
+    context: Context,
 ) -> str:
     """Why a trust policy does not let a principal do all of some actions; empty when it does.
 
@@ -83,9 +85,7 @@ def about(documents: Iterable[str | Mapping[str, Any]], action: str, resource: s
                 yield statement
 
 
-def decision(
-    documents: Iterable[str | Mapping[str, Any]], action: str, resource: str, context: Mapping[str, str]
-) -> str:
+def decision(documents: Iterable[str | Mapping[str, Any]], action: str, resource: str, context: Context) -> str:
     """What identity policies say to an action on a resource, in IAM's words: allowed, explicitDeny, implicitDeny."""
     met = [one for one in about(documents, action, resource) if not failed_condition(one, context)]
     if any(one.get("Effect") == "Deny" for one in met):
@@ -94,7 +94,7 @@ def decision(
 
 
 def allows_service(
-    document: str | Mapping[str, Any], service: str, action: str, resource: str, context: Mapping[str, str]
+    document: str | Mapping[str, Any], service: str, action: str, resource: str, context: Context
 ) -> bool:
     """Whether a resource policy lets an AWS service do an action on the resource.
 
@@ -116,7 +116,7 @@ def allows_service(
     return allowed
 
 
-def failed_condition(statement: Statement, context: Mapping[str, str]) -> str:
+def failed_condition(statement: Statement, context: Context) -> str:
     """The first condition of a statement that the request does not meet, in words; empty when it meets all."""
     values = {key.lower(): value for key, value in context.items()}
     for operator, wanted in statement.get("Condition", {}).items():
@@ -128,8 +128,18 @@ def failed_condition(statement: Statement, context: Mapping[str, str]) -> str:
     return ""
 
 
-def _holds(operator: str, found: str | None, patterns: list[str]) -> bool:
-    name = re.sub(r"^(ForAnyValue|ForAllValues):", "", operator)
+def _holds(operator: str, found: str | Sequence[str] | None, patterns: list[str]) -> bool:
+    if match := _SET_OPERATOR.fullmatch(operator):
+        quantifier = all if match[1] == "ForAllValues" else any
+        # Of a key without values all values hold, and none does.
+        return quantifier(_value_holds(match[2], value, patterns) for value in _many(found or []))
+    if found is None or isinstance(found, str):
+        return _value_holds(operator, found, patterns)
+    return any(_value_holds(operator, value, patterns) for value in found)
+
+
+def _value_holds(operator: str, found: str | None, patterns: list[str]) -> bool:
+    name = operator
     if name.endswith("IfExists"):
         if found is None:
             return True
@@ -153,11 +163,12 @@ def _holds(operator: str, found: str | None, patterns: list[str]) -> bool:
 
 def _names(statement: Statement, action: str) -> bool:
     if "NotAction" in statement:
-        return not any(_action_matches(pattern, action) for pattern in _many(statement["NotAction"]))
-    return any(_action_matches(pattern, action) for pattern in _many(statement.get("Action", [])))
+        return not any(action_matches(pattern, action) for pattern in _many(statement["NotAction"]))
+    return any(action_matches(pattern, action) for pattern in _many(statement.get("Action", [])))
 
 
-def _action_matches(pattern: str, action: str) -> bool:
+def action_matches(pattern: str, action: str) -> bool:
+    """Whether a pattern of a statement (`ec2:Describe*`) is of an action; neither tells upper from lower case."""
     return fnmatchcase(action.lower(), pattern.lower())
 
 

@@ -1,10 +1,12 @@
 """IAM roles as the rest of the simulated account asks about them, the administrator, and who may call what.
 
-Requests with unknown credentials are refused, and those of a role must name an action that one of its policies
-allows (see `policies` for how far that goes).
+Requests with unknown credentials are refused, and so are those of a role whose policies do not allow all that IAM is
+asked about them (see `questions`); an action that is unknown there must be allowed on something. What roles asked is
+recorded.
 
 Changes in moto: service-linked roles get AWS's names (moto calls that of EC2 Spot `AWSServiceRoleForspot`) and
-AWS's error when one exists already; AWS's managed policies exist.
+AWS's error when one exists already; AWS's managed policies exist; ListInstanceProfiles keeps to its path (moto lists
+all, and Karpenter would take away the roles of profiles that are not its own).
 """
 
 from __future__ import annotations
@@ -12,12 +14,13 @@ from __future__ import annotations
 import json
 import secrets
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from rehearsal.aws.errors import answer
-from rehearsal.aws.iam import policies
+from rehearsal.aws.iam import policies, questions
 from rehearsal.aws.patching import Patches
+from rehearsal.rights.recording import UNKNOWN, Question, Recorder
 
 ADMINISTRATOR = "administrator"
 ADMINISTRATOR_POLICY = "AdministratorAccess"
@@ -34,7 +37,8 @@ _NAME_TAKEN = "Service role name {name} has been taken in this account, please t
 INVALID_TOKEN = "The security token included in the request is invalid."
 _INVALID_TOKEN_EC2 = "AWS was not able to validate the provided access credentials"
 _DENIED = (
-    "User: {caller} is not authorized to perform: {action} because no identity-based policy allows the {action} action"
+    "User: {caller} is not authorized to perform: {action}{resource} because no identity-based policy allows the "
+    "{action} action"
 )
 _DENIED_EC2 = "You are not authorized to perform this operation. " + _DENIED
 
@@ -46,10 +50,12 @@ class Roles:
         access_key_id: The administrator's, another one for each account: moto checks no signature, so whoever knows
             the id is who it names. It opens nothing anywhere else.
         secret_access_key: The administrator's.
+        uses: What roles asked.
     """
 
     def __init__(self, account_id: str) -> None:
         self._account_id = account_id
+        self.uses = Recorder("aws")
         self.access_key_id = "AKIA" + "".join(secrets.choice(_KEY_LETTERS) for _ in range(16))
         self.secret_access_key = secrets.token_urlsafe(30)
 
@@ -91,14 +97,17 @@ class Roles:
         )
 
     def allows(self, role: Any, action: str) -> bool:
-        """Whether a role's policies allow an action (`ec2:CreateFleet`)."""
+        """Whether a role's policies allow an action (`ec2:DescribeInstances`) on something."""
         return policies.allows_action(self.documents(role), action)
 
     def documents(self, principal: Any) -> list[Any]:
         """The policies of a role or user (moto's object), inline ones first."""
-        found = [*principal.policies.values()]
+        return list(self._named_documents(principal).values())
+
+    def _named_documents(self, principal: Any) -> dict[str, Any]:
+        found = dict(principal.policies)
         for policy in principal.managed_policies.values():
-            found.append(next(version.document for version in policy.versions if version.is_default))
+            found[policy.name] = next(version.document for version in policy.versions if version.is_default)
         return found
 
     def principal(self, arn: str) -> Any | None:
@@ -106,11 +115,32 @@ class Roles:
         users = (user for user in list(self._iam.users.values()) if user.arn == arn)
         return self.by_arn(arn) or next(users, None)
 
-    def may(self, access_key_id: str, action: str) -> bool:
-        """Whether whoever has an access key may do an action."""
+    def may_make_spot_role(self, access_key_id: str) -> bool:
+        """Whether whoever has an access key may have EC2 make its service-linked role for spot instances."""
+        return self.denial(access_key_id, questions.make_spot_role(self._account_id)) is None
+
+    def denial(self, access_key_id: str, question: Question) -> tuple[str, str] | None:
+        """Why whoever has an access key may not do something: AWS's error code and text; None when they may."""
+        if access_key_id == self.access_key_id:
+            return None
         caller = self.caller(access_key_id)
         role = caller and self.by_arn(caller.role_arn)
-        return access_key_id == self.access_key_id or (role is not None and self.allows(role, action))
+        if caller is None or role is None:
+            return "UnrecognizedClientException", INVALID_TOKEN
+        refused = self._refused(role, [question])
+        return None if refused is None else ("AccessDeniedException", _denied(_DENIED, caller, refused))
+
+    def _refused(self, role: Any, asked: Iterable[Question]) -> Question | None:
+        """The first of some questions to which a role's policies do not say yes; all of them are recorded."""
+        named = self._named_documents(role)
+        parsed = {name: json.loads(one) if isinstance(one, str) else one for name, one in named.items()}
+        first = None
+        for question in asked:
+            said = policies.decision(parsed.values(), question.action, question.resource, question.context)
+            self.uses.heard(role.name, question, parsed, allowed=said == "allowed")
+            if said != "allowed":
+                first = first or question
+        return first
 
     def make_spot_role(self) -> None:
         """Make EC2's service-linked role for spot instances, as EC2 does."""
@@ -168,17 +198,15 @@ class Roles:
             None,
         )
 
-    def is_known(self, access_key_id: str) -> bool:
-        """Whether the account has an access key: the administrator's, or a role's."""
-        return access_key_id == self.access_key_id or self.caller(access_key_id) is not None
-
     def patch(self, patches: Patches) -> None:
-        """Name service-linked roles as AWS does."""
+        """Name service-linked roles as AWS does, and list instance profiles by their path."""
         from moto.iam import models
+        from moto.iam.responses import IamResponse
 
         names = {**models.SERVICE_NAME_CONVERSION, **_SERVICE_LINKED_NAMES}
         patches.set(models, "SERVICE_NAME_CONVERSION", names)
         patches.wrap(models.IAMBackend, "create_service_linked_role", _create_service_linked_role)
+        patches.set(IamResponse, "list_instance_profiles", _list_instance_profiles)
 
     def refuse(self, response: Any) -> Exception | None:
         """Why the caller of a request (moto's response object) may not make it; None when they may."""
@@ -197,10 +225,32 @@ class Roles:
                 "InvalidClientTokenId" if service in _QUERY_SERVICES else "UnrecognizedClientException", INVALID_TOKEN
             )
         named = f"{service}:{action}"
-        if action == "GetCallerIdentity" or self.allows(role, named):
+        if action == "GetCallerIdentity":
+            return None
+        asked = questions.asked(response)
+        if asked is None:
+            allowed = self.allows(role, named)
+            refused = None if allowed else Question(named, "")
+            self.uses.heard(role.name, Question(named, UNKNOWN), {}, allowed=allowed)
+        else:
+            refused = self._refused(role, asked)
+        if refused is None:
             return None
         code, text = ("UnauthorizedOperation", _DENIED_EC2) if service == "ec2" else ("AccessDeniedException", _DENIED)
-        return answer(code, text.format(caller=caller.arn, action=named))
+        return answer(code, _denied(text, caller, refused))
+
+
+def _denied(text: str, caller: Any, refused: Question) -> str:
+    where = f" on resource: {refused.resource}" if refused.resource else ""
+    return text.format(caller=caller.arn, action=refused.action, resource=where)
+
+
+def _list_instance_profiles(response: Any) -> Any:
+    from moto.core.responses import ActionResult
+
+    prefix = response._get_param("PathPrefix") or "/"
+    profiles = response.backend.get_instance_profiles()
+    return ActionResult({"InstanceProfiles": [one for one in profiles if one.path.startswith(prefix)]})
 
 
 def _create_service_linked_role(original: Callable[..., Any]) -> Callable[..., Any]:

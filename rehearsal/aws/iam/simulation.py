@@ -1,7 +1,7 @@
 """IAM's policy simulator: what the policies of a role or user say to actions on resources.
 
-Here identity policies are evaluated as a whole, with their resources and conditions, while a request is judged by its
-action alone (see `policies`). Conditions are met by the context that the question gives and by nothing else.
+Identity policies are evaluated with their resources and conditions. Conditions are met by the context that the question
+gives and by nothing else.
 
 Adds to moto: `SimulatePrincipalPolicy`, without permission boundaries, organizations and resource policies, of which
 the account has none.

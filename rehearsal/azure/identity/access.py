@@ -4,6 +4,7 @@ A principal may do what any role allows that is assigned to it at a scope which 
 was assigned. Simplified: no deny
 assignments, no conditions, no membership in groups. Three reads of the subscription (SKUs, usages, community galleries
 and locations) need a role anywhere in the subscription only, as Azure lets whoever can see a subscription read them.
+What principals ask on the wire is recorded.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from rehearsal.azure.arm.store import Resource, Store
 from rehearsal.azure.identity import roles
 from rehearsal.azure.identity.entra import DEPLOYER, Directory
 from rehearsal.azure.identity.roles import Role
+from rehearsal.rights.recording import ANY_ROLE, Question, Recorder
 
 ASSIGNMENT_TYPE = "Microsoft.Authorization/roleAssignments"
 DENY_TYPE = "Microsoft.Authorization/denyAssignments"
@@ -39,9 +41,11 @@ _LINKED = (
 class Access:
     """Decides over the assignments of a store."""
 
-    def __init__(self, store: Store, directory: Directory) -> None:
+    def __init__(self, store: Store, directory: Directory, uses: Recorder | None = None) -> None:
+        """`uses` records what is required and read; nothing does when it is None."""
         self._store = store
         self._directory = directory
+        self._uses = uses or Recorder("azure")
 
     def allows(self, principal: str, action: str, scope: str) -> bool:
         """Whether a principal may perform a control-plane action on a scope."""
@@ -69,17 +73,23 @@ class Access:
 
     def require(self, principal: str, action: str, scope: str) -> None:
         """Refuse with `AuthorizationFailed` what a principal may not do."""
-        if not self.allows(principal, action, scope):
+        if not self._asked(principal, Question(action, scope), self.allows(principal, action, scope)):
             raise self._failure(principal, action, scope)
+
+    def reads(self, principal: str, resource_type: str, scope: str) -> bool:
+        """Whether a principal may read a resource; a query leaves out what it may not."""
+        action = f"{resource_type}/read"
+        return self.allows(principal, action, scope) and self._asked(principal, Question(action, scope), True)
 
     def require_subscription(self, principal: str, action: str, subscription: str) -> None:
         """Refuse a read of the subscription to a principal that has no role in it."""
-        if not self.sees(principal, subscription):
-            raise self._failure(principal, action, f"/subscriptions/{subscription}")
+        scope = f"/subscriptions/{subscription}"
+        if not self._asked(principal, Question(action, scope, ANY_ROLE), self.sees(principal, subscription)):
+            raise self._failure(principal, action, scope)
 
     def require_linked(self, principal: str, action: str, scope: str, linked: str, target: str) -> None:
         """Refuse with `LinkedAuthorizationFailed` a write that needs an action on another resource."""
-        if not self.allows(principal, linked, target):
+        if not self._asked(principal, Question(linked, target), self.allows(principal, linked, target)):
             raise self.linked_failure(principal, action, scope, linked, target)
 
     def linked_failure(self, principal: str, action: str, scope: str, linked: str, target: str) -> ArmError:
@@ -113,6 +123,21 @@ class Access:
     def _failure(self, principal: str, action: str, scope: str) -> ArmError:
         text = _FAILED.format(client=self._client(principal), object=principal, action=action, scope=scope)
         return ArmError("AuthorizationFailed", text, 403)
+
+    def _asked(self, principal: str, question: Question, allowed: bool) -> bool:
+        """Record a question and its answer, which is given back."""
+        known = self._directory.principal(principal)
+        assignments = {
+            f"{role.name} on {scope}": {
+                "role": role.name,
+                "scope": scope,
+                "actions": role.actions,
+                "notActions": role.not_actions,
+            }
+            for scope, role in self._granted(principal)
+        }
+        self._uses.heard(known.name if known else principal, question, assignments, allowed=allowed)
+        return allowed
 
     def _granted(self, principal: str) -> Iterator[tuple[str, Role]]:
         for assignment in self._store.of_type(ASSIGNMENT_TYPE):

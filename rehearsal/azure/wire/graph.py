@@ -35,7 +35,7 @@ def query(store: Store, access: Access, caller: str, text: str) -> dict[str, Any
     data = [
         _row(resource)
         for resource in store.below("/")
-        if all(test(resource) for test in tests) and access.allows(caller, f"{resource.type}/read", resource.id.text)
+        if all(test(resource) for test in tests) and access.reads(caller, resource.type, resource.id.text)
     ]
     return {"totalRecords": len(data), "count": len(data), "data": data, "facets": [], "resultTruncated": "false"}
 

@@ -176,7 +176,7 @@ def a_server() -> Server:
     return Server(
         lambda request: {"PriceList": [request["ServiceCode"]]},
         lambda *_: {},
-        lambda key: key == "AKIAKNOWN",
+        lambda key, question: None if key == "AKIAKNOWN" else ("UnrecognizedClientException", question.action),
         lambda arn: arn == SHIFTED,
     )
 
@@ -229,7 +229,7 @@ def test_moto_has_no_side_doors(aws: Account) -> None:
     from moto import backends
     from moto.core.base_backend import BackendDict
 
-    patches, server = Patches(), Server(dict, lambda *_: {}, aws.roles.is_known, aws.eks.has_zonal_shift)
+    patches, server = Patches(), Server(dict, lambda *_: {}, aws.roles.denial, aws.eks.has_zonal_shift)
     server.start(patches)
     host = server.endpoint.removeprefix("http://")
 

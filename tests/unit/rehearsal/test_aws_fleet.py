@@ -104,7 +104,8 @@ def test_an_accounts_first_spot_instance_takes_the_right_to_make_the_role_for_it
     iam, account = stack.account.client("iam"), stack.account
     iam.delete_service_linked_role(RoleName="AWSServiceRoleForEC2Spot")
     role = account.roles.by_arn(stack.role("launcher", trust("ec2.amazonaws.com")))
-    allowed = ["ec2:CreateFleet", *(["iam:CreateServiceLinkedRole"] if may else [])]
+    launching = ["ec2:CreateFleet", "ec2:RunInstances", "ec2:CreateTags", "iam:PassRole"]
+    allowed = [*launching, *(["iam:CreateServiceLinkedRole"] if may else [])]
     iam.put_role_policy(RoleName="launcher", PolicyName="launch", PolicyDocument=document(Action=allowed, Resource="*"))
     keys = account.roles.assume(role, "test", REGION)
     stack.ec2 = client("ec2", keys.access_key_id, keys.secret_access_key, keys.session_token)

@@ -101,7 +101,7 @@ class Wire:
         self.aws = aws
         self.seeds: list[Request] = []
         self.failures: list[logging.LogRecord] = []
-        self.server = Server(aws._get_products, aws._identity.credentials, aws.roles.is_known, aws.eks.has_zonal_shift)
+        self.server = Server(aws._get_products, aws._identity.credentials, aws.roles.denial, aws.eks.has_zonal_shift)
         for service in ("ec2", "eks", "elb", "events", "iam", "kms", "logs", "sqs", "ssm", "sts"):
             events = aws.client(service).meta.events
             events.register_first(

@@ -52,9 +52,16 @@ def test_trust_says_what_is_wrong(change: dict[str, Any], said: str) -> None:
         ("Null", "true", None, True),
         ("Null", "false", None, False),
         ("ForAnyValue:StringEquals", ["x", "a"], "a", True),
+        ("ForAnyValue:StringEquals", ["x", "a"], ["b", "a"], True),
+        ("ForAnyValue:StringEquals", ["x", "a"], ["b", "c"], False),
+        ("ForAnyValue:StringEquals", "a", None, False),
+        ("ForAllValues:StringEquals", ["x", "a"], ["a", "x"], True),
+        ("ForAllValues:StringEquals", ["x", "a"], ["a", "b"], False),
+        ("ForAllValues:StringEquals", "a", None, True),
+        ("StringEquals", "a", ["b", "a"], True),
     ],
 )
-def test_conditions(operator: str, pattern: Any, value: str | None, holds: bool) -> None:
+def test_conditions(operator: str, pattern: Any, value: str | list[str] | None, holds: bool) -> None:
     statement = {"Condition": {operator: {"Key": pattern}}}
     assert (policies.failed_condition(statement, {} if value is None else {"key": value}) == "") is holds
 

@@ -116,7 +116,7 @@ def test_review_leaves_what_ran_before(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert started.calls == ["prepare", "review Pulumi.eks.yaml out production.json"]
 
 
-COMMANDS = ("up", "run", "review", "env", "status", "down")
+COMMANDS = ("up", "run", "review", "env", "rights", "status", "down")
 
 
 @pytest.fixture

@@ -1,0 +1,278 @@
+"""What production controllers were recorded to ask while scenarios ran, held against the documents of today.
+
+`rights/eks.json` and `rights/aks-self-hosted.json` are such recordings. To record anew, after a change that the
+controller sees or with a new Karpenter:
+
+    make soak STACK=eks
+    python -m rehearsal rights eks --distil tests/unit/rehearsal/rights/eks.json
+
+and the same for aks-self-hosted; then `make goldens` for docs/rights.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components import aks
+from components.documents.iam import CONTROLLER_POLICIES, ControllerScope
+from components.naming import EksNames
+from rehearsal.aws.iam import policies
+from rehearsal.azure.identity import roles
+from rehearsal.rights import reasons, recording, shown
+from rehearsal.rights.judging import Grant, judge, without_action
+from rehearsal.rights.recording import UNKNOWN, Cloud, Principal, Question, Recording
+from rehearsal.rights.review import Review, review
+from tests.unit import example_stack
+from tests.unit.mock_engine import deploy
+
+FIXTURES = Path(__file__).parent / "rights"
+PAGE = example_stack.ROOT / "docs" / "rights.md"
+REASONS = example_stack.ROOT / "components" / "documents" / "unused_rights.json"
+NAMES = EksNames("karpstack-eks")
+SCOPE = ControllerScope(
+    partition="aws",
+    region="us-east-1",
+    account_id="123456789012",
+    cluster_name="karpstack-eks",
+    node_role_arn="arn:aws:iam::123456789012:role/karpstack-eks-karpenter-nodes",
+    interruption_queue_arn="arn:aws:sqs:us-east-1:123456789012:karpstack-eks-interruption",
+)
+#: Statement IDs that upstream's template has not.
+OURS = {
+    "AllowSpotServiceLinkedRole": "an account's first spot instance needs it, and upstream has people make the role"
+}
+NEVER_ASKED = "AWS never asks this"
+ASSIGNMENT = "azure-native:authorization:RoleAssignment"
+
+
+def documents() -> dict[str, dict[str, Any]]:
+    """The controller's policies as the components make them today."""
+    return {NAMES.controller_policy(name): make(SCOPE) for name, make in CONTROLLER_POLICIES.items()}
+
+
+@cache
+def recorded() -> Principal:
+    """What Karpenter asked on AWS, with today's documents."""
+    (controller,) = recording.read([FIXTURES / "eks.json"]).principals
+    return replace(controller, documents=documents())
+
+
+@cache
+def reviewed(cloud: Cloud) -> Review:
+    known = reasons.read(REASONS, cloud)
+    if cloud == "aws":
+        return review(Recording("aws", [recorded()]), known)
+    return review(recording.read([FIXTURES / "aks-self-hosted.json"]), known)
+
+
+def fixture(name: str) -> Any:
+    return json.loads((FIXTURES / name).read_text())
+
+
+@pytest.mark.parametrize("cloud", ["aws", "azure"])
+def test_all_that_was_asked_is_allowed_and_all_that_was_not_has_its_reason(cloud: Cloud) -> None:
+    assert reviewed(cloud).problems == []
+    assert reviewed(cloud).notes == []
+
+
+ACTIONS = sorted({use.question.action for use in recorded().uses})
+USED = {grant.statement for grant, answered in judge("aws", recorded()).grants.items() if answered.calls}
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_without_an_action_that_was_used_the_controller_is_refused(action: str) -> None:
+    less = {name: without_action(document, action) for name, document in documents().items()}
+    refused = judge("aws", recorded(), less).refused
+    assert {use.question.action for use in refused} == {action}
+
+
+def test_without_a_statement_that_was_used_the_controller_is_refused() -> None:
+    """Each has something that no other one allows."""
+    for sid in USED:
+        less = {
+            name: {**one, "Statement": [statement for statement in one["Statement"] if statement["Sid"] != sid]}
+            for name, one in documents().items()
+        }
+        assert judge("aws", recorded(), less).refused, sid
+
+
+def test_without_a_resource_that_was_used_the_controller_is_refused() -> None:
+    for grant, answered in judge("aws", recorded()).grants.items():
+        if answered.calls:
+            assert answered.alone == answered.calls, grant
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [pytest.param(one, id=one["Sid"]) for document in documents().values() for one in document["Statement"]],
+)
+def test_a_condition_that_asks_for_something_else_is_not_met(statement: Mapping[str, Any]) -> None:
+    """Conditions that were met are not met by chance: held against another value, each refuses."""
+    for operator, wanted in statement.get("Condition", {}).items():
+        for key in wanted:
+            narrowed = {**statement, "Condition": {**statement["Condition"], operator: {**wanted, key: ["another"]}}}
+            less = _replaced(statement["Sid"], narrowed)
+            # Karpenter does not send the key that is held to a value only where it is there.
+            if statement["Sid"] in USED and not operator.endswith("IfExists"):
+                assert judge("aws", recorded(), less).refused, f"{statement['Sid']}: {operator} {key}"
+
+
+def _replaced(sid: str, statement: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {
+        name: {**one, "Statement": [statement if part["Sid"] == sid else part for part in one["Statement"]]}
+        for name, one in documents().items()
+    }
+
+
+def test_what_was_asked_is_what_aws_asks() -> None:
+    """Each resource is of a type for which AWS's Service Authorization Reference lists the action."""
+    known = fixture("service-authorization.json")["resourceTypes"]
+    for use in recorded().uses:
+        question = use.question
+        assert question.resource != UNKNOWN
+        kind = _kind(question.resource)
+        assert kind in known[question.action] or not known[question.action], f"{question.action} on {kind}"
+
+
+def test_reasons_that_aws_never_asks_are_true() -> None:
+    """Held against the same reference."""
+    known = fixture("service-authorization.json")["resourceTypes"]
+    never = [grant for grant, reason in _unused() if reason.startswith(NEVER_ASKED)]
+    assert never
+    for grant in never:
+        assert _kind(grant.resource) not in known[grant.action], grant
+    for grant, reason in _unused():
+        if not reason.startswith(NEVER_ASKED) and known[grant.action]:
+            assert _kind(grant.resource) in [*known[grant.action], ""], grant
+
+
+def _unused() -> Iterator[tuple[Grant, str]]:
+    known = reasons.read(REASONS, "aws")
+    for grant in judge("aws", recorded()).unused:
+        yield grant, reasons.reason_for(grant, known)
+
+
+def _kind(resource: str) -> str:
+    """Type of the resource of an ARN, as the reference calls it; empty for `*`."""
+    if resource == "*":
+        return ""
+    service, rest = resource.split(":")[2], resource.split(":", 5)[5]
+    return "queue" if service == "sqs" else rest.partition("/")[0]
+
+
+def test_upstream_grants_the_same() -> None:
+    """Statement by statement, upstream's template for the pinned Karpenter with the example's values."""
+    upstream = fixture("upstream-karpenter-1.14.json")["statements"]
+    ours = {one["Sid"]: _facts(one) for document in documents().values() for one in document["Statement"]}
+    assert {sid: facts for sid, facts in ours.items() if sid not in OURS} == upstream
+    assert set(OURS) <= set(ours)
+
+
+def _facts(statement: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "actions": _many(statement["Action"]),
+        "resources": _many(statement["Resource"]),
+        "conditions": {
+            f"{operator} {key}": _many(values)
+            for operator, wanted in statement.get("Condition", {}).items()
+            for key, values in wanted.items()
+        },
+    }
+
+
+def _many(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else sorted(value)
+
+
+def variations(question: Question) -> dict[str, Question]:
+    """A question as asked, without each of its condition keys, with another value of each, and about something else."""
+    found = {"as asked": question, "elsewhere": replace(question, resource=_elsewhere(question.resource))}
+    for key, value in question.context.items():
+        rest = {other: one for other, one in question.context.items() if other != key}
+        found[f"without {key}"] = replace(question, context=rest)
+        found[f"another {key}"] = replace(
+            question, context={**rest, key: "another" if isinstance(value, str) else ["another"]}
+        )
+    return found
+
+
+def _elsewhere(arn: str) -> str:
+    moved = arn.replace("us-east-1", "eu-west-1", 1)
+    return moved if moved != arn else arn.replace("123456789012", "210987654321", 1)
+
+
+def test_another_evaluator_says_the_same() -> None:
+    """Verdicts of an independent evaluator of IAM over recorded questions and their variations, by the same documents.
+
+    `rights/witness.json` names it. What it did not judge is no verdict: public parameters have no account in their ARN,
+    which AWS's reference does not know.
+    """
+    witness = fixture("witness.json")
+    for one in witness["questions"]:
+        asked = variations(Question(one["action"], one["resource"], one["context"]))
+        assert set(one["verdicts"]) == set(asked)
+        for name, verdict in one["verdicts"].items():
+            question = asked[name]
+            ours = policies.decision(
+                witness["documents"].values(), question.action, question.resource, question.context
+            )
+            assert verdict in (ours, "not judged"), f"{name}: {question}"
+
+
+def test_the_roles_that_were_recorded_are_those_that_the_component_assigns() -> None:
+    made = deploy(lambda: aks.Environment("aks", example_stack.aks("aks-self-hosted")))
+    assigned = [one for one in made.of(ASSIGNMENT) if one.name.startswith("aks-karpenter-identity-roles-")]
+    (controller,) = recording.read([FIXTURES / "aks-self-hosted.json"]).principals
+    names = [roles.find(one.inputs["roleDefinitionId"]) for one in assigned]
+    assert sorted(one.name for one in names if one) == sorted(one["role"] for one in controller.documents.values())
+    assert len(names) == len(controller.documents)
+
+
+HEAD = """\
+# The controller's rights
+
+<!-- Written by `make goldens` from tests/unit/rehearsal/rights; do not edit. -->
+
+What Karpenter's production controller asked of the cloud's access control while scenarios ran, held against
+what the example environments grant it: with resources and conditions, not by action alone. A *call* is one question
+to access control; a request can need several (CreateFleet asks for each resource, for tags and for the role that it
+passes). *Alone* are those that no other right would have allowed: without it they are refused, and tests take each
+away to see it.
+
+    make soak                               # or any run: .rehearsal/<stack>/rights.json records what is asked
+    python -m rehearsal rights eks          # these tables; --json, --markdown; --recording FILE, for several runs
+
+The command fails for what is asked without a right, for a right that nothing used and nobody gave a reason for, and
+for a reason without a right. The reasons are in [unused_rights.json](../components/documents/unused_rights.json). The
+stand-in of AWS refuses by the same judgement while it runs. What it asks about each request is held against AWS's
+Service Authorization Reference of 2026-09-26, the policies against upstream's template for Karpenter 1.14, and the
+judgement against another evaluator of IAM.
+
+"""
+SECTIONS: tuple[tuple[Cloud, str], ...] = (
+    (
+        "aws",
+        "## EKS\n\nThe managed policies of the controller's role, with Karpenter 1.14.1: in two rehearsals of `eks`, "
+        "one with api-server-restart, budget, burst-1000, capacity-shortage, churn and controller-kill, and one from "
+        "`up` to `down` with eks-spot-consolidation and eks-interruption.\n\n",
+    ),
+    (
+        "azure",
+        "## AKS, self-hosted\n\nThe roles of the controller's identity, with Karpenter 1.14.0: in two rehearsals of "
+        "`aks-self-hosted` with all of its scenarios; burst-1000 was broken off.\n\n",
+    ),
+)
+
+
+def test_the_page_shows_it(request: pytest.FixtureRequest) -> None:
+    written = HEAD + "\n".join(head + shown.markdown(reviewed(cloud)) for cloud, head in SECTIONS)
+    if request.config.getoption("--update-goldens"):
+        PAGE.write_text(written)
+    assert PAGE.read_text() == written, f"{PAGE} differs; see --update-goldens"
