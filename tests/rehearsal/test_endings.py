@@ -1,8 +1,9 @@
-"""Destroyed, crashed, interrupted: how a rehearsal ends, each with a stack of its own, and what it must not leave."""
+"""Crashed, interrupted, killed: how a rehearsal ends, and what the next command makes of what is left."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,46 +13,17 @@ from typing import Any
 import psutil
 from kubernetes import client
 
+from rehearsal.engines import EngineSet
+from rehearsal.session import daemon
 from rehearsal.session.daemon import read
+from rehearsal.session.stack_file import StackFile
+from rehearsal.state import ownership
 from tests.rehearsal.conftest import LIMIT, ROOT, RehearsedStack, descendants
 
-
-def test_destroy_with_provisioned_nodes_leaves_nothing_in_the_account(fresh: RehearsedStack) -> None:
-    fresh.succeed("up")
-    applied = fresh.by_hand(
-        "kubectl", "create", "deployment", "inflate", "--image=registry.k8s.io/pause:3.10", "--replicas=3"
-    )
-    assert applied.returncode == 0, applied.stdout
-    assert fresh.wait_for(
-        "nodeclaims",
-        "karpenter.sh",
-        lambda claim: any(
-            condition["type"] == "Initialized" and condition["status"] == "True"
-            for condition in claim.get("status", {}).get("conditions", [])
-        ),
-    )
-    processes = descendants(fresh.info)
-    ec2, iam = fresh.aws("ec2"), fresh.aws("iam")
-
-    def instances() -> list[str]:
-        found = ec2.describe_instances(Filters=[{"Name": "instance-state-name", "Values": ["pending", "running"]}])
-        return [instance["InstanceId"] for group in found["Reservations"] for instance in group["Instances"]]
-
-    assert len(instances()) >= 3  # two system nodes and Karpenter's
-    result = fresh.by_hand("pulumi", "destroy", "--yes", "--skip-preview", "--non-interactive")
-    assert result.returncode == 0, result.stdout
-    assert instances() == []
-    assert ec2.describe_launch_templates()["LaunchTemplates"] == []
-    assert ec2.describe_network_interfaces()["NetworkInterfaces"] == []
-    assert iam.list_instance_profiles()["InstanceProfiles"] == []
-    assert ec2.describe_vpcs(Filters=[{"Name": "is-default", "Values": ["false"]}])["Vpcs"] == []
-    assert ec2.describe_volumes()["Volumes"] == []
-    fresh.succeed("down")
-    assert not [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+OURS = {"app.kubernetes.io/part-of": "karpstack-scale-test", "app.kubernetes.io/instance": "killed"}
 
 
-def test_a_crash_is_reported_by_name_with_the_last_lines(fresh: RehearsedStack) -> None:
-    fresh.succeed("up")
+def a_crash_is_told_by_name_with_the_last_lines(fresh: RehearsedStack) -> None:
     victim = next(process for process in descendants(fresh.info) if process.name() == "kube-scheduler")
     victim.send_signal(signal.SIGABRT)
     deadline = time.monotonic() + 20
@@ -63,7 +35,7 @@ def test_a_crash_is_reported_by_name_with_the_last_lines(fresh: RehearsedStack) 
     assert "the last lines of" in result.stdout
 
 
-def test_ctrl_c_in_up_leaves_no_process_and_the_next_up_works(fresh: RehearsedStack) -> None:
+def test_ctrl_c_in_up_leaves_no_process_and_a_crash_of_the_next_is_told(fresh: RehearsedStack) -> None:
     command = subprocess.Popen(
         [
             sys.executable,
@@ -98,9 +70,51 @@ def test_ctrl_c_in_up_leaves_no_process_and_the_next_up_works(fresh: RehearsedSt
     _, alive = psutil.wait_procs(processes, timeout=5)
     assert not alive, output
     fresh.succeed("up")
+    a_crash_is_told_by_name_with_the_last_lines(fresh)
 
 
-def test_an_interrupted_pulumi_up_is_taken_up_again(fresh: RehearsedStack) -> None:
+def what_a_killed_scale_test_left_does_not_hinder_down(fresh: RehearsedStack) -> None:
+    """Its NodePool has a node, whose node class `pulumi destroy` would wait for without end."""
+    api = fresh.api()
+    core: Any = client.CoreV1Api(api)
+    apps: Any = client.AppsV1Api(api)
+    pools: Any = client.CustomObjectsApi(api)
+    spec = pools.get_cluster_custom_object("karpenter.sh", "v1", "nodepools", "default")["spec"]
+    spec["template"]["metadata"] = {"labels": {"killed": "yes"}}
+    pools.create_cluster_custom_object(
+        "karpenter.sh",
+        "v1",
+        "nodepools",
+        {
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodePool",
+            "metadata": {"name": "killed", "labels": OURS},
+            "spec": spec,
+        },
+    )
+    core.create_namespace({"metadata": {"name": "killed", "labels": OURS}})
+    container = {"name": "pause", "image": "pause", "resources": {"requests": {"cpu": "100m"}}}
+    pod = {"metadata": {"labels": OURS}, "spec": {"containers": [container], "nodeSelector": {"killed": "yes"}}}
+    apps.create_namespaced_deployment(
+        "killed",
+        {"metadata": {"name": "killed"}, "spec": {"replicas": 1, "selector": {"matchLabels": OURS}, "template": pod}},
+    )
+    assert fresh.wait_for(
+        "nodeclaims",
+        "karpenter.sh",
+        lambda claim: any(
+            condition["type"] == "Initialized" and condition["status"] == "True"
+            for condition in claim.get("status", {}).get("conditions", [])
+        ),
+    )
+    output = fresh.succeed("down")
+    assert "Removing what an interrupted scale test left: namespace/killed, nodepool.karpenter.sh/killed." in output
+    assert "deleted" in output
+
+
+def test_an_interrupted_up_is_taken_up_again_and_a_killed_scale_test_hinders_no_down(
+    fresh: RehearsedStack,
+) -> None:
     # The first `up` stops at a policy, halfway: the account keeps what was made by then.
     fresh.configure(**{"karpstack:nodePools/default/limits": None})
     failed = fresh.command("up", "--keep")
@@ -110,3 +124,19 @@ def test_an_interrupted_pulumi_up_is_taken_up_again(fresh: RehearsedStack) -> No
     assert "unchanged" in output
     pools: Any = client.CustomObjectsApi(fresh.api()).list_cluster_custom_object("karpenter.sh", "v1", "nodepools")
     assert [pool["metadata"]["name"] for pool in pools["items"]] == ["default"]
+    what_a_killed_scale_test_left_does_not_hinder_down(fresh)
+
+
+def test_the_daemon_of_a_deleted_state_folder_is_found_and_ended(fresh: RehearsedStack) -> None:
+    ownership.claim(fresh.folder)
+    started = daemon.start(fresh.folder.create(), StackFile.load(fresh.configuration), EngineSet.current())
+    processes = descendants(started.listening())
+    shutil.rmtree(fresh.folder.root)
+    found = fresh.command("status")
+    assert found.returncode == 3
+    assert f"its daemon runs (pid {started.process.pid})" in found.stdout
+    assert "stopped what was left: daemon" in fresh.succeed("down")
+    started.process.wait()
+    _, alive = psutil.wait_procs(processes, timeout=5)
+    assert not alive
+    assert not fresh.folder.root.exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -149,29 +150,69 @@ def what_is_not_ready_fails_up_in_karpenters_words(stack: RehearsedStack) -> Non
     assert "1 updated" in stack.succeed("up")
 
 
-def test_two_stacks_side_by_side_one_with_irsa_and_an_upgrade(
-    eks: RehearsedStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsedStack]:
+    """A second stack, with IRSA and without a feature gate."""
+    stack = new_stack(tmp_path_factory.mktemp("other"))
+    stack.configure(**{"karpstack:name": "other", "karpstack:karpenter/identity": "irsa"})
+    stack.configure(**{SPOT_TO_SPOT: False})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REHEARSAL_CONDITION", "25")  # what never gets ready is waited for once below
+        try:
+            stack.succeed("up")
+            yield stack
+        finally:
+            stack.command("down", "--force")
+
+
+def test_two_stacks_side_by_side_one_with_irsa_and_an_upgrade(eks: RehearsedStack, other: RehearsedStack) -> None:
+    assert other.outputs()["clusterName"] == "other"
+    assert other.by_hand("kubectl", "wait", "--for=condition=Ready", "ec2nodeclass", "--all").returncode == 0
+    before = controller(other)
+    assert "SpotToSpotConsolidation=false" in before.environ()["FEATURE_GATES"]
+    # A feature gate is switched on by upgrading the running release.
+    other.configure(**{SPOT_TO_SPOT: True})
+    assert "1 updated" in other.succeed("up")
+    after = controller(other)
+    assert after.pid != before.pid
+    assert "SpotToSpotConsolidation=true" in after.environ()["FEATURE_GATES"]
+    assert "sts" in after.environ()["AWS_WEB_IDENTITY_TOKEN_FILE"]
+    what_is_not_ready_fails_up_in_karpenters_words(other)
+    assert eks.outputs()["clusterName"] == "karpstack-eks"
+    assert set(other.info.providers.values()).isdisjoint(eks.info.providers.values())
+
+
+def test_destroy_with_provisioned_nodes_leaves_nothing_in_the_account(
+    eks: RehearsedStack, other: RehearsedStack
 ) -> None:
-    monkeypatch.setenv("REHEARSAL_CONDITION", "25")  # what never gets ready is waited for once below
-    other = new_stack(tmp_path)
-    other.configure(**{"karpstack:name": "other", "karpstack:karpenter/identity": "irsa"})
-    other.configure(**{SPOT_TO_SPOT: False})
-    try:
-        other.succeed("up")
-        assert other.outputs()["clusterName"] == "other"
-        assert other.by_hand("kubectl", "wait", "--for=condition=Ready", "ec2nodeclass", "--all").returncode == 0
-        before = controller(other)
-        assert "SpotToSpotConsolidation=false" in before.environ()["FEATURE_GATES"]
-        # A feature gate is switched on by upgrading the running release.
-        other.configure(**{SPOT_TO_SPOT: True})
-        assert "1 updated" in other.succeed("up")
-        after = controller(other)
-        assert after.pid != before.pid
-        assert "SpotToSpotConsolidation=true" in after.environ()["FEATURE_GATES"]
-        assert "sts" in after.environ()["AWS_WEB_IDENTITY_TOKEN_FILE"]
-        what_is_not_ready_fails_up_in_karpenters_words(other)
-        assert eks.outputs()["clusterName"] == "karpstack-eks"
-        assert set(other.info.providers.values()).isdisjoint(eks.info.providers.values())
-    finally:
-        other.command("down", "--force")
+    applied = other.by_hand(
+        "kubectl", "create", "deployment", "inflate", "--image=registry.k8s.io/pause:3.10", "--replicas=3"
+    )
+    assert applied.returncode == 0, applied.stdout
+    assert other.wait_for(
+        "nodeclaims",
+        "karpenter.sh",
+        lambda claim: any(
+            condition["type"] == "Initialized" and condition["status"] == "True"
+            for condition in claim.get("status", {}).get("conditions", [])
+        ),
+    )
+    processes = descendants(other.info)
+    ec2, iam = other.aws("ec2"), other.aws("iam")
+
+    def instances() -> list[str]:
+        found = ec2.describe_instances(Filters=[{"Name": "instance-state-name", "Values": ["pending", "running"]}])
+        return [instance["InstanceId"] for group in found["Reservations"] for instance in group["Instances"]]
+
+    assert len(instances()) >= 3  # two system nodes and Karpenter's
+    result = other.by_hand("pulumi", "destroy", "--yes", "--skip-preview", "--non-interactive")
+    assert result.returncode == 0, result.stdout
+    assert instances() == []
+    assert ec2.describe_launch_templates()["LaunchTemplates"] == []
+    assert ec2.describe_network_interfaces()["NetworkInterfaces"] == []
+    assert iam.list_instance_profiles()["InstanceProfiles"] == []
+    assert ec2.describe_vpcs(Filters=[{"Name": "is-default", "Values": ["false"]}])["Vpcs"] == []
+    assert ec2.describe_volumes()["Volumes"] == []
+    other.succeed("down")
+    assert not [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
     assert eks.by_hand("kubectl", "get", "--raw", "/readyz").stdout == "ok"
