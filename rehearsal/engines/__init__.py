@@ -20,7 +20,7 @@ from rehearsal.state import ancestors
 
 HERE = Path(__file__).resolve().parent
 #: A Pulumi on PATH is used when it is at least this one; the same version is built otherwise.
-PULUMI_VERSION = "3.246.0"
+PULUMI_VERSION = "3.259.0"
 # Raised whenever the builder makes something else of the same pins.
 _RECIPE = 5
 #: The clouds that there are a controller, its charts and a price table for.
