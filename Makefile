@@ -23,7 +23,7 @@ OUR_VENV = { [ ! -L .venv ] && ls -d .venv/.made-by-karpstack .venv/.ready-* 2>/
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment engines rehearsal soak rights review preflight test pytest lint format bench bench-burst bench-kills bench-removal bench-stories lock facts goldens pack clean clean-cache
+.PHONY: help setup environment engines rehearsal soak rights review preflight test pytest lint format bench bench-burst bench-kills bench-removal bench-stories lock outdated facts goldens pack clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -100,6 +100,9 @@ bench-stories: soak ## Like soak; then print how much of it was waiting that can
 
 lock: environment ## Pin the Python environment anew from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --group scale-test --group policies --group rehearsal --group dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
+
+outdated: environment ## List what is pinned, and the newest version that can be had
+	@$(BIN)/python -m rehearsal.outdated
 
 facts: setup ## Write karpenter/facts/ and schemas/ anew: instance types, prices and CRDs as the pinned engines have them
 	@$(BIN)/python -m rehearsal.facts

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-KARPENTER_AWS: Final = "1.14.1"
+KARPENTER_AWS: Final = "1.15.1"
 #: Kubernetes minor versions that this Karpenter accepts; it refuses to start on any other
 #: (karpenter-provider-aws, pkg/providers/version: MinK8sVersion and MaxK8sVersion).
 KARPENTER_AWS_KUBERNETES_MIN: Final = "1.26"
-KARPENTER_AWS_KUBERNETES_MAX: Final = "1.36"
+KARPENTER_AWS_KUBERNETES_MAX: Final = "1.37"
 KARPENTER_AWS_CHART: Final = "oci://public.ecr.aws/karpenter/karpenter"
 KARPENTER_AWS_CRD_CHART: Final = "oci://public.ecr.aws/karpenter/karpenter-crd"
 
@@ -21,7 +21,7 @@ KARPENTER_AWS_CRD_CHART: Final = "oci://public.ecr.aws/karpenter/karpenter-crd"
 #: (karpenter-provider-azure, hack/release/common.sh); what the chart in the repository calls itself means nothing.
 #: That the registry holds this one is probable and not proven: seen were 1.10.2 and 1.13.0. A stack may choose
 #: another (karpenter.chartVersion).
-KARPENTER_AZURE: Final = "1.14.0"
+KARPENTER_AZURE: Final = "1.14.2"
 #: Before this release, what a machine fetches its kubelet from is not published any more for many patches of
 #: Kubernetes 1.34 and later, so it may never join (karpenter-provider-azure issue 1760, mended in 1762).
 KARPENTER_AZURE_JOINING: Final = "1.13.1"

@@ -1,7 +1,7 @@
 """Disruption budgets as a calendar: how many of a NodePool's nodes Karpenter may disrupt at a moment, for a reason.
 
 As `GetAllowedDisruptionsByReason` and `Budget.IsActive` of sigs.k8s.io/karpenter do it (pkg/apis/v1/nodepool.go,
-v1.14.1): the least of the budgets that are active and about the reason counts, a share is rounded up, and a budget with
+v1.15.0): the least of the budgets that are active and about the reason counts, a share is rounded up, and a budget with
 a schedule is active from each of its moments, in UTC, for its duration. Nodes that are not ready or already on their
 way out are not subtracted here; they are part of what is allowed.
 """
@@ -20,8 +20,9 @@ from cronsim import CronSim, CronSimError
 
 from .quantities import duration
 
-#: For what nodes are disrupted by choice; budgets do not hold up expiry, interruption or deletion.
-REASONS: Final = ("Underutilized", "Empty", "Drifted")
+#: For what nodes are disrupted by choice; budgets do not hold up expiry, interruption or deletion. Unhealthy came with
+#: 1.15: until then, repair did not ask them.
+REASONS: Final = ("Underutilized", "Empty", "Drifted", "Unhealthy")
 
 # Go's, and so Karpenter's: some 292 years.
 _LONGEST: Final = timedelta(microseconds=(2**63 - 1) // 1000)

@@ -20,7 +20,7 @@ from jsonschema import Draft4Validator, ValidationError, validators
 
 from .patterns import WORDS
 
-#: The schemas that come with this package: `<cloud>.json` holds kind -> schema of the spec.
+#: The schemas that come with this package: `<cloud>.json` holds kind -> schema of the spec; and `kubelet.json`.
 FOLDER: Final = Path(__file__).resolve().parent / "schemas"
 
 #: What rules may call beside CEL's own: Kubernetes' extensions, of which a test says whether all are here.
@@ -57,6 +57,17 @@ def kinds(cloud: str) -> tuple[str, ...]:
     return tuple(_schemas(cloud))
 
 
+def kubelet_problems(configuration: Mapping[str, Any]) -> list[Problem]:
+    """Fields and types in an EC2NodeClass's `kubelet` that the kubelet's configuration does not have.
+
+    The API server takes anything there since Karpenter 1.15; Karpenter refuses the node class in its status.
+
+    Args:
+        configuration: What stands below `kubelet`.
+    """
+    return _judged(_schemas("kubelet")["KubeletConfiguration"], configuration)
+
+
 def problems(cloud: str, kind: str, spec: Mapping[str, Any]) -> list[Problem]:
     """All that the API server would refuse in the spec of a new object; empty where it would take it.
 
@@ -68,14 +79,17 @@ def problems(cloud: str, kind: str, spec: Mapping[str, Any]) -> list[Problem]:
     Raises:
         KeyError: The cloud has no such kind.
     """
-    schema = _schemas(cloud)[kind]
-    errors = _WITH_RULES(schema).iter_errors(_completed(spec, schema))
+    return _judged(_schemas(cloud)[kind], spec)
+
+
+def _judged(schema: Schema, value: Mapping[str, Any]) -> list[Problem]:
+    errors = _WITH_RULES(schema).iter_errors(_completed(value, schema))
     return sorted(map(_problem, errors), key=lambda problem: [str(step) for step in problem.path])
 
 
 @cache
-def _schemas(cloud: str) -> dict[str, Schema]:
-    schemas: dict[str, Schema] = json.loads((FOLDER / f"{cloud}.json").read_text(encoding="utf-8"))["kinds"]
+def _schemas(name: str) -> dict[str, Schema]:
+    schemas: dict[str, Schema] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))["kinds"]
     return schemas
 
 

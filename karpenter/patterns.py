@@ -15,8 +15,6 @@ WORDS: Final[Mapping[str, str]] = {
     r"64000)G|([1-9]||[1-5][0-7]|58)Ti|([1-9]||[1-5][0-9]|6[0-3]|64)T)$": "a size from 1Gi to 59000Gi, like 50Gi",
     r"^cr-[0-9a-z]+$": "the ID of a capacity reservation, like cr-0123456789abcdef0",
     r"^[0-9]{12}$": "the number of an account, of 12 digits",
-    r"^((\d{1,2}(\.\d{1,2})?|100(\.0{1,2})?)%||(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|"
-    r"([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?)$": "a share like 10%, or an amount like 500Mi",
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|"
     r"(\.[0-9]+))))?$": _AMOUNT,
     r"^pg-[0-9a-z]+$": "the ID of a placement group, like pg-0123456789abcdef0",

@@ -1,5 +1,8 @@
 """Writes karpenter/schemas/: the schemas of Karpenter's NodePools and node classes, from the pinned CRD charts.
 
+And that of the kubelet's configuration, which the CRD leaves open since 1.15, from the Go type that the pinned
+controller for AWS decodes it into.
+
 `make facts`, or `python -m rehearsal.crds [FOLDER]`. Descriptions are left out, and rules that compare an object with
 what it was before (`oldSelf`), which say nothing of a new one.
 """
@@ -7,6 +10,7 @@ what it was before (`oldSelf`), which say nothing of a new one.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,14 +21,55 @@ import yaml
 
 from karpenter.crds import FOLDER
 from rehearsal.engines import EngineSet
+from rehearsal.engines.builder import Go
 
 _KINDS = {"aws": ("NodePool", "EC2NodeClass"), "azure": ("NodePool", "AKSNodeClass")}
 _RULES = "x-kubernetes-validations"
+_KUBELET = "k8s.io/kubelet"
+# Go's type -> its schema; any other is a text where it is named like one, or an object of its own, which is left open.
+_TYPES: Mapping[str, Mapping[str, Any]] = {
+    "bool": {"type": "boolean"},
+    "int32": {"type": "integer"},
+    "int64": {"type": "integer"},
+    "float64": {"type": "number"},
+    "string": {"type": "string"},
+    "metav1.Duration": {"type": "string"},
+}
+# What Karpenter asks of the values beside their types (pkg/apis/v1/kubeletconfiguration_validation.go): the keys of
+# these maps, and how fields go together.
+_SIGNALS = (
+    *("memory.available", "nodefs.available", "nodefs.inodesFree"),
+    *("imagefs.available", "imagefs.inodesFree", "pid.available"),
+)
+_KEYS: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(("evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"), _SIGNALS),
+    **dict.fromkeys(("kubeReserved", "systemReserved"), ("cpu", "memory", "ephemeral-storage", "pid")),
+}
+_TOGETHER = (
+    *(
+        {
+            "message": f"{one} has a key that {other} lacks",
+            "rule": f"!has(self.{one}) || self.{one}.all(key, has(self.{other}) && key in self.{other})",
+        }
+        for one, other in (
+            ("evictionSoft", "evictionSoftGracePeriod"),
+            ("evictionSoftGracePeriod", "evictionSoft"),
+        )
+    ),
+    {
+        "message": "imageGCLowThresholdPercent is not below imageGCHighThresholdPercent",
+        "rule": "!has(self.imageGCHighThresholdPercent) || !has(self.imageGCLowThresholdPercent) || "
+        "self.imageGCLowThresholdPercent < self.imageGCHighThresholdPercent",
+    },
+)
+# Karpenter sets it from the NodePool's taints, and refuses a node class that does.
+_NOT_OURS = "registerWithTaints"
 
 
 def documents(engines: EngineSet) -> dict[str, str]:
     """Name of each file -> its text."""
-    return {f"{cloud}.json": _document(engines, f"karpenter-crd-{cloud}", kinds) for cloud, kinds in _KINDS.items()}
+    charts = {f"{cloud}.json": _document(engines, f"karpenter-crd-{cloud}", kinds) for cloud, kinds in _KINDS.items()}
+    return charts | {"kubelet.json": _kubelet(Go.find())}
 
 
 def _document(engines: EngineSet, chart: str, kinds: Sequence[str]) -> str:
@@ -39,6 +84,47 @@ def _document(engines: EngineSet, chart: str, kinds: Sequence[str]) -> str:
         "kinds": {kind: _without_words(_spec(found[kind])) for kind in kinds},
     }
     return json.dumps(content, indent=1, sort_keys=True) + "\n"
+
+
+def _kubelet(go: Go) -> str:
+    folder = go.module_folder("karpenter-aws", _KUBELET)
+    version = go.module_version("karpenter-aws", _KUBELET)
+    return kubelet_schema((folder / "config" / "v1beta1" / "types.go").read_text(encoding="utf-8"), version)
+
+
+def kubelet_schema(source: str, version: str) -> str:
+    """The document with the schema of the kubelet's configuration.
+
+    Args:
+        source: Text of `config/v1beta1/types.go` of k8s.io/kubelet.
+        version: Version of that module.
+
+    Raises:
+        ValueError: The source has no such type.
+    """
+    aliases = dict(re.findall(r"^type (\w+) (string)$", source, re.MULTILINE))
+    struct = re.search(r"^type KubeletConfiguration struct \{\n(.*?)^\}", source, re.MULTILINE | re.DOTALL)
+    if not struct:
+        raise ValueError(f"{_KUBELET} {version} has no type KubeletConfiguration in config/v1beta1/types.go")
+    fields = re.findall(r"^\t\w+\s+(\S+)\s+`json:\"(\w+)", struct[1], re.MULTILINE)
+    properties = {name: _of_go(kind, aliases) for kind, name in fields if name != _NOT_OURS}
+    for name, keys in _KEYS.items():
+        rule = {"message": f"has other keys than {', '.join(keys)}", "rule": f"self.all(key, key in {[*keys]})"}
+        properties[name][_RULES] = [rule]
+    content = {
+        "source": {"module": _KUBELET, "version": version},
+        "kinds": {"KubeletConfiguration": {"type": "object", "properties": properties, _RULES: [*_TOGETHER]}},
+    }
+    return json.dumps(content, indent=1, sort_keys=True) + "\n"
+
+
+def _of_go(kind: str, aliases: Mapping[str, str]) -> dict[str, Any]:
+    kind = kind.removeprefix("*")
+    if kind.startswith("[]"):
+        return {"type": "array", "items": _of_go(kind[2:], aliases)}
+    if kind.startswith("map[string]"):
+        return {"type": "object", "additionalProperties": _of_go(kind.removeprefix("map[string]"), aliases)}
+    return dict(_TYPES.get(aliases.get(kind, kind), {"type": "object", "additionalProperties": {}}))
 
 
 def _spec(crd: Mapping[str, Any]) -> Any:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -17,13 +16,12 @@ from karpenter.instance_types import FOLDER
 from rehearsal import offers
 from rehearsal.aws.ec2 import facts as aws
 from rehearsal.azure.machines import facts as azure
-from rehearsal.engines import HERE, EngineSet
+from rehearsal.engines import EngineSet, release
 
-# Module -> version -> day on which its price table was made, which the head of its generated source says.
-_MADE = {
-    "github.com/aws/karpenter-provider-aws": {"v1.14.1": "2026-07-06"},
-    "github.com/Azure/karpenter-provider-azure": {"v1.14.0": "2026-06-18"},
-}
+# Cloud -> module that the prices come from.
+_MODULES = {"aws": "github.com/aws/karpenter-provider-aws", "azure": "github.com/Azure/karpenter-provider-azure"}
+# Cloud -> release -> day on which its price table was made, which the head of its generated source says.
+_MADE = {"aws": {"1.15.1": "2026-07-20"}, "azure": {"1.14.2": "2026-06-18"}}
 
 
 def documents(engines: EngineSet) -> dict[str, str]:
@@ -38,7 +36,7 @@ def documents(engines: EngineSet) -> dict[str, str]:
             {
                 "cloud": "aws",
                 "source": {
-                    "prices": _source("github.com/aws/karpenter-provider-aws"),
+                    "prices": _source("aws"),
                     "instance types": {"name": "moto", "version": version("moto")},
                 },
                 "regions": list(on_demand["aws"]),
@@ -50,7 +48,7 @@ def documents(engines: EngineSet) -> dict[str, str]:
             {
                 "cloud": "azure",
                 "source": {
-                    "prices": _source("github.com/Azure/karpenter-provider-azure"),
+                    "prices": _source("azure"),
                     "instance types": {"name": "Azure's documentation of its size series", "version": None},
                 },
                 "regions": list(on_demand["azure"]),
@@ -65,22 +63,19 @@ def documents(engines: EngineSet) -> dict[str, str]:
 
 def _with_source(document: dict[str, Any]) -> dict[str, Any]:
     """A document whose source names the price table too."""
-    made = {"aws": "github.com/aws/karpenter-provider-aws", "azure": "github.com/Azure/karpenter-provider-azure"}
-    return document | {"source": {"prices": _source(made[document["cloud"]]), **document["source"]}}
+    return document | {"source": {"prices": _source(document["cloud"]), **document["source"]}}
 
 
-def _source(module: str) -> dict[str, str]:
+def _source(cloud: str) -> dict[str, str]:
     """Which price table the engines were built with."""
-    pins = (HERE / "kubernetes" / "go.mod").read_text(encoding="utf-8")
-    pinned = re.search(rf"{re.escape(module)} (v\S+)", pins)
-    made = _MADE[module].get(pinned[1]) if pinned else None
-    if not pinned or not made:
+    pinned = release(cloud)
+    made = _MADE[cloud].get(pinned)
+    if not made:
         raise ValueError(
-            f"{module} {pinned[1] if pinned else 'without a version'}: the day of its price table is not known, so "
-            "the facts would say a wrong one; add the day in the head of its zz_generated pricing source to "
-            "rehearsal/facts.py"
+            f"{_MODULES[cloud]} v{pinned}: the day of its price table is not known, so the facts would say a wrong "
+            "one; add the day in the head of its zz_generated pricing source to rehearsal/facts.py"
         )
-    return {"name": module, "version": pinned[1], "date": made}
+    return {"name": _MODULES[cloud], "version": f"v{pinned}", "date": made}
 
 
 def _write(head: Mapping[str, Any], types: Sequence[dict[str, Any]]) -> str:

@@ -259,17 +259,7 @@ _BAD = [
         "subnetSelectorTerms/0/tags",
     ),
     _bad("documented-aws", "owned-tag", "tags/karpenter.sh~nodepool", "x", "restricted tag", "tags"),
-    _bad("documented-aws", "max-pods-text", "kubelet/maxPods", "110", "is not of type 'integer'"),
-    _bad(
-        "documented-aws",
-        "image-collection",
-        "kubelet/imageGCLowThresholdPercent",
-        90,
-        "imageGCHighThresholdPercent",
-        "kubelet",
-    ),
-    _bad("documented-aws", "no-grace", "kubelet/evictionSoftGracePeriod", {}, "evictionSoft", "kubelet"),
-    _bad("documented-aws", "signal", "kubelet/evictionHard/disk.available", "5%", "valid keys", "kubelet/evictionHard"),
+    _bad("documented-aws", "kubelet-list", "kubelet", [], "is not of type 'object'"),
     _bad(
         "documented-aws",
         "two-roots",

@@ -16,7 +16,7 @@ Values = dict[str, Any]
 #: what is known of a chart's values is known before the rest is.
 Leaf = Any
 
-#: Keys under `settings` of the Karpenter chart for AWS 1.14 that a stack may set itself; the other ones follow from
+#: Keys under `settings` of the Karpenter chart for AWS 1.15 that a stack may set itself; the other ones follow from
 #: the environment. Source: charts/karpenter/values.yaml.
 KARPENTER_AWS_SETTINGS: Final = frozenset(
     {
@@ -29,9 +29,11 @@ KARPENTER_AWS_SETTINGS: Final = frozenset(
         "enableZonalShift",
         "ignoreDRARequests",
         "isolatedVPC",
+        "legacyNodeRepair",
         "minValuesPolicy",
         "preferencePolicy",
         "reservedENIs",
+        "securityGroupRefreshInterval",
         "subnetRefreshInterval",
         "vmMemoryOverheadPercent",
     }

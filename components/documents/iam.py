@@ -4,6 +4,7 @@ The controller's permissions follow upstream's getting-started CloudFormation te
 statement and with the same statement IDs, so that the two can be compared; `spot_role` is ours. They are several
 policies because one would exceed the 6,144 characters that IAM allows. `unused_rights.json` says why rights stay that
 no rehearsal uses. Nothing here knows how a policy is attached.
+1.15 calls one thing more, ec2:RebootInstances, and that only behind its gate rebootForRepair, which is off.
 """
 
 from __future__ import annotations

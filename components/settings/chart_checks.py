@@ -48,9 +48,11 @@ _KINDS: Final[Mapping[str, _Choice | _Duration | _Number]] = {
     "enableZonalShift": _Choice(("true", "false")),
     "ignoreDRARequests": _Choice(("true", "false")),
     "isolatedVPC": _Choice(("true", "false")),
+    "legacyNodeRepair": _Choice(("true", "false")),
     "minValuesPolicy": _Choice(("Strict", "BestEffort")),
     "preferencePolicy": _Choice(("Respect", "Ignore")),
     "reservedENIs": _Number(whole=True, below=math.inf),
+    "securityGroupRefreshInterval": _Duration(60),
     "subnetRefreshInterval": _Duration(60),
     "vmMemoryOverheadPercent": _Number(whole=False, below=1),
 }

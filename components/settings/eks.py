@@ -222,6 +222,9 @@ class FeatureGates(Section):
     node_overlay: bool = False
     static_capacity: bool = False
     capacity_buffer: bool = False
+    terminate_first_drift: bool = False
+    terminate_first_repair: bool = False
+    pod_deletion_cost_management: bool = False
 
 
 class KarpenterSettings(Section):

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from karpenter import images
+from karpenter import crds, images
 from karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, OPERATING_SYSTEM, ZONE, Facts
 from karpenter.offers import Offers
 from karpenter.requirements import RequirementError, allows, requirements
 
 from ..documents import manifests
-from ..problems import Problem, key_of, shown
+from ..problems import Problem, did_you_mean, key_of, shown
 from .chart_checks import chart_values, resource_values
 from .node_pool_checks import endless_drain, node_class_reference
 from .region_checks import aws_zones, region_checks
@@ -192,6 +192,7 @@ def _node_class(name: str, spec: Mapping[str, Any], network: NetworkSettings | N
             "without it the API server refuses the node class, after all the rest was created",
             "set it, for example to [{alias: al2023@v20260714}]; @latest replaces nodes when AWS publishes images",
         )
+    yield from _kubelet(name, spec.get("kubelet"))
     pods = manifests.max_pods(spec)
     if isinstance(pods, bool) or not isinstance(pods, int):
         yield Problem(
@@ -211,6 +212,22 @@ def _node_class(name: str, spec: Mapping[str, Any], network: NetworkSettings | N
                 f"{network.pod_cidr_mask_size}): pods beyond them are bound to the node and never start",
                 f"set it to at most {room}, or lower podCidrMaskSize",
             )
+
+
+def _kubelet(name: str, configuration: Any) -> Iterator[Problem]:
+    """What the kubelet's configuration does not have; `maxPods` has rules of its own."""
+    if not isinstance(configuration, Mapping):
+        return
+    for found in crds.kubelet_problems({key: value for key, value in configuration.items() if key != "maxPods"}):
+        meant = did_you_mean(str(found.path[-1]), found.choices) if found.choices else ""
+        message = "is no field of the kubelet's configuration" if found.choices else found.message
+        yield Problem(
+            key_of("nodeClasses", name, "kubelet", *found.path),
+            shown(found.value),
+            f"{message}: the API server takes it, and Karpenter makes no node with this node class, which its status "
+            "alone says",
+            meant + "write it as https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/ says",
+        )
 
 
 def _node_pool(

@@ -23,7 +23,7 @@ class Traits:
         variables: Environment variables that name the region, the first that is set.
         cluster: Token of its Kubernetes cluster.
         node_class: Token of Karpenter's node class.
-        gates: Feature gates that its Karpenter chart switches on by itself (1.14 for AWS, 1.10 for Azure).
+        gates: Feature gates that its Karpenter chart switches on by itself (1.15 for AWS, 1.14 for Azure).
     """
 
     title: str

@@ -20,27 +20,27 @@ from rehearsal.engines import EngineSet, release
 class _Source:
     """Where users get a chart, and which folder of the engine set has it.
 
-    `module` is there where the registry's chart has the number of the module's release and the one in the module
-    calls itself something else.
+    `numbered_as` names the cloud of the Karpenter whose release gives the registry's chart its number, where the chart
+    in its module calls itself something else.
     """
 
     name: str
     repository: str
     folder: str
-    module: str = ""
+    numbered_as: str = ""
 
     @property
     def oci(self) -> bool:
         return self.repository.startswith("oci://")
 
 
-_AZURE = ("oci://mcr.microsoft.com/aks/karpenter", "github.com/Azure/karpenter-provider-azure")
+_AZURE = "oci://mcr.microsoft.com/aks/karpenter"
 _CATALOGUE = (
     _Source("cilium", "https://helm.cilium.io", "cilium"),
     _Source("karpenter", "oci://public.ecr.aws/karpenter", "karpenter-aws"),
     _Source("karpenter-crd", "oci://public.ecr.aws/karpenter", "karpenter-crd-aws"),
-    _Source("karpenter", _AZURE[0], "karpenter-azure", _AZURE[1]),
-    _Source("karpenter-crd", _AZURE[0], "karpenter-crd-azure", _AZURE[1]),
+    _Source("karpenter", _AZURE, "karpenter-azure", numbered_as="azure"),
+    _Source("karpenter-crd", _AZURE, "karpenter-crd-azure", numbered_as="azure"),
 )
 
 # Keys that take a piece of a pod's manifest: whatever the default is, the API server knows what may be in there.
@@ -112,8 +112,8 @@ class Charts:
             )
         folder = self._engines.chart(source.folder)
         description = yaml.safe_load((folder / "Chart.yaml").read_text())
-        version_of = release(source.module) if source.module else str(description["version"])
-        app_version = version_of if source.module else str(description["appVersion"])
+        version_of = release(source.numbered_as) if source.numbered_as else str(description["version"])
+        app_version = version_of if source.numbered_as else str(description["appVersion"])
         found = Chart(source.name, version_of, app_version, folder)
         if not version:
             raise ChartNotFoundError(

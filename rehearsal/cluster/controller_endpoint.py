@@ -1,6 +1,6 @@
 """The one address at which the controller's process serves its metrics and its health, and the secret for it.
 
-The guard that the controller is built with (`rehearsal/engines/kubernetes/guard`) reads both from its environment.
+The guard that the controller is built with (`rehearsal/engines/guard`) reads both from its environment.
 They are the same for every process of a cluster, so that who reads the metrics finds those of a successor.
 """
 

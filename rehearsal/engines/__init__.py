@@ -20,9 +20,9 @@ from rehearsal.state import ancestors
 
 HERE = Path(__file__).resolve().parent
 #: A Pulumi on PATH is used when it is at least this one; the same version is built otherwise.
-PULUMI_VERSION = "3.246.0"
+PULUMI_VERSION = "3.259.0"
 # Raised whenever the builder makes something else of the same pins.
-_RECIPE = 4
+_RECIPE = 5
 #: The clouds that there are a controller, its charts and a price table for.
 CLOUDS = ("aws", "azure")
 
@@ -100,19 +100,21 @@ def recipe_key() -> str:
     return digest.hexdigest()[:16]
 
 
-def release(module: str) -> str:
-    """Version of the pinned module of a Karpenter provider, without its `v`: the number of its release.
+def release(cloud: str) -> str:
+    """Version of the pinned Karpenter for a cloud, without its `v`: the number of its release.
 
     Args:
-        module: For example `github.com/Azure/karpenter-provider-azure`.
+        cloud: `aws` or `azure`.
 
     Raises:
-        LookupError: No module of that path is pinned.
+        LookupError: There is none for that cloud.
     """
-    pins = (HERE / "kubernetes" / "go.mod").read_text()
-    found = re.search(rf"^(?:require )?\s*{re.escape(module)} v(\S+)", pins, re.MULTILINE)
+    if cloud not in CLOUDS:
+        raise LookupError(f"there is no Karpenter for {cloud} among the engines; there is one for {', '.join(CLOUDS)}")
+    pins = (HERE / f"karpenter-{cloud}" / "go.mod").read_text()
+    found = re.search(rf"^\s*(?:require )?github\.com/\S+/karpenter-provider-{cloud} v(\S+)$", pins, re.MULTILINE)
     if not found:
-        raise LookupError(f"{module} is not pinned in kubernetes/go.mod, so its release is not known; add it there")
+        raise LookupError(f"karpenter-{cloud}/go.mod does not require karpenter-provider-{cloud}; add it there")
     return found[1]
 
 

@@ -27,8 +27,12 @@ from rehearsal.engines import CLOUDS, HERE, PULUMI_VERSION, EngineSet, cache_fol
 
 _GO_WANTED = (1, 26)
 _GO_HINT = "Install Go 1.26 or newer (https://go.dev/dl/) and see that `go` is on PATH; then run the command again."
+_TOOLCHAIN_HINT = (
+    "A go.mod here needs a newer Go than yours, which comes as the module golang.org/toolchain: install that version, "
+    "or name a GOPROXY that has it; then run the command again."
+)
 _SECONDS_BETWEEN_LINES = 15.0
-# Engine, and the folder of our part of its program -> the module that its `cmd/controller` comes from.
+# Engine, and the folder of its go.mod -> the module that its `cmd/controller` comes from.
 _CONTROLLERS = {
     "karpenter-aws": "github.com/aws/karpenter-provider-aws",
     "karpenter-azure": "github.com/Azure/karpenter-provider-azure",
@@ -75,16 +79,23 @@ def builds(kubernetes_version: str, *, pulumi: bool) -> list[Build]:
             {
                 "etcd": "go.etcd.io/etcd/server/v3",
                 "helm": "helm.sh/helm/v3/cmd/helm",
-                **{name: f"karpstack/engines/kubernetes/{name}" for name in _CONTROLLERS},
                 "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
                 "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
                 "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
                 "kubectl": "k8s.io/kubernetes/cmd/kubectl",
                 "kwok": "sigs.k8s.io/kwok/cmd/kwok",
-                "prices-aws": "karpstack/engines/kubernetes/prices/aws",
-                "prices-azure": "karpstack/engines/kubernetes/prices/azure",
             },
             _kubernetes_settings(kubernetes_version),
+        ),
+        *(
+            Build(
+                f"karpenter-{cloud}",
+                {
+                    f"karpenter-{cloud}": f"karpstack/engines/karpenter-{cloud}/controller",
+                    f"prices-{cloud}": f"karpstack/engines/karpenter-{cloud}/prices",
+                },
+            )
+            for cloud in CLOUDS
         ),
     ]
     if pulumi:
@@ -110,7 +121,7 @@ def ensure() -> EngineSet:
         raise BuildError(f"The engines cannot be trusted: {exposed}.")
     if not _faults(engines):
         return engines
-    go = _Go.find()
+    go = Go.find()
     for folder in (cache_folder(), engines.root.parent):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _lock(cache_folder() / "engines.lock"):
@@ -131,12 +142,13 @@ def lint() -> None:
     Raises:
         BuildError: One of them complained, or Go is missing.
     """
-    go = _Go.find()
+    go = Go.find()
     unformatted = subprocess.run(["gofmt", "-d", HERE], capture_output=True, text=True, check=True).stdout
     if unformatted:
         raise BuildError(f"gofmt would change:\n{unformatted}")
     with _upstream_mains(go) as flag:
-        go.run("kubernetes", "vet", flag, "karpstack/engines/kubernetes/...")
+        for name in _CONTROLLERS:
+            go.run(name, "vet", flag, "./...", "karpstack/engines/guard")
 
 
 def _faults(engines: EngineSet) -> list[str]:
@@ -147,7 +159,7 @@ def _faults(engines: EngineSet) -> list[str]:
     return manifest.faults(engines.root)
 
 
-def _build(engines: EngineSet, go: _Go) -> None:
+def _build(engines: EngineSet, go: Go) -> None:
     started = time.monotonic()
     partial = engines.root.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -173,15 +185,15 @@ def _build(engines: EngineSet, go: _Go) -> None:
 
 
 @contextmanager
-def _upstream_mains(go: _Go) -> Iterator[str]:
+def _upstream_mains(go: Go) -> Iterator[str]:
     """The flag of `go` that lays the controllers' mains beside our guards, unchanged, as their modules have them.
 
     A main package cannot be imported, and a module cannot be added to. See docs/decisions/0014-guarded-controller.md.
     """
     replace = {
-        str(HERE / "kubernetes" / name / source.name): str(source)
+        str(HERE / name / "controller" / source.name): str(source)
         for name, module in _CONTROLLERS.items()
-        for source in (go.module_folder("kubernetes", module) / "cmd" / "controller").glob("*.go")
+        for source in (go.module_folder(name, module) / "cmd" / "controller").glob("*.go")
         if not source.name.endswith("_test.go")
     }
     with tempfile.NamedTemporaryFile("w", suffix=".json") as overlay:
@@ -190,16 +202,18 @@ def _upstream_mains(go: _Go) -> Iterator[str]:
         yield f"-overlay={overlay.name}"
 
 
-def _copy_charts(folder: Path, go: _Go) -> None:
-    karpenter = go.module_folder("kubernetes", "github.com/aws/karpenter-provider-aws")
-    version = go.module_version("kubernetes", "github.com/aws/karpenter-provider-aws").removeprefix("v")
-    azure = go.module_folder("kubernetes", "github.com/Azure/karpenter-provider-azure")
-    for chart in ("karpenter", "karpenter-crd"):
-        # The module's charts are marked with the release before; what the registry serves differs in this mark alone.
-        _copy_chart(karpenter / "charts" / chart, folder / f"{chart}-aws", version)
-        # For Azure the mark of the controller's chart stays, and both get it, because they are published together:
-        # it trails the module by several releases, so the module's own number would be a guess.
-        _copy_chart(azure / "charts" / chart, folder / f"{chart}-azure", _chart_version(azure / "charts" / "karpenter"))
+def _copy_charts(folder: Path, go: Go) -> None:
+    for cloud in CLOUDS:
+        name = f"karpenter-{cloud}"
+        module = _CONTROLLERS[name]
+        charts = go.module_folder(name, module) / "charts"
+        # The charts for AWS are marked with the release before in the module; what the registry serves differs in this
+        # mark alone. For Azure the mark of the controller's chart stays, and both get it, because they are published
+        # together: it trails the module by several releases, so the module's own number would be a guess.
+        published = go.module_version(name, module).removeprefix("v")
+        version = published if cloud == "aws" else _chart_version(charts / "karpenter")
+        for chart in ("karpenter", "karpenter-crd"):
+            _copy_chart(charts / chart, folder / f"{chart}-{cloud}", version)
     _copy_chart(
         go.download("charts", "github.com/cilium/cilium") / "install" / "kubernetes" / "cilium", folder / "cilium"
     )
@@ -235,14 +249,24 @@ def _install_language_host(folder: Path) -> None:
 
 
 @dataclass(frozen=True)
-class _Go:
-    """The Go toolchain, with its caches inside our cache folder."""
+class Go:
+    """The Go toolchain, with its caches inside our cache folder.
+
+    Attributes:
+        program: Path of the installed `go`.
+        version: Its version, as `go1.26.8`; a go.mod may have a newer one used.
+    """
 
     program: str
     version: str
 
     @classmethod
-    def find(cls) -> _Go:
+    def find(cls) -> Go:
+        """The `go` on PATH.
+
+        Raises:
+            BuildError: There is none, or it is too old.
+        """
         program = shutil.which("go")
         if not program:
             raise BuildError(f"Go is needed to build the engines and there is no `go` on PATH. {_GO_HINT}")
@@ -256,6 +280,7 @@ class _Go:
 
     @property
     def environment(self) -> dict[str, str]:
+        """What `go` is run with."""
         go = cache_folder() / "go"
         # -modcacherw: what we cached, the user can delete like any other folder.
         # Whoever builds for another machine elsewhere has no use for that here.
@@ -267,18 +292,27 @@ class _Go:
             "GOPATH": str(go),
             "GOFLAGS": "-modcacherw -buildvcs=false -trimpath",
             "GOWORK": "off",
+            # A go.mod that wants a newer Go than the installed one gets it as a module, even if the machine says local.
+            "GOTOOLCHAIN": "auto",
             "CGO_ENABLED": "0",
         }
 
     def run(self, module: str, *arguments: str) -> str:
+        """What a `go` command writes in the folder of one of our go.mod files, such as `kubernetes`.
+
+        Raises:
+            BuildError: It failed.
+        """
         result = subprocess.run(
             [self.program, *arguments], cwd=HERE / module, env=self.environment, capture_output=True, text=True
         )
         if result.returncode:
-            raise BuildError(f"`go {' '.join(arguments)}` failed in {HERE / module}:\n{result.stderr.strip()}")
+            hint = f"\n{_TOOLCHAIN_HINT}" if "toolchain" in result.stderr else ""
+            raise BuildError(f"`go {' '.join(arguments)}` failed in {HERE / module}:\n{result.stderr.strip()}{hint}")
         return result.stdout
 
     def module_version(self, module: str, path: str) -> str:
+        """Version of a module that `module` is built with."""
         return self.run(module, "list", "-m", "-f", "{{.Version}}", path).strip()
 
     def module_folder(self, module: str, path: str) -> Path:

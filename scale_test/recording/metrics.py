@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ..market.prices import Offering
 
-# pkg/controllers/metrics of the AWS provider 1.14; renewed once a minute.
+# pkg/controllers/metrics of the AWS provider 1.15; renewed once a minute.
 PRICE = "karpenter_cloudprovider_instance_type_offering_price_estimate"
 # pkg/internal/controller/metrics of controller-runtime 0.24, and the AWS provider's name of the controller.
 ERRORS = "controller_runtime_reconcile_errors_total"

@@ -15,6 +15,7 @@ from uuid import UUID
 import pulumi
 import pytest
 
+from components import versions
 from components.aks.late_roles import wait_for_roles
 from components.aks.update_guards import refuse_fixed, refuse_stranding
 from tests.unit.example_stack import ROOT, example
@@ -64,7 +65,7 @@ def variant() -> Deployment:
         cluster__localAccounts=True,
         cluster__publicAccessCidrs=["1.1.1.0/24"],
         karpenter__bootstrapTokenGeneration=2,
-        karpenter__chartVersion="1.14.2",
+        karpenter__chartVersion="1.14.3",
         network__subnetCidr=None,
         network__subnetId=SUBNET,
         nodeProvisioning={"allowStrandedNodes": True},
@@ -432,10 +433,10 @@ def test_charts_are_the_pinned_ones_unless_the_stack_chooses() -> None:
         each.inputs["name"]: (each.inputs["chart"], each.inputs["version"]) for each in shipped(SELF_HOSTED).of(RELEASE)
     }
     assert charts == {
-        "karpenter-crd": ("oci://mcr.microsoft.com/aks/karpenter/karpenter-crd", "1.14.0"),
-        "karpenter": ("oci://mcr.microsoft.com/aks/karpenter/karpenter", "1.14.0"),
+        "karpenter-crd": ("oci://mcr.microsoft.com/aks/karpenter/karpenter-crd", versions.KARPENTER_AZURE),
+        "karpenter": ("oci://mcr.microsoft.com/aks/karpenter/karpenter", versions.KARPENTER_AZURE),
     }
-    assert {each.inputs["version"] for each in variant().of(RELEASE)} == {"1.14.2"}
+    assert {each.inputs["version"] for each in variant().of(RELEASE)} == {"1.14.3"}
 
 
 def test_node_pools_and_classes_are_the_stacks() -> None:

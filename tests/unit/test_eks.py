@@ -11,7 +11,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from components import eks
+from components import eks, versions
 from tests.unit.example_stack import eks as settings
 from tests.unit.example_stack import example
 from tests.unit.mock_engine import ACCOUNT, PARTITION, REGION, ZONES, Deployment, Registered, deploy, unknown
@@ -369,8 +369,8 @@ def test_charts_are_the_pinned_ones_under_names_that_do_not_change() -> None:
     }
     assert charts == {
         "cilium": ("cilium", "1.20.2"),
-        "karpenter-crd": ("oci://public.ecr.aws/karpenter/karpenter-crd", "1.14.1"),
-        "karpenter": ("oci://public.ecr.aws/karpenter/karpenter", "1.14.1"),
+        "karpenter-crd": ("oci://public.ecr.aws/karpenter/karpenter-crd", versions.KARPENTER_AWS),
+        "karpenter": ("oci://public.ecr.aws/karpenter/karpenter", versions.KARPENTER_AWS),
     }
 
 

@@ -34,15 +34,15 @@ def package_pin(package: str) -> str:
 
 
 def test_karpenter_is_one_version() -> None:
-    pin = module_pin("kubernetes", "github.com/aws/karpenter-provider-aws")
-    assert pin == versions.KARPENTER_AWS
+    assert module_pin("karpenter-aws", "github.com/aws/karpenter-provider-aws") == versions.KARPENTER_AWS
+    assert engines.release("aws") == versions.KARPENTER_AWS
 
 
 def test_karpenter_for_azure_is_what_is_rehearsed() -> None:
-    assert module_pin("kubernetes", "github.com/Azure/karpenter-provider-azure") == versions.KARPENTER_AZURE
-    assert engines.release("github.com/Azure/karpenter-provider-azure") == versions.KARPENTER_AZURE
-    with pytest.raises(LookupError, match=r"example.org/none is not pinned"):
-        engines.release("example.org/none")
+    assert module_pin("karpenter-azure", "github.com/Azure/karpenter-provider-azure") == versions.KARPENTER_AZURE
+    assert engines.release("azure") == versions.KARPENTER_AZURE
+    with pytest.raises(LookupError, match=r"there is no Karpenter for gcp"):
+        engines.release("gcp")
 
 
 def test_cilium_is_one_version() -> None:

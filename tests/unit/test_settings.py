@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pulumi.runtime import config as runtime_config
 
-from components import settings
+from components import settings, versions
 from components.problems import Problem, SettingsError
 from tests.unit.example_stack import eks, example
 
@@ -216,10 +216,10 @@ REFUSALS: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
         "larger podCidr",
     ),
     "version too new": (
-        {"cluster__version": "1.37"},
+        {"cluster__version": "1.38"},
         "karpstack:cluster.version",
-        '"1.37"',
-        "is not a version that Karpenter 1.14.1",
+        '"1.38"',
+        f"is not a version that Karpenter {versions.KARPENTER_AWS}",
         "choose 1.3",
     ),
     "version too old": (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from components import settings
+from components import settings, versions
 from components.problems import Problem, SettingsError
 from tests.unit.example_stack import aks, example
 
@@ -565,7 +565,7 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         "karpstack:karpenter.featureGates",
         '{"reservedCapacity": true}',
         "switches reservedCapacity on: the chart 1.10.2 does not know it",
-        "1.14.0",
+        versions.KARPENTER_AZURE,
     ),
     "a chart whose nodes may never join": (
         SELF_HOSTED,

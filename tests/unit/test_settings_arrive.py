@@ -80,6 +80,9 @@ OTHER: dict[str, dict[str, Any]] = {
         "karpenter.featureGates.nodeOverlay": True,
         "karpenter.featureGates.staticCapacity": True,
         "karpenter.featureGates.capacityBuffer": True,
+        "karpenter.featureGates.terminateFirstDrift": True,
+        "karpenter.featureGates.terminateFirstRepair": True,
+        "karpenter.featureGates.podDeletionCostManagement": True,
         "karpenter.settings": {"batchIdleDuration": "2s"},
         "karpenter.resources.requests": {"cpu": "500m"},
         "karpenter.resources.limits": {"cpu": "2"},
@@ -117,7 +120,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "nodePools": {"mine": MINE | {"weight": 2}},
     },
     SELF_HOSTED: {
-        "karpenter.chartVersion": "1.14.2",
+        "karpenter.chartVersion": "1.14.3",
         "karpenter.sshPublicKey": "ssh-rsa " + "A" * 60,
         "karpenter.bootstrapTokenGeneration": 2,
         "karpenter.bootstrapTokenDays": 30,

@@ -44,11 +44,11 @@ def test_too_old_go_is_said_with_its_version(only_path: Path) -> None:
 @pytest.mark.parametrize(
     ("version", "host", "used"),
     [
-        ("v3.246.0", True, True),
+        ("v3.259.0", True, True),
         ("v3.300.1", True, True),
         ("v4.0.0", True, True),
-        ("v3.245.9", True, False),
-        ("v3.246.0", False, False),
+        ("v3.258.9", True, False),
+        ("v3.259.0", False, False),
         ("nonsense", True, False),
     ],
 )

@@ -37,6 +37,7 @@ KEYWORDS = {
     "x-kubernetes-list-map-keys",
     "x-kubernetes-list-type",
     "x-kubernetes-map-type",  # how appliers merge
+    "x-kubernetes-preserve-unknown-fields",  # only where there are no properties, and so nothing is unknown
     "x-kubernetes-validations",
 }
 # Operators, macros and functions that are CEL's own.
@@ -46,9 +47,9 @@ STANDARD = {"int", "size", "matches", "contains", "startsWith", "endsWith"}
 def schemas(schema: Any = None) -> Iterator[Any]:
     """Every schema, with those inside it."""
     if schema is None:
-        for cloud in ("aws", "azure"):
-            for kind in crds.kinds(cloud):
-                yield from schemas(crds._schemas(cloud)[kind])
+        for name in ("aws", "azure", "kubelet"):
+            for kind in crds.kinds(name):
+                yield from schemas(crds._schemas(name)[kind])
         return
     yield schema
     inside = [schema.get("items"), schema.get("additionalProperties"), *schema.get("properties", {}).values()]
@@ -91,6 +92,38 @@ def test_whatever_is_there_ends_in_problems(value: Any) -> None:
         for kind in crds.kinds(cloud):
             crds.problems(cloud, kind, {"template": value, "kubelet": value, "tags": {"a": value}, "weight": value})
             crds.problems(cloud, kind, {"template": {"spec": {"requirements": [value], "expireAfter": value}}})
+
+
+@pytest.mark.parametrize(
+    ("given", "path", "why"),
+    [
+        ({"maxPod": 110}, "maxPod", "is no field here"),
+        ({"registerWithTaints": []}, "registerWithTaints", "is no field here"),
+        ({"podsPerCore": "ten"}, "podsPerCore", "is not of type 'integer'"),
+        ({"clusterDNS": "10.0.0.10"}, "clusterDNS", "is not of type 'array'"),
+        ({"featureGates": {"A": "yes"}}, "featureGates/A", "is not of type 'boolean'"),
+        ({"evictionHard": {"disk.available": "5%"}}, "evictionHard", "memory.available"),
+        ({"kubeReserved": {"gpu": "1"}}, "kubeReserved", "ephemeral-storage"),
+        ({"evictionSoft": {"memory.available": "5%"}}, "", "evictionSoftGracePeriod"),
+        ({"imageGCHighThresholdPercent": 80, "imageGCLowThresholdPercent": 90}, "", "imageGCLowThresholdPercent"),
+    ],
+)
+def test_what_karpenter_refuses_of_a_kubelets_configuration(given: dict[str, Any], path: str, why: str) -> None:
+    (found,) = crds.kubelet_problems(given)
+    assert "/".join(map(str, found.path)) == path
+    assert why in found.message
+
+
+def test_a_kubelets_configuration_may_be_more_than_karpenter_reads() -> None:
+    given = {
+        "maxPods": 110,
+        "evictionSoft": {"memory.available": "5%"},
+        "evictionSoftGracePeriod": {"memory.available": "1m"},
+        "shutdownGracePeriod": "30s",
+        "logging": {"format": "json"},
+        "kubeReserved": {"cpu": "80m"},
+    }
+    assert crds.kubelet_problems(given) == []
 
 
 def test_a_null_is_nothing() -> None:

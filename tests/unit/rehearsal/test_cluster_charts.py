@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from components import versions
 from rehearsal.cluster.charts import Chart, ChartNotFoundError, Charts
 from rehearsal.engines import EngineSet
 
@@ -51,8 +52,8 @@ def karpenter(charts: Charts) -> Chart:
     [
         (KARPENTER, "1.14.1", None, "karpenter"),
         (f"{KARPENTER}-crd", "1.14.1", None, "karpenter-crd"),
-        ("oci://mcr.microsoft.com/aks/karpenter/karpenter", "1.14.0", None, "karpenter"),
-        ("oci://mcr.microsoft.com/aks/karpenter/karpenter-crd", "1.14.0", None, "karpenter-crd"),
+        ("oci://mcr.microsoft.com/aks/karpenter/karpenter", versions.KARPENTER_AZURE, None, "karpenter"),
+        ("oci://mcr.microsoft.com/aks/karpenter/karpenter-crd", versions.KARPENTER_AZURE, None, "karpenter-crd"),
         ("cilium", "1.20.2", "https://helm.cilium.io", "cilium"),
         ("cilium", "v1.20.2", "https://helm.cilium.io/", "cilium"),
     ],
@@ -73,7 +74,12 @@ def test_charts_are_found_as_releases_name_them(
         (KARPENTER, "1.14.0", None, "no version 1.14.0 of the chart karpenter"),
         (KARPENTER, None, None, "set version to 1.14.1"),
         # What the chart calls itself in the module; the registry's of that number is the code of another release.
-        ("oci://mcr.microsoft.com/aks/karpenter/karpenter", "1.10.2", None, "no version 1.10.2.*ask for 1.14.0"),
+        (
+            "oci://mcr.microsoft.com/aks/karpenter/karpenter",
+            "1.10.2",
+            None,
+            rf"no version 1.10.2.*ask for {versions.KARPENTER_AZURE}",
+        ),
     ],
 )
 def test_another_chart_or_version_is_refused_by_name(

@@ -41,15 +41,13 @@ def test_upstreams_mains_are_laid_beside_our_guards(tmp_path: Path) -> None:
         for source in (f"{module}/cmd/controller/main.go", f"{module}/cmd/controller/main_test.go"):
             (tmp_path / source).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / source).touch()
-        assert (
-            'import _ "karpstack/engines/kubernetes/guard"' in (HERE / "kubernetes" / name / "guarded.go").read_text()
-        )
+        assert 'import _ "karpstack/engines/guard"' in (HERE / name / "controller" / "guarded.go").read_text()
     go = SimpleNamespace(module_folder=lambda _, module: tmp_path / module)
     with builder._upstream_mains(go) as flag:  # type: ignore[arg-type]
         overlay = json.loads(Path(flag.removeprefix("-overlay=")).read_text())
     assert overlay == {
         "Replace": {
-            str(HERE / "kubernetes" / name / "main.go"): str(tmp_path / module / "cmd" / "controller" / "main.go")
+            str(HERE / name / "controller" / "main.go"): str(tmp_path / module / "cmd" / "controller" / "main.go")
             for name, module in builder._CONTROLLERS.items()
         }
     }
@@ -60,12 +58,12 @@ def test_no_controller_is_built_without_its_guard() -> None:
         name: package for build in builder.builds("v1.36.3", pulumi=True) for name, package in build.programs.items()
     }
     for name in builder._CONTROLLERS:
-        assert built[name] == f"karpstack/engines/kubernetes/{name}"
+        assert built[name] == f"karpstack/engines/{name}/controller"
 
 
 def test_engines_are_built_for_the_machine_that_they_run_on(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("GOOS", "plan9"), ("GOARCH", "arm"), ("GOPROXY", "https://proxy.example")):
         monkeypatch.setenv(name, value)
-    found = builder._Go("go", "go1.26.0").environment
+    found = builder.Go("go", "go1.26.0").environment
     assert not {"GOOS", "GOARCH"} & set(found)
     assert found["GOPROXY"] == "https://proxy.example"

@@ -151,7 +151,7 @@ def test_a_folder_that_others_may_write_is_refused_with_the_fix(engines: Path, f
 def test_a_cache_that_others_could_exchange_is_refused_with_the_fix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Exposing, words: str
 ) -> None:
-    monkeypatch.setattr(builder._Go, "find", lambda: pytest.fail("began to build"))
+    monkeypatch.setattr(builder.Go, "find", lambda: pytest.fail("began to build"))
     above = make(tmp_path, monkeypatch)
     for variable, cache in (("KARPSTACK_CACHE", above / "cache"), ("XDG_CACHE_HOME", above)):
         monkeypatch.delenv("KARPSTACK_CACHE", raising=False)
@@ -190,7 +190,7 @@ def current(engines: Path, monkeypatch: pytest.MonkeyPatch) -> EngineSet:
     found = EngineSet(engines)
     monkeypatch.setattr(EngineSet, "current", classmethod(lambda _: found))
     monkeypatch.setattr(EngineSet, "program", lambda self, name: self.root / "bin" / "etcd")
-    monkeypatch.setattr(builder._Go, "find", lambda: None)
+    monkeypatch.setattr(builder.Go, "find", lambda: None)
     return found
 
 
@@ -217,7 +217,7 @@ def test_a_set_that_others_may_write_is_not_used(current: EngineSet) -> None:
 
 def test_a_new_cache_is_the_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KARPSTACK_CACHE", str(tmp_path / "new"))
-    monkeypatch.setattr(builder._Go, "find", lambda: None)
+    monkeypatch.setattr(builder.Go, "find", lambda: None)
     monkeypatch.setattr(builder, "_build", lambda engines, go: None)
     before = os.umask(0o002)
     try:

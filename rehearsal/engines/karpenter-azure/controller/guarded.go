@@ -4,4 +4,4 @@
 // module (see builder.py).
 package main
 
-import _ "karpstack/engines/kubernetes/guard"
+import _ "karpstack/engines/guard"
