@@ -451,9 +451,20 @@ def _down(options: argparse.Namespace) -> int:
         if options.force:
             daemon.stop(folder)
         else:
+            _refuse_protected(folder)
             _take_down(folder)
     print(f"{folder.stack}: down")
     return 0
+
+
+def _refuse_protected(folder: StackFolder) -> None:
+    """Say so before anything is deleted: Pulumi deletes, without a preview, all that goes before what is protected."""
+    if protected := Deployment(folder, EngineSet.current(), daemon.require(folder)).protected:
+        raise ValueError(
+            f"{', '.join(protected)} is protected (karpstack:cluster.deletionProtection), so nothing was deleted; set "
+            f"it to false, `python -m rehearsal up {folder.stack}`, and then down, or give up the rehearsal as it is: "
+            f"python -m rehearsal down --force {folder.stack}"
+        )
 
 
 def _nothing_to_take_down(folder: StackFolder) -> int:
@@ -464,8 +475,12 @@ def _nothing_to_take_down(folder: StackFolder) -> int:
 
 def _take_down(folder: StackFolder) -> None:
     try:
+        deployment = Deployment(folder, EngineSet.current(), daemon.require(folder))
+        if protected := deployment.protected:
+            tell(f"{', '.join(protected)} is protected, so nothing is destroyed; the rehearsal ends as it is.")
+            return
         with _watched(folder):
-            Deployment(folder, EngineSet.current(), daemon.require(folder)).destroy()
+            deployment.destroy()
     finally:
         daemon.stop(folder)
 

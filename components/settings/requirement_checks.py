@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from karpenter.instance_types import CAPACITY_TYPE, INSTANCE_TYPE, REGION, ZONE, Facts
+from karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, INSTANCE_TYPE, REGION, ZONE, Facts
 from karpenter.offers import LABELS, NUMBERS, Offer, Offers
 from karpenter.requirements import (
     Requirement,
@@ -41,6 +41,9 @@ _NAMES: Final = (INSTANCE_TYPE, "karpenter.azure.com/sku-name", "karpenter.k8s.a
 _AZURE_FAMILY: Final = "karpenter.azure.com/sku-family"
 _AT: Final = ("template", "spec", "requirements")
 _EXAMPLE: Final = {"aws": "m5.large", "azure": "Standard_D4s_v5"}
+#: Of labels that a provider alone gives its nodes.
+_DOMAINS: Final = {"aws": ("karpenter.k8s.aws",), "azure": ("karpenter.azure.com", "kubernetes.azure.com")}
+_PROVIDERS: Final = {"aws": "Karpenter for AWS", "azure": "Karpenter for Azure"}
 _Place = tuple[str | int, ...]
 
 
@@ -67,11 +70,27 @@ def requirement_checks(
         if one.operator in ("In", "NotIn")
         for problem in _values(offers, region, key_of("nodePools", name, *place), one)
     ]
+    found += _of_another_cloud(cloud, name, placed)
     yield from found
     empty = any(one.operator in ("In", "NotIn") and not one.values for _, one in placed)  # the schema says so
     if not found and not empty and region in offers.zones:
         best_effort = chart_settings.get("minValuesPolicy") == "BestEffort"
         yield from _choice(offers, region, name, [one for _, one in placed], best_effort=best_effort)
+
+
+def _of_another_cloud(cloud: str, name: str, placed: list[tuple[_Place, Requirement]]) -> Iterator[Problem]:
+    """Requirements of labels that another cloud's provider gives its nodes."""
+    for place, wanted in placed:
+        domain = wanted.key.partition("/")[0]
+        other = next((each for each, domains in _DOMAINS.items() if domain in domains), cloud)
+        if other != cloud:
+            yield Problem(
+                key_of("nodePools", name, *(place if wanted.given else (*place[:-1], "key"))),
+                shown(wanted.key),
+                f"is a label of {_PROVIDERS[other]}, which means nothing here: it excludes no instance type, and any "
+                "size may be launched",
+                f"require a label of {' or '.join(_DOMAINS[cloud])}, or leave it out",
+            )
 
 
 def _placed(spec: Mapping[str, Any]) -> Iterator[tuple[_Place, Requirement]]:
@@ -137,7 +156,10 @@ def _choice(
             "loosen them; what the cloud sells there since the facts were written comes with `make facts`",
         )
         return
-    if best_effort or not all(offer.described for offer in left):
+    if not left or not all(offer.described for offer in left):
+        return
+    yield from _architectures(region, name, wanted, left)
+    if best_effort:
         return
     for one in wanted:
         there = len(values_of(one.key, wanted, [offer.type for offer in left], region)) if one.min_values else 0
@@ -149,6 +171,20 @@ def _choice(
                 f"{there} in {region}: Karpenter launches nothing",
                 f"lower minValues to at most {there}, or loosen the requirements",
             )
+
+
+def _architectures(region: str, name: str, wanted: list[Requirement], left: list[Offer]) -> Iterator[Problem]:
+    """Architectures that are asked for beside others, and that none of the types has."""
+    there = values_of(ARCHITECTURE, wanted, [offer.type for offer in left], region)
+    asked = {value for each in wanted if each.key == ARCHITECTURE and each.operator == "In" for value in each.values}
+    for value in sorted(asked - set(there)) if there else ():
+        yield Problem(
+            key_of("nodePools", name, *_AT),
+            shown([str(each) for each in wanted]),
+            f"leave no instance type of {value}, which {ARCHITECTURE} allows: pods that need it stay pending",
+            f"loosen the others, or take {value} out",
+            warning=True,
+        )
 
 
 def _reason(wanted: Sequence[Requirement], sold: Sequence[Offer], region: str) -> str:

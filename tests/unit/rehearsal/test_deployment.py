@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -102,3 +103,24 @@ def test_kubectl_follows_no_preferences_of_the_users_and_leaves_nothing_in_the_h
     found = deployment.environment(folder, EngineSet(tmp_path), DaemonInfo(1, 1.0, "aws", "us-east-1"))
     assert found["KUBERC"] == "off"
     assert Path(found["KUBECACHEDIR"]).is_relative_to(folder.root)
+
+
+@pytest.mark.parametrize(
+    ("state", "names"),
+    [
+        (
+            {"resources": [{"urn": "urn:pulumi:eks::p::t::eks-cluster", "protect": True}, {"urn": "a::b"}]},
+            ["eks-cluster"],
+        ),
+        ({"resources": None}, []),
+        (None, []),
+        ([], []),
+    ],
+)
+def test_what_is_protected_is_known_before_pulumi_begins(tmp_path: Path, state: Any, names: list[str]) -> None:
+    folder = StackFolder("eks", tmp_path)
+    file = folder.pulumi / "state" / ".pulumi" / "stacks" / "karpstack" / "eks.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"checkpoint": {"latest": state}}))
+    info = DaemonInfo(1, 1.0, "aws", "us-east-1")
+    assert Deployment(folder, EngineSet(tmp_path), info).protected == names
