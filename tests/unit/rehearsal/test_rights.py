@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,55 @@ def test_the_command_fails_for_what_is_wrong_only(tmp_path: Path, capsys: pytest
     why.write_text("{}")
     code, told = run(capsys, *options)
     assert (code, "gives no reasons" in told) == (1, True)
+
+
+#: Sets a terminal's title, turns text around, begins a line, ends a column, is markup of three kinds.
+HOSTILE = "\x1b]0;t\x07\u202e\n| x | [bold]<b>`*"
+TOLD = r"\x1b]0;t\x07\u202e\n| x | [bold]<b>`*"
+ON_A_PAGE = r"\\x1b]0;t\\x07\\u202e\\n\| x \| \[bold]\<b>\`\*"
+IN_CODE = r"`a/\x1b]0;t\x07\u202e| x | [bold]<b>\x60*`"
+
+
+def hostile_on_aws() -> Recording:
+    context = {**OWNED, "aws:ResourceTag/pool": HOSTILE, HOSTILE: HOSTILE}
+    asked = [
+        Question("ec2:Run" + HOSTILE, f"arn:aws:ec2:us-east-1:1:instance/{HOSTILE}", context),
+        Question("ec2:Start" + HOSTILE, INSTANCE, context),
+    ]
+    document = policy(
+        Sid=HOSTILE,
+        Action=["ec2:Run*", "ec2:Stop" + HOSTILE],
+        Resource=["*", "arn:aws:ec2:us-east-1:1:" + HOSTILE],
+        Condition={"StringLike": {HOSTILE: HOSTILE[:1] + "*"}},
+    )
+    return Recording("aws", [Principal(HOSTILE, {HOSTILE: document}, [Use(question, 1) for question in asked])])
+
+
+def hostile_on_azure() -> Recording:
+    spare = role(HOSTILE, "a/*", scope=f"{NODES}/{HOSTILE}"), role("Other", "*", scope=f"{NODES}/{HOSTILE}")
+    asked = Question("a/" + HOSTILE.replace("\n", ""), f"{NODES}/{HOSTILE}/machine")
+    return on_azure(asked, a=spare[0], b=spare[1])
+
+
+@pytest.mark.parametrize("recorded", [hostile_on_aws(), hostile_on_azure()], ids=["aws", "azure"])
+def test_what_a_recording_says_steers_no_terminal_and_is_no_markup(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, recorded: Recording
+) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
+    path, why = tmp_path / "rights.json", tmp_path / "reasons.json"
+    path.write_text(recording.text(recorded))
+    entry = {"statement": HOSTILE, "actions": ["none"], "reason": HOSTILE}
+    why.write_text(json.dumps({recorded.cloud: [entry, {**entry, "actions": ["*"], "whole": True}]}))
+    options = ["--recording", str(path), "--reasons", str(why)]
+    _, told = run(capsys, *options)
+    assert TOLD in told
+    _, page = run(capsys, *options, "--markdown")
+    assert ON_A_PAGE in page
+    assert (IN_CODE in page, "is used and could go" in page) == (recorded.cloud == "azure",) * 2
+    for one in (told, page):
+        assert all(character.isprintable() or character == "\n" for character in one)
+        assert not [line for line in one.splitlines() if line.startswith("| x |")]
+    assert set(re.findall(r"(?<!\\)<[^>]*>", page.replace(IN_CODE, ""))) <= {"<br>"}
 
 
 def test_the_command_distils(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
