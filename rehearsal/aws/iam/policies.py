@@ -128,6 +128,15 @@ def failed_condition(statement: Statement, context: Context) -> str:
     return ""
 
 
+def evaluates(operator: str) -> bool:
+    """Whether conditions with an operator (`StringLike`) are evaluated; `failed_condition` refuses others."""
+    try:
+        _holds(operator, "value", ["pattern"])
+    except NotImplementedError:
+        return False
+    return True
+
+
 def _holds(operator: str, found: str | Sequence[str] | None, patterns: list[str]) -> bool:
     if match := _SET_OPERATOR.fullmatch(operator):
         quantifier = all if match[1] == "ForAllValues" else any
