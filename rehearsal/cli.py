@@ -381,9 +381,9 @@ def _env(options: argparse.Namespace) -> int:
 
 
 def _rights(options: argparse.Namespace) -> int:
-    from rehearsal.rights import distilling, review, shown
+    from rehearsal.rights import checking, distilling, review, shown
 
-    found = recording.read(options.recording or [_folder(options).rights])
+    found = checking.checked(recording.read(options.recording or [_folder(options).rights]))
     if options.distil:
         records.write_text(options.distil, recording.text(distilling.distilled(found)))
     judged = review.review(found, reasons.read(options.reasons, found.cloud))

@@ -42,7 +42,7 @@ class ControllerIdentityError(Exception):
 
 
 class LoadBalancerError(Exception):
-    """The cloud makes no load balancer for a Service; the text says why."""
+    """The cloud makes no load balancer for a Service, or does not remove it; the text says why."""
 
 
 class LoadBalancers(Protocol):
@@ -57,7 +57,11 @@ class LoadBalancers(Protocol):
         ...
 
     def remove(self, service: Mapping[str, Any]) -> None:
-        """Remove a Service's load balancer with all that was made for it; nothing happens when there is none."""
+        """Remove a Service's load balancer with all that was made for it; nothing happens when there is none.
+
+        Raises:
+            LoadBalancerError: It cannot be removed, or not all of it.
+        """
         ...
 
 

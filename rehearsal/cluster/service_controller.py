@@ -2,14 +2,20 @@
 
 The finalizer keeps a Service until its load balancer is gone; a cluster that ends before its Services leaves their load
 balancers behind, for nobody is left to remove them. That is how clouds do it, and why a network cannot be deleted then.
+
+What fails is tried again, as by k8s.io/cloud-provider (controllers/service): after 5 s, then after twice as long, up to
+five minutes; at once when the Service itself changes.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from rehearsal.cluster.cloud import LoadBalancerError, LoadBalancers
-from rehearsal.cluster.feed import Event, Feed
+from rehearsal.cluster.feed import TIMER, Event, Feed
 from rehearsal.cluster.objects import ApiError, Object, Objects, warn
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
@@ -17,7 +23,23 @@ FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 _SERVICES = "/api/v1/services"
 _COMPONENT = "service-controller"
 _FAILED = "SyncLoadBalancerFailed"
+_FIRST_BACK_OFF, _LONGEST_BACK_OFF = 5.0, 300.0  # seconds
 _LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """What failed for a Service.
+
+    Attributes:
+        tries: How many in a row.
+        seconds: How long after the last one the next is.
+        wanted: What the Service asked for at the last one.
+    """
+
+    tries: int
+    seconds: float
+    wanted: Any
 
 
 class ServiceController:
@@ -27,6 +49,7 @@ class ServiceController:
         self._objects = objects
         self._balancers = balancers
         self._feed = Feed(objects)
+        self._failures: dict[str, _Failure] = {}
 
     def start(self) -> None:
         """Begin to watch; returns at once."""
@@ -38,28 +61,58 @@ class ServiceController:
         self._feed.close()
 
     def _handle(self, event: Event) -> None:
-        service = event.object
-        if event.type == "DELETED" or not service:
-            return
+        if event.type == TIMER:
+            self._again(event.object["path"], event.object["tries"])
+        elif event.type == "DELETED":
+            self._failures.pop(_path(event.object), None)
+        elif event.object:
+            failed = self._failures.get(_path(event.object))
+            # What changed may be its finalizer only, or its status: no reason not to wait.
+            if failed is None or failed.wanted != _wanted(event.object):
+                self._sync(event.object)
+
+    def _again(self, path: str, tries: int) -> None:
+        failed = self._failures.get(path)
+        if failed is None or failed.tries != tries:
+            return  # it has been tried since
+        if service := self._objects.get(path):
+            self._sync(service)
+        else:
+            del self._failures[path]
+
+    def _sync(self, service: Object) -> None:
         has_one = FINALIZER in service["metadata"].get("finalizers", [])
         try:
-            if not _wants_one(service):
-                if has_one:
-                    self._remove(service)
-            elif not has_one or not service["status"]["loadBalancer"].get("ingress"):
-                self._ensure(service)
+            if _wants_one(service):
+                if not has_one or not service["status"]["loadBalancer"].get("ingress"):
+                    self._try("ensure", self._ensure, service)
+            elif has_one:
+                self._try("delete", self._remove, service)
+            else:
+                self._failures.pop(_path(service), None)
         except ApiError as error:
-            if error.status not in (404, 409):  # it is gone, or a newer version of it comes along
+            if error.status not in (404, 409):
                 raise
+            self._failures.pop(_path(service), None)  # it is gone, or a newer version of it comes along
+
+    def _try(self, verb: str, act: Callable[[Object], None], service: Object) -> None:
+        path = _path(service)
+        try:
+            act(service)
+        except LoadBalancerError as error:
+            text = f"Error syncing load balancer: failed to {verb} load balancer: {error}"
+            warn(self._objects, service, _COMPONENT, _FAILED, text)
+            before = self._failures.get(path)
+            tries, seconds = (before.tries + 1, 2 * before.seconds) if before else (1, _FIRST_BACK_OFF)
+            failed = self._failures[path] = _Failure(tries, min(seconds, _LONGEST_BACK_OFF), _wanted(service))
+            self._feed.after(failed.seconds, "again", {"path": path, "tries": tries})
+        else:
+            self._failures.pop(path, None)
 
     def _ensure(self, service: Object) -> None:
         # Before the load balancer is made: it would be left behind if the Service went in between.
         self._set_finalizers(service, [*service["metadata"].get("finalizers", []), FINALIZER])
-        try:
-            hostname = self._balancers.ensure(service)
-        except LoadBalancerError as error:
-            warn(self._objects, service, _COMPONENT, _FAILED, f"Error syncing load balancer: {error}")
-            return
+        hostname = self._balancers.ensure(service)
         self._objects.patch(
             f"{_path(service)}/status", {"status": {"loadBalancer": {"ingress": [{"hostname": hostname}]}}}
         )
@@ -79,6 +132,11 @@ def _wants_one(service: Object) -> bool:
     # A Service with a class belongs to another controller.
     is_ours = spec["type"] == "LoadBalancer" and not spec.get("loadBalancerClass")
     return is_ours and "deletionTimestamp" not in service["metadata"]
+
+
+def _wanted(service: Object) -> Any:
+    metadata = service["metadata"]
+    return service["spec"], metadata.get("annotations"), metadata.get("deletionTimestamp"), metadata.get("uid")
 
 
 def _path(service: Object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from rehearsal.host.steering import steers
+from rehearsal.host.steering import visible
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
@@ -17,14 +17,7 @@ class Formatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record's text."""
-        text = super().format(record)
-        if text.isprintable():
-            return text
-        return "".join(map(_shown, text)).replace("\n", "\n    ")
-
-
-def _shown(character: str) -> str:
-    return ascii(character)[1:-1] if steers(character) else character
+        return visible(super().format(record)).replace("\n", "\n    ")
 
 
 def configure() -> None:

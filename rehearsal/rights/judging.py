@@ -84,7 +84,7 @@ class Judgement:
 
 
 def judge(cloud: Cloud, principal: Principal, documents: Mapping[str, Document] | None = None) -> Judgement:
-    """Hold what a principal asked against its own documents, or against others."""
+    """Hold what a principal asked against its own documents, or against others, of shapes that `checking` takes."""
     rules = list(_rules(cloud, principal.documents if documents is None else documents))
     found = {rule.grant: Answered() for rule in rules}
     needed: set[str] = set()

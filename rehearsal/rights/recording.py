@@ -28,6 +28,7 @@ VERSION: Final = 1
 UNKNOWN: Final = "unknown"
 #: Context of a question that any role in the subscription answers with yes: reads of what Azure offers.
 ANY_ROLE: Final[Context] = {"any role": "suffices"}
+_MOST_CALLS: Final = 10**12  # of one question; more than any run can make
 # UUIDs; EC2's ids, hashes and long numbers in names; names of nodes; of machines on Azure; the ends of names that
 # Kubernetes makes up, which have no vowels.
 _MADE_UP = re.compile(
@@ -200,7 +201,7 @@ def read(paths: Iterable[Path]) -> Recording:
                 known = uses.setdefault(principal.name, {})
                 before = known.get(use.question.key, Use(use.question, 0))
                 known[use.question.key] = Use(before.question, before.count + use.count, before.refused + use.refused)
-    principals = [Principal(name, documents[name], list(uses[name].values())) for name in sorted(uses)]
+    principals = [Principal(name, documents[name], list(uses.get(name, {}).values())) for name in sorted(documents)]
     return Recording(found[0][1].cloud, principals)
 
 
@@ -240,6 +241,18 @@ def _parsed(path: Path) -> Recording:
 
 
 def _use(line: Mapping[str, Any]) -> Use:
-    context = {str(name): value for name, value in line["context"].items()}
+    context = {str(name): _values(value) for name, value in line["context"].items()}
     question = Question(str(line["action"]), str(line["resource"]), context)
-    return Use(question, int(line["count"]), int(line.get("refused", 0)))
+    return Use(question, _number(line["count"]), _number(line.get("refused", 0)))
+
+
+def _values(value: Any) -> str | list[str]:
+    if isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+        return value
+    raise ValueError(f"{value!r} is no value of a condition key")
+
+
+def _number(value: Any) -> int:
+    if isinstance(value, int) and 0 <= value <= _MOST_CALLS:
+        return value
+    raise ValueError(f"{value!r} is no number of calls")

@@ -1,71 +1,85 @@
-"""A review of rights for people: as tables for a terminal, and as a page."""
+"""A review of rights for people: as tables for a terminal, and as a page.
+
+What a recording says is shown, whatever it is: none of it steers a terminal, is markup, or begins a line of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from rehearsal.rights.review import Review, Row
+from rehearsal.host.steering import visible
+from rehearsal.rights.review import Review, Row, Unused
 
 #: More values of a condition key than this are counted instead of named.
 _MOST_VALUES = 3
+#: What Markdown, or HTML within it, does not take as it is: a star is emphasis, a bar a column.
+_MARKDOWN = re.compile(r"[\\*|`<&\[]")
+_USED = ("statement", "action", "on", "calls", "alone", "conditions met")
+_UNUSED = ("statement", "actions", "on", "why it stays")
 
 
 def tables(review: Review) -> RenderableType:
     """For a terminal."""
     used = Table(title="Used", title_justify="left", show_lines=True)
-    for column in ("statement", "action", "on", "calls", "alone", "conditions met"):
+    for column in _USED:
         used.add_column(column, justify="right" if column in ("calls", "alone") else "left", overflow="fold")
     for row in review.rows:
-        used.add_row(*map(escape, _cells(row, "\n")))
+        used.add_row(*map(Text, _used(row, "\n", _line)))
     unused = Table(title="Not used", title_justify="left", show_lines=True)
-    for column in ("statement", "actions", "on", "why it stays"):
+    for column in _UNUSED:
         unused.add_column(column, overflow="fold")
     for one in review.unused:
-        cells = one.statement, "\n".join(one.actions), "\n".join(one.resources), one.reason
-        unused.add_row(*map(escape, cells[:3]), escape(one.reason) or "[bold red]no reason[/]")
-    spare = [f"spare: {escape(name)}: {escape(reason or 'no reason')}" for name, reason in review.spare.items()]
-    least = [f"enough on {escape(scope)}: {escape(', '.join(what))}" for scope, what in review.least.items()]
-    problems = [f"[bold red]problem:[/] {escape(text)}" for text in review.problems]
-    return Group(used, unused, *spare, *least, *problems, *(f"note: {escape(text)}" for text in review.notes))
+        *cells, reason = map(Text, _unused(one, "\n", _line))
+        unused.add_row(*cells, reason if one.reason else Text("no reason", "bold red"))
+    return Group(
+        used,
+        unused,
+        *(Text(_line(f"spare: {name}: {reason or 'no reason'}")) for name, reason in review.spare.items()),
+        *(Text(_line(f"enough on {scope}: {', '.join(what)}")) for scope, what in review.least.items()),
+        *(Text.assemble(("problem:", "bold red"), f" {_line(text)}") for text in review.problems),
+        *(Text(_line(f"note: {text}")) for text in review.notes),
+    )
 
 
 def markdown(review: Review) -> str:
     """For a page: two tables."""
     return "\n".join(
         [
-            *_table(
-                ("statement", "action", "on", "calls", "alone", "conditions met"),
-                (_cells(row, "<br>") for row in review.rows),
-            ),
+            *_table(_USED, (_used(row, "<br>", _escaped) for row in review.rows)),
             "",
             "Not used:",
             "",
-            *_table(
-                ("statement", "actions", "on", "why it stays"),
-                (
-                    (one.statement, "<br>".join(one.actions), "<br>".join(one.resources), one.reason)
-                    for one in review.unused
-                ),
-            ),
+            *_table(_UNUSED, (_unused(one, "<br>", _escaped) for one in review.unused)),
             "",
-            *(f"**{name}** is used and could go: {reason}\n" for name, reason in review.spare.items()),
-            *(f"Enough on {scope}: {', '.join(f'`{one}`' for one in what)}.\n" for scope, what in review.least.items()),
+            *(f"**{_escaped(name)}** is used and could go: {_escaped(why)}\n" for name, why in review.spare.items()),
+            *(f"Enough on {_escaped(scope)}: {', '.join(map(_code, what))}.\n" for scope, what in review.least.items()),
         ]
     )
 
 
-def _cells(row: Row, line: str) -> tuple[str, ...]:
+def _used(row: Row, line: str, shown: Callable[[str], str]) -> Sequence[str]:
+    """Cells of a row: each part by `shown`, several ones of a cell with `line` between them."""
     return (
-        row.statement,
-        line.join([row.action, *row.asked]),
-        line.join(f"{name} ({count})" for name, count in row.resources),
+        shown(row.statement),
+        line.join(map(shown, [row.action, *row.asked])),
+        line.join(shown(f"{name} ({count})") for name, count in row.resources),
         str(row.calls),
         str(row.alone),
-        line.join(f"{key} = {_values(values)}" for key, values in row.conditions),
+        line.join(shown(f"{key} = {_values(values)}") for key, values in row.conditions),
+    )
+
+
+def _unused(one: Unused, line: str, shown: Callable[[str], str]) -> Sequence[str]:
+    return (
+        shown(one.statement),
+        line.join(map(shown, one.actions)),
+        line.join(map(shown, one.resources)),
+        shown(one.reason),
     )
 
 
@@ -73,9 +87,23 @@ def _values(values: Sequence[str]) -> str:
     return f"{len(values)} values" if len(values) > _MOST_VALUES else ", ".join(value or '""' for value in values)
 
 
-def _table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str]:
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield f"| {' | '.join(head)} |"
     yield f"|{' --- |' * len(head)}"
     for row in rows:
-        # A star is emphasis to Markdown, a bar a column.
-        yield f"| {' | '.join(cell.replace('*', chr(92) + '*').replace('|', chr(92) + '|') for cell in row)} |"
+        yield f"| {' | '.join(row)} |"
+
+
+def _line(text: str) -> str:
+    """Text of one line, with what would act as its escape."""
+    return visible(text).replace("\n", r"\n").replace("\t", r"\t")
+
+
+def _escaped(text: str) -> str:
+    """The same for Markdown."""
+    return _MARKDOWN.sub(r"\\\g<0>", _line(text))
+
+
+def _code(text: str) -> str:
+    """The same as code, in which Markdown knows no escapes."""
+    return "`" + _line(text).replace("`", r"\x60") + "`"

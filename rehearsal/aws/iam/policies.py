@@ -106,7 +106,7 @@ def allows_service(
         everybody = principal == "*" or (isinstance(principal, Mapping) and "*" in _many(principal.get("AWS", [])))
         if not _names(statement, action) or not (everybody or _is_for(statement, "Service", service)):
             continue
-        if not any(fnmatchcase(resource, pattern) for pattern in _many(statement.get("Resource", "*"))):
+        if not any(_matches(pattern, resource) for pattern in _many(statement.get("Resource", "*"))):
             continue
         if failed_condition(statement, {"aws:SecureTransport": "true", **context}):
             continue
@@ -126,6 +126,15 @@ def failed_condition(statement: Statement, context: Context) -> str:
                 shown = "absent" if found is None else repr(found)
                 return f"{operator} {key} {_many(patterns)}, and here it is {shown}"
     return ""
+
+
+def evaluates(operator: str) -> bool:
+    """Whether conditions with an operator (`StringLike`) are evaluated; `failed_condition` refuses others."""
+    try:
+        _holds(operator, "value", ["pattern"])
+    except NotImplementedError:
+        return False
+    return True
 
 
 def _holds(operator: str, found: str | Sequence[str] | None, patterns: list[str]) -> bool:
@@ -155,7 +164,7 @@ def _value_holds(operator: str, found: str | None, patterns: list[str]) -> bool:
     elif base == "Bool":
         hit = found is not None and found.lower() == patterns[0].lower()
     elif base in ("StringLike", "ArnLike", "ArnEquals"):
-        hit = found is not None and any(fnmatchcase(found, pattern) for pattern in patterns)
+        hit = found is not None and any(_matches(pattern, found) for pattern in patterns)
     else:
         raise NotImplementedError(_NOT_IMPLEMENTED.format(operator))
     return hit != negative
@@ -169,13 +178,18 @@ def _names(statement: Statement, action: str) -> bool:
 
 def action_matches(pattern: str, action: str) -> bool:
     """Whether a pattern of a statement (`ec2:Describe*`) is of an action; neither tells upper from lower case."""
-    return fnmatchcase(action.lower(), pattern.lower())
+    return _matches(pattern.lower(), action.lower())
+
+
+def _matches(pattern: str, text: str) -> bool:
+    """Whether a text is what a pattern says; IAM knows `*` and `?`, and a bracket is a bracket."""
+    return fnmatchcase(text, pattern.replace("[", "[[]"))
 
 
 def _covers(statement: Statement, resource: str) -> bool:
     if "NotResource" in statement:
-        return not any(fnmatchcase(resource, pattern) for pattern in _many(statement["NotResource"]))
-    return any(fnmatchcase(resource, pattern) for pattern in _many(statement.get("Resource", [])))
+        return not any(_matches(pattern, resource) for pattern in _many(statement["NotResource"]))
+    return any(_matches(pattern, resource) for pattern in _many(statement.get("Resource", [])))
 
 
 def _is_for(statement: Statement, principal_type: str, principal: str) -> bool:

@@ -42,6 +42,8 @@ def test_trust_says_what_is_wrong(change: dict[str, Any], said: str) -> None:
         ("StringEquals", "a", "a", True),
         ("StringEquals", "a*", "ab", False),
         ("StringLike", "a*", "ab", True),
+        ("StringLike", "team-[ab]", "team-a", False),
+        ("StringLike", "team-[ab]*", "team-[ab]-x", True),
         ("ArnEquals", "arn:aws:eks:*:1:cluster/x", "arn:aws:eks:us-east-1:1:cluster/x", True),
         ("ArnLike", "arn:aws:eks:*:2:*", "arn:aws:eks:us-east-1:1:cluster/x", False),
         ("StringNotEquals", "a", "a", False),
@@ -117,6 +119,8 @@ def test_queue_policy_of_the_stack() -> None:
     [
         ({"Effect": "Allow", "Action": "sqs:*", "Resource": "arn:aws:sqs:*:*:a-*"}, "allowed"),
         ({"Effect": "Allow", "Action": "sqs:*", "Resource": "arn:aws:sqs:*:*:b"}, "implicitDeny"),
+        ({"Effect": "Allow", "Action": "sqs:*", "Resource": "arn:aws:sqs:*:*:[a]-queue"}, "implicitDeny"),
+        ({"Effect": "Allow", "Action": "sqs:[A-Z]*", "Resource": "*"}, "implicitDeny"),
         ({"Effect": "Allow", "Action": "ec2:*", "Resource": "*"}, "implicitDeny"),
         ({"Effect": "Allow", "Action": "*", "NotResource": "arn:aws:sqs:*"}, "implicitDeny"),
         ({"Effect": "Deny", "Action": "sqs:CreateQueue", "Resource": "*"}, "explicitDeny"),

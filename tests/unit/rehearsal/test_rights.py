@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,90 @@ def test_several_recordings_are_one(tmp_path: Path) -> None:
     paths[1].write_text(recording.text(on_azure(Question("a/read", MACHINE), one=role("Reader", "*/read"))))
     with pytest.raises(recording.RecordingError, match="of one cloud"):
         recording.read(paths)
+
+
+def test_a_role_that_asked_nothing_has_its_rights_told(tmp_path: Path) -> None:
+    path = tmp_path / "rights.json"
+    path.write_text(recording.text(Recording("aws", [Principal("idle", {"policy": policy()}, [])])))
+    found = recording.read([path])
+    assert found.principals == [Principal("idle", {"policy": policy()}, [])]
+    (problem,) = review(found, []).problems
+    assert "ec2:TerminateInstances, ec2:StopInstances on instance/* was not used" in problem
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"count": "1e999"},
+        {"count": "-1"},
+        {"count": "9" * 13},
+        {"count": '"2"'},
+        {"refused": "1e999"},
+        {"context": '{"key": 1}'},
+        {"context": '{"key": [["a"]]}'},
+    ],
+    ids=str,
+)
+def test_what_no_recorder_writes_is_no_recording(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, str]
+) -> None:
+    path = tmp_path / "rights.json"
+    use = {"action": '"a"', "resource": '"*"', "context": "{}", "count": "1", **change}
+    line = ", ".join(f'"{key}": {value}' for key, value in use.items())
+    path.write_text(
+        f'{{"version": 1, "cloud": "aws", "principals": [{{"name": "p", "documents": {{}}, "uses": [{{{line}}}]}}]}}'
+    )
+    code, told = run(capsys, "--recording", str(path))
+    assert (code, "is no recording of rights" in told) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"NotAction": "iam:*"}, "NotAction = 'iam:*'"),
+        ({"NotResource": "*"}, "NotResource = '*'"),
+        ({"Action": None}, "Action = None"),
+        ({"Resource": []}, "Resource = []"),
+        ({"Effect": "Perhaps"}, "Effect = 'Perhaps'"),
+        ({"Condition": {"IpAddress": {"aws:SourceIp": "10.0.0.0/8"}}}, "does not evaluate this condition operator"),
+        ({"Condition": {"ForAnyValue:Date": {"k": "v"}}}, "does not evaluate this condition operator"),
+        ({"Condition": {"Bool": {"k": []}}}, "Condition.Bool.k = []"),
+        ({"Condition": {"StringLike": "*"}}, "Condition.StringLike = '*'"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("distils", [False, True], ids=["judged", "distilled"])
+def test_a_policy_that_is_no_list_of_rights_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], said: str, distils: bool
+) -> None:
+    path = tmp_path / "rights.json"
+    path.write_text(recording.text(on_aws(ENDED, document=policy(**change))))
+    code, told = run(capsys, "--recording", str(path), *(["--distil", str(tmp_path / "small")] if distils else []))
+    assert (code, said in told) == (1, True)
+    assert "document 'policy' of 'controller', statement 'End', " in told
+    assert not (tmp_path / "small").exists()
+
+
+@pytest.mark.parametrize(
+    ("cloud", "document", "said"),
+    [
+        ("aws", "[]", "the whole = []"),
+        ("aws", '{"Statement": ["a"]}', "the whole = 'a'"),
+        ("aws", '{"Statement": {"Sid": "S", "Effect": "Allow", "NotAction": "*"}}', "statement 'S', NotAction = '*'"),
+        ("azure", '{"role": "Reader", "scope": "/", "actions": "*", "notActions": []}', "actions = '*'"),
+        ("azure", "{}", "role = {}: Field required"),
+    ],
+)
+def test_what_is_no_document_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], cloud: str, document: str, said: str
+) -> None:
+    path = tmp_path / "rights.json"
+    path.write_text(
+        f'{{"version": 1, "cloud": "{cloud}", "principals": '
+        f'[{{"name": "p", "documents": {{"d": {document}}}, "uses": []}}]}}'
+    )
+    code, told = run(capsys, "--recording", str(path))
+    assert (code, said in told) == (1, True)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"version": 2, "cloud": "aws"}', '{"version": 1, "cloud": "gcp"}', "[[["])
@@ -230,6 +315,55 @@ def test_the_command_fails_for_what_is_wrong_only(tmp_path: Path, capsys: pytest
     why.write_text("{}")
     code, told = run(capsys, *options)
     assert (code, "gives no reasons" in told) == (1, True)
+
+
+#: Sets a terminal's title, turns text around, begins a line, ends a column, is markup of three kinds.
+HOSTILE = "\x1b]0;t\x07\u202e\n| x | [bold]<b>`*"
+TOLD = r"\x1b]0;t\x07\u202e\n| x | [bold]<b>`*"
+ON_A_PAGE = r"\\x1b]0;t\\x07\\u202e\\n\| x \| \[bold]\<b>\`\*"
+IN_CODE = r"`a/\x1b]0;t\x07\u202e| x | [bold]<b>\x60*`"
+
+
+def hostile_on_aws() -> Recording:
+    context = {**OWNED, "aws:ResourceTag/pool": HOSTILE, HOSTILE: HOSTILE}
+    asked = [
+        Question("ec2:Run" + HOSTILE, f"arn:aws:ec2:us-east-1:1:instance/{HOSTILE}", context),
+        Question("ec2:Start" + HOSTILE, INSTANCE, context),
+    ]
+    document = policy(
+        Sid=HOSTILE,
+        Action=["ec2:Run*", "ec2:Stop" + HOSTILE],
+        Resource=["*", "arn:aws:ec2:us-east-1:1:" + HOSTILE],
+        Condition={"StringLike": {HOSTILE: HOSTILE[:1] + "*"}},
+    )
+    return Recording("aws", [Principal(HOSTILE, {HOSTILE: document}, [Use(question, 1) for question in asked])])
+
+
+def hostile_on_azure() -> Recording:
+    spare = role(HOSTILE, "a/*", scope=f"{NODES}/{HOSTILE}"), role("Other", "*", scope=f"{NODES}/{HOSTILE}")
+    asked = Question("a/" + HOSTILE.replace("\n", ""), f"{NODES}/{HOSTILE}/machine")
+    return on_azure(asked, a=spare[0], b=spare[1])
+
+
+@pytest.mark.parametrize("recorded", [hostile_on_aws(), hostile_on_azure()], ids=["aws", "azure"])
+def test_what_a_recording_says_steers_no_terminal_and_is_no_markup(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, recorded: Recording
+) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
+    path, why = tmp_path / "rights.json", tmp_path / "reasons.json"
+    path.write_text(recording.text(recorded))
+    entry = {"statement": HOSTILE, "actions": ["none"], "reason": HOSTILE}
+    why.write_text(json.dumps({recorded.cloud: [entry, {**entry, "actions": ["*"], "whole": True}]}))
+    options = ["--recording", str(path), "--reasons", str(why)]
+    _, told = run(capsys, *options)
+    assert TOLD in told
+    _, page = run(capsys, *options, "--markdown")
+    assert ON_A_PAGE in page
+    assert (IN_CODE in page, "is used and could go" in page) == (recorded.cloud == "azure",) * 2
+    for one in (told, page):
+        assert all(character.isprintable() or character == "\n" for character in one)
+        assert not [line for line in one.splitlines() if line.startswith("| x |")]
+    assert set(re.findall(r"(?<!\\)<[^>]*>", page.replace(IN_CODE, ""))) <= {"<br>"}
 
 
 def test_the_command_distils(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
