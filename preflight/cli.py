@@ -47,10 +47,15 @@ def _look(given: argparse.Namespace, destroy: bool) -> list[Checked]:
     if given.outputs:
         try:
             outputs = json.loads(given.outputs.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise UnknowableError(
                 f"--outputs {given.outputs} can't be read ({error}); write it with `pulumi stack output --json`"
             ) from error
+        if not isinstance(outputs, dict):
+            raise UnknowableError(
+                f"--outputs {given.outputs} holds no outputs: it is {type(outputs).__name__} in JSON and no object; "
+                "write it with `pulumi stack output --json`"
+            )
     return before_destroy(given.stack, project=project, outputs=outputs, kubeconfig=given.kubeconfig)
 
 

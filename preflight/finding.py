@@ -81,4 +81,15 @@ def _findings(check: Callable[[Subject], Iterable[Finding]], subject: Subject) -
                 error.call,
             )
         )
+    except Exception as error:
+        # An answer may lack what it always had. That one must not hide the other checks, nor look like a finding.
+        found.append(
+            Finding(
+                "warning",
+                f"could not be judged: {type(error).__name__}: {error}",
+                "whatever this check looks for would go unnoticed",
+                "see whether what is asked answers as it should; if it does, this check has a defect: report it",
+                "",
+            )
+        )
     return tuple(found)

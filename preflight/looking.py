@@ -10,15 +10,18 @@ from components.settings import AksSettings
 
 from .aws import checks as aws_checks
 from .aws.asking import Aws
+from .aws.subject import greet as greet_aws
 from .aws.subject import subject as aws_subject
 from .azure import checks as azure_checks
 from .azure.asking import Azure
 from .azure.credentials import login, subscription
+from .azure.subject import greet as greet_azure
 from .azure.subject import subject as azure_subject
 from .destroy import checks as destroy_checks
 from .destroy.cluster import Cluster
+from .destroy.reached import refuse_others
 from .destroy.subject import Subject as Destroyed
-from .finding import Checked, UnknowableError, run
+from .finding import Checked, NotAskedError, UnknowableError, run
 from .stack import configuration, deployer, raw, state
 
 PROJECT: Final = Path(__file__).resolve().parents[1]
@@ -79,5 +82,26 @@ def before_destroy(
     elif named := subscription(configured):
         azure = Azure(named, login(configured))
     cluster = Cluster(kubeconfig)
-    cluster.greet()
+    refuse_others(cluster, known)
+    try:
+        cluster.greet()
+    except NotAskedError as error:
+        # Told by a check, unless there is nobody else to ask.
+        _see_the_account(aws, azure, f"{error.call}: {error}")
     return run(destroy_checks.CHECKS, Destroyed(cluster, known, aws, azure, made))
+
+
+def _see_the_account(aws: Aws | None, azure: Azure | None, why: str) -> None:
+    """See that the account or subscription can be asked, where the cluster can't, for the reason `why`."""
+    if aws is None and azure is None:
+        raise UnknowableError(
+            f"{why}, so the cluster can't be asked, and nothing says which subscription to ask; see that KUBECONFIG "
+            "names this stack's cluster and that `kubectl get nodes` works, or give ARM_SUBSCRIPTION_ID"
+        )
+    try:
+        if aws:
+            greet_aws(aws)
+        if azure:
+            greet_azure(azure)
+    except UnknowableError as error:
+        raise UnknowableError(f"{why}, so the cluster can't be asked; and {error}") from error

@@ -60,8 +60,8 @@ def table(title: str, checked: Sequence[Checked], width: int = 150) -> str:
             drawn.add_row(
                 visible(first),
                 finding.severity if finding.severity != "error" else "ERROR",
-                visible(f"{finding.what} {source}".strip()),
-                "\n".join(visible(line) for line in advice),
+                _cell(f"{finding.what} {source}".strip()),
+                "\n".join(_cell(line) for line in advice),
             )
             first = ""
         if one.findings:
@@ -78,10 +78,13 @@ def table(title: str, checked: Sequence[Checked], width: int = 150) -> str:
 
 
 def visible(text: object) -> str:
-    """Text of a bearable length with each character that would act, instead of being seen, as its escape."""
-    whole = str(text)
-    shortened = whole if len(whole) <= _LONGEST else f"{whole[: _LONGEST - 3]}..."
-    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in shortened)
+    """Text with each character that would act, instead of being seen, as its escape."""
+    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in str(text))
+
+
+def _cell(text: str) -> str:
+    """The same of a length that a table can bear; JSON and Ansible have the whole."""
+    return visible(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}...")
 
 
 def _number(count: int, one: str, many: str) -> str:

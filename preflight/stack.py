@@ -9,15 +9,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from components import settings
 from components.problems import SettingsError
+from scale_test.text.yaml_file import YamlError, read
 
 from .finding import UnknowableError
 
 _STACK: Final = "pulumi:pulumi:Stack"
 _SECONDS: Final = 120
+#: What of a role in aws:assumeRoles is understood, and what sts:AssumeRole calls it.
+_ROLE: Final = {"roleArn": "RoleArn", "externalId": "ExternalId", "sessionName": "RoleSessionName"}
+_OF_NO_MATTER: Final = "duration"  # a look is shorter than any
+
+
+class _Closed:
+    def __repr__(self) -> str:
+        return "a secret that only the stack's own key opens"
+
+
+CLOSED: Final = _Closed()
 
 
 @dataclass(frozen=True)
@@ -64,21 +74,21 @@ def configuration(path: Path) -> Configuration:
     """
     readable = raw(path)
     try:
-        loaded = settings.load({key: _engine_text(value) for key, value in readable.items()})
+        loaded = settings.load({key: _engine_text(value) for key, value in readable.items() if value is not CLOSED})
     except SettingsError as error:
         raise UnknowableError(f"{path.name}: {error}") from error
     return Configuration(loaded, readable)
 
 
 def raw(path: Path) -> dict[str, Any]:
-    """What stands under `config:`, without the secrets, which only the stack's own key opens.
+    """What stands under `config:`; instead of each secret, which only the stack's own key opens, `CLOSED`.
 
     Raises:
         UnknowableError: There is no such file, or it cannot be read.
     """
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        content = read(path)
+    except YamlError as error:
         raise UnknowableError(
             f"{path} can't be read ({error}), so it is not known what the stack asks for; name a stack of this project"
         ) from error
@@ -86,16 +96,44 @@ def raw(path: Path) -> dict[str, Any]:
     if not isinstance(config, Mapping):
         raise UnknowableError(f"{path} has no `config:`, so it is not known what the stack asks for; add it")
     return {
-        str(key): value
+        str(key): CLOSED if isinstance(value, Mapping) and set(value) == {"secure"} else value
         for key, value in config.items()
-        if not (isinstance(value, Mapping) and set(value) == {"secure"})
     }
 
 
-def deployer(values: Mapping[str, Any]) -> tuple[str, str]:
-    """Whom the provider acts as: a profile of the AWS CLI and the ARN of a role; each empty where it is not said."""
-    roles = values.get("aws:assumeRoles") or [{}]
-    return str(values.get("aws:profile") or ""), str(roles[0].get("roleArn") or "")
+def deployer(values: Mapping[str, Any]) -> tuple[str, tuple[dict[str, str], ...]]:
+    """Whom the provider acts as: a profile of the AWS CLI, and roles that are taken with it, one with the other's.
+
+    Returns:
+        The profile, empty where none is named; and of each role what `sts:AssumeRole` is given: `RoleArn`, and
+        `ExternalId` and `RoleSessionName` where they are said.
+
+    Raises:
+        UnknowableError: The roles are not what the provider takes, or have what is not understood here.
+    """
+    given = values.get("aws:assumeRoles") or []
+    try:
+        # `pulumi config set` writes text, `--path` a list.
+        roles = json.loads(given) if isinstance(given, str) else given
+    except (ValueError, RecursionError):
+        roles = None
+    if not isinstance(roles, list) or not all(_is_role(role) for role in roles):
+        raise UnknowableError(
+            f"aws:assumeRoles = {given!r} is no list of roles with {', '.join(_ROLE)}, all text, and nothing else, so "
+            "the account can't be asked as the stack's provider would; write `[{roleArn: arn:aws:iam::...}]`, or take "
+            "the role before, with aws:profile"
+        )
+    return str(values.get("aws:profile") or ""), tuple(
+        {name: role[key] for key, name in _ROLE.items() if role.get(key)} for role in roles
+    )
+
+
+def _is_role(role: Any) -> bool:
+    return (
+        isinstance(role, dict)
+        and bool(role.get("roleArn"))
+        and all(key == _OF_NO_MATTER or (key in _ROLE and isinstance(value, str)) for key, value in role.items())
+    )
 
 
 def state(stack: str, project: Path) -> State:
@@ -115,7 +153,7 @@ def state(stack: str, project: Path) -> State:
         return State(unread=said.stderr.strip() or f"pulumi stack export ended with {said.returncode}")
     try:
         return parse(json.loads(said.stdout))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return State(unread=f"pulumi stack export wrote no JSON ({error})")
 
 

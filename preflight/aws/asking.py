@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from boto3.session import Session
 from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 
+from ..answers import PAGES, is_loopback
 from ..finding import NotAskedError, UnknowableError
 
 _REFUSALS: Final = frozenset(
@@ -37,16 +40,17 @@ class Aws:
         self._answers: dict[str, Any] = {}
 
     @classmethod
-    def connect(cls, region: str, profile: str = "", role: str = "") -> Aws:
+    def connect(cls, region: str, profile: str = "", roles: Sequence[Mapping[str, str]] = ()) -> Aws:
         """The account as the stack's provider sees it.
 
         Args:
             region: Where the stack is.
             profile: Of the AWS CLI; the environment's credentials if empty.
-            role: ARN of a role that is taken with these; none if empty.
+            roles: What `sts:AssumeRole` is given: the first role is taken with these credentials, each further one
+                with the role before.
 
         Raises:
-            UnknowableError: There is no such profile, or the role cannot be taken.
+            UnknowableError: There is no such profile, or a role cannot be taken.
         """
         try:
             session = Session(profile_name=profile or None, region_name=region)
@@ -55,22 +59,31 @@ class Aws:
                 f"aws:profile = {profile!r}: {error}, so the account cannot be asked as the stack's provider would; "
                 "write the profile into ~/.aws/config, or take it out of the stack's configuration"
             ) from error
-        own = cls(region, lambda service: session.client(service, config=_CONFIG))
-        if not role:
-            return own
+        own = cls(region, partial(_client, session))
+        for role in roles:
+            own = cls(region, partial(_client, session, **own._taken(role)))
+        return own
+
+    def _taken(self, role: Mapping[str, str]) -> dict[str, str]:
+        """Credentials of a role, as boto3 calls them."""
         try:
-            taken = own.ask("sts", "AssumeRole", RoleArn=role, RoleSessionName=_SESSION)["Credentials"]
+            taken = self.ask("sts", "AssumeRole", **{"RoleSessionName": _SESSION, **role}).get("Credentials") or {}
         except NotAskedError as error:
             raise UnknowableError(
-                f"aws:assumeRoles = {role}: {error.call}: {error}, so the account can't be asked as the stack's "
-                "provider would; let these credentials take the role, or take it out of the stack's configuration"
+                f"aws:assumeRoles = {role['RoleArn']}: {error.call}: {error}, so the account can't be asked as the "
+                "stack's provider would; let these credentials take the role, or take it out of the stack's "
+                "configuration"
             ) from error
-        keys = {
+        if not taken.keys() >= {"AccessKeyId", "SecretAccessKey", "SessionToken"}:
+            raise UnknowableError(
+                f"aws:assumeRoles = {role['RoleArn']}: sts:AssumeRole answers without credentials, so the account "
+                "can't be asked as the stack's provider would; see what is between: a proxy, AWS_ENDPOINT_URL"
+            )
+        return {
             "aws_access_key_id": taken["AccessKeyId"],
             "aws_secret_access_key": taken["SecretAccessKey"],
             "aws_session_token": taken["SessionToken"],
         }
-        return cls(region, lambda service: session.client(service, config=_CONFIG, **keys))
 
     def ask(self, service: str, operation: str, **given: Any) -> dict[str, Any]:
         """The answer to one call, `ask("iam", "GetRole", RoleName="x")`.
@@ -113,18 +126,52 @@ class Aws:
             if service not in self._clients:
                 self._clients[service] = self._client(service)
             client = self._clients[service]
-            if result and client.can_paginate(name):
-                return [one for page in client.get_paginator(name).paginate(**given) for one in page.get(result, ())]
-            answer = getattr(client, name)(**given)
+            if not result:
+                return _answer(call(service, operation), getattr(client, name)(**given))
+            pages = (
+                client.get_paginator(name).paginate(**given)
+                if client.can_paginate(name)
+                else [getattr(client, name)(**given)]
+            )
+            return _all(call(service, operation), pages, result)
         except ClientError as error:
             code = str(error.response.get("Error", {}).get("Code", ""))
             if code in absent:
                 return None
             text = str(error.response.get("Error", {}).get("Message") or error)
             raise NotAskedError(call(service, operation), text, refused=code in _REFUSALS) from error
-        except BotoCoreError as error:
+        except (BotoCoreError, ResponseParserError, RecursionError) as error:
             raise NotAskedError(call(service, operation), str(error), refused=False) from error
-        return answer.get(result, []) if result else answer
+
+
+def _all(asked: str, pages: Iterable[Any], result: str) -> list[Any]:
+    """What pages have under a key; AWS leaves the key out where there is nothing."""
+    found: list[Any] = []
+    for number, page in enumerate(pages):
+        if number == PAGES:
+            raise NotAskedError(asked, f"there are more than {PAGES} pages", refused=False)
+        listed = _answer(asked, page).get(result, [])
+        if not isinstance(listed, list):
+            raise NotAskedError(asked, f"the answer has no list under {result}", refused=False)
+        found += listed
+    return found
+
+
+def _answer(asked: str, answer: Any) -> dict[str, Any]:
+    """An answer that is AWS's. A network's login page would pass for one without content."""
+    headers = (answer.get("ResponseMetadata") or {}).get("HTTPHeaders") or {}
+    if "html" in str(headers.get("content-type", "")):
+        raise NotAskedError(asked, "a web page answered, and not AWS", refused=False)
+    found: dict[str, Any] = answer
+    return found
+
+
+def _client(session: Session, service: str, **keys: str) -> Any:
+    made: Any = session.client(service, config=_CONFIG, **keys)
+    if not is_loopback(made.meta.endpoint_url):
+        return made
+    # Nothing that is signed for this machine goes to a proxy.
+    return session.client(service, config=_CONFIG.merge(Config(proxies={})), **keys)
 
 
 def call(service: str, operation: str) -> str:

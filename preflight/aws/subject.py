@@ -85,7 +85,7 @@ class Subject:
         return sorted(zone["ZoneName"] for zone in found if zone["ZoneId"] not in ZONES_WITHOUT_EKS)
 
 
-def subject(aws: Aws, settings: EksSettings, raw: Mapping[str, Any], state: State) -> Subject:
+def greet(aws: Aws) -> Caller:
     """Ask the account who we are.
 
     Raises:
@@ -98,4 +98,19 @@ def subject(aws: Aws, settings: EksSettings, raw: Mapping[str, Any], state: Stat
             f"{error.call}: {error}, so nothing can be asked; give AWS credentials, and see that the account has "
             f"the region {aws.region} enabled"
         ) from error
-    return Subject(aws, Caller(who["Arn"], who["Account"]), settings, raw, state)
+    arn, account = who.get("Arn"), who.get("Account")
+    if not isinstance(arn, str) or not isinstance(account, str) or not arn.startswith("arn:"):
+        raise UnknowableError(
+            f"sts:GetCallerIdentity answers without an ARN and an account ({who}), so it is not AWS that answers; see "
+            "what is between: a proxy, a network's login page, AWS_ENDPOINT_URL"
+        )
+    return Caller(arn, account)
+
+
+def subject(aws: Aws, settings: EksSettings, raw: Mapping[str, Any], state: State) -> Subject:
+    """Ask the account who we are.
+
+    Raises:
+        UnknowableError: It does not answer.
+    """
+    return Subject(aws, greet(aws), settings, raw, state)

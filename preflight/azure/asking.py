@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from azure.core import PipelineClient
 from azure.core.exceptions import AzureError
@@ -16,12 +15,13 @@ from azure.core.pipeline.policies import BearerTokenCredentialPolicy, RetryPolic
 from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
 
+from ..answers import PAGES, SECONDS, begins, is_loopback, items, parse, read
 from ..finding import NotAskedError
 from .credentials import Login
 
 #: Codes with which Azure says that there is no such thing.
 _ABSENT: Final = frozenset({"NotFound", "ParentResourceNotFound", "ResourceGroupNotFound", "ResourceNotFound"})
-_LOOPBACK: Final = "127.0.0.1"
+_PATIENCE: Final = 20  # seconds before a question is asked again
 
 
 class Azure:
@@ -30,22 +30,23 @@ class Azure:
     Attributes:
         subscription: Its id.
         words: Whose login it is, for people.
+        is_local: Whether the resource manager is on this machine, as a rehearsal's is.
     """
 
     def __init__(self, subscription: str, login: Login) -> None:
         self.subscription = subscription
         self.words = login.words
         self._endpoint = login.endpoint
-        # A token goes over TLS, or does not leave the machine.
-        self._https = urlsplit(login.endpoint).hostname != _LOOPBACK
+        self.is_local = is_loopback(login.endpoint)
         self._client: PipelineClient[HttpRequest, HttpResponse] = PipelineClient(
             login.endpoint,
             policies=[
                 UserAgentPolicy("karpstack-preflight"),
-                RetryPolicy(retry_total=3, retry_backoff_max=20),
+                _Patience(retry_total=3, retry_backoff_max=_PATIENCE, timeout=SECONDS),
                 BearerTokenCredentialPolicy(login.credential, login.scope),
             ],
-            transport=RequestsTransport(connection_timeout=5, read_timeout=30),
+            # A token goes over TLS, or does not leave the machine: not to a proxy either.
+            transport=RequestsTransport(connection_timeout=5, read_timeout=30, use_env_settings=not self.is_local),
         )
         self._answers: dict[str, Any] = {}
 
@@ -96,34 +97,54 @@ class Azure:
         """
         page = self.find(action, path, version, **query)
         values: list[dict[str, Any]] = []
-        while page:
-            values += page.get("value", ())
+        seen: set[str] = set()
+        while page is not None:
+            values += items(action, page, "value")
             following = str(page.get("nextLink") or "")
             if not following:
                 break
             if not following.startswith(f"{self._endpoint}/"):
                 raise NotAskedError(action, f"the next page is elsewhere, at {following}", refused=False)
+            if following in seen or len(seen) == PAGES:
+                raise NotAskedError(action, "its pages have no end", refused=False)
+            seen.add(following)
             page = self._get(action, following, {})
         return values
 
     def _get(self, action: str, url: str, parameters: dict[str, str]) -> dict[str, Any] | None:
         request = HttpRequest("GET", url, params=parameters)
         try:
-            response = self._client.send_request(request, enforce_https=self._https)
-            content = response.json()
+            response = self._client.send_request(request, stream=True, enforce_https=not self.is_local)
+            content = read(action, response.iter_bytes())
         except (AzureError, ValueError) as error:
             # One line: the credential's own advice, and where it was looked up, follow on more.
             raise NotAskedError(action, str(error).partition("\n")[0], refused=False) from error
         if response.status_code == HTTPStatus.OK:
-            found: dict[str, Any] = content
-            return found
-        refusal = content.get("error") if isinstance(content, dict) else None
-        refusal = refusal if isinstance(refusal, dict) else {}
-        code, text = str(refusal.get("code", "")), str(refusal.get("message", ""))
+            return parse(action, content)
+        code, text = _refusal(action, content)
         if response.status_code == HTTPStatus.NOT_FOUND and code in _ABSENT:
             return None
         raise NotAskedError(
             action,
-            f"{response.status_code} {code} {text}".strip(),
+            f"{response.status_code} {code} {text}".replace("  ", " ").strip(),
             refused=response.status_code == HTTPStatus.FORBIDDEN,
         )
+
+
+class _Patience(RetryPolicy[HttpRequest, HttpResponse]):
+    """Waits as long as an answer asks it to, and no longer than a look can take."""
+
+    def get_retry_after(self, response: Any) -> float | None:
+        asked: float | None = super().get_retry_after(response)
+        return min(asked, _PATIENCE) if asked else asked
+
+
+def _refusal(action: str, content: bytes) -> tuple[str, str]:
+    """Azure's code and text; no code, and how it begins, where something else than Azure answered."""
+    try:
+        said = parse(action, content).get("error")
+    except NotAskedError:
+        said = None
+    return (
+        (str(said.get("code", "")), str(said.get("message", ""))) if isinstance(said, dict) else ("", begins(content))
+    )

@@ -1,7 +1,7 @@
 """Whom the stack's provider acts as, and in which of Azure's clouds: found as pulumi-azure-native finds it.
 
 The provider takes each value from the stack's configuration, `azure-native:clientId`, or else from the environment,
-`ARM_CLIENT_ID`. What the configuration holds as a secret stays closed here: give it in the environment.
+`ARM_CLIENT_ID`. What the configuration holds as a secret stays closed here: the environment must have it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from azure.identity import (
 )
 
 from ..finding import UnknowableError
+from ..stack import CLOSED
 
 #: The endpoint of Azure Resource Manager instead of the cloud's, as Azure's providers for Terraform have it too.
 ENDPOINT: Final = "ARM_RESOURCE_MANAGER_ENDPOINT"
@@ -74,7 +75,15 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
     """
 
     def value(name: str, variable: str) -> str:
-        return str(raw.get(f"azure-native:{name}") or environment.get(variable) or "")
+        given = raw.get(f"azure-native:{name}")
+        if given is not CLOSED:
+            return str(given or environment.get(variable) or "")
+        if opened := environment.get(variable):
+            return opened
+        raise UnknowableError(
+            f"azure-native:{name} is {CLOSED}, and {variable} is not set, so the subscription would be asked as "
+            f"somebody else than the stack's provider; set {variable} to it"
+        )
 
     name = value("environment", "ARM_ENVIRONMENT") or "public"
     cloud = _CLOUDS.get(name.lower())
@@ -101,9 +110,14 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
             credential = ClientSecretCredential(tenant, client, secret, authority=cloud.authority)
             words = f"{application}, by its secret"
         elif value("useOidc", "ARM_USE_OIDC").lower() == "true":
-            token = value("oidcToken", "ARM_OIDC_TOKEN") or _content(
-                value("oidcTokenFilePath", "ARM_OIDC_TOKEN_FILE_PATH")
-            )
+            file = value("oidcTokenFilePath", "ARM_OIDC_TOKEN_FILE_PATH")
+            if not (file or value("oidcToken", "ARM_OIDC_TOKEN")):
+                raise UnknowableError(
+                    "azure-native:useOidc is true, and there is no token: the look does not ask for one by "
+                    "ACTIONS_ID_TOKEN_REQUEST_URL, as the stack's provider does, so the subscription can't be asked as "
+                    "it would; give the token as ARM_OIDC_TOKEN, or its file as ARM_OIDC_TOKEN_FILE_PATH"
+                )
+            token = value("oidcToken", "ARM_OIDC_TOKEN") or _content(file)
             credential = ClientAssertionCredential(tenant, client, lambda: token, authority=cloud.authority)
             words = f"{application}, by a federated token"
         elif value("useMsi", "ARM_USE_MSI").lower() == "true":
@@ -121,7 +135,8 @@ def login(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -
 
 def subscription(raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> str:
     """Id of the subscription that the provider works in; empty where nothing says it."""
-    return str(raw.get("azure-native:subscriptionId") or environment.get("ARM_SUBSCRIPTION_ID") or "")
+    given = raw.get("azure-native:subscriptionId")
+    return str((given if given is not CLOSED else "") or environment.get("ARM_SUBSCRIPTION_ID") or "")
 
 
 def _content(path: str) -> str:

@@ -16,6 +16,7 @@ LOGS: Final = "azure-native:monitor:DiagnosticSetting"
 #: The type that only a stack with `mode: self-hosted` has.
 FEDERATION: Final = "azure-native:managedidentity:FederatedIdentityCredential"
 NETWORK: Final = "azure-native:network:VirtualNetwork"
+SUBNET: Final = "azure-native:network:Subnet"
 _EVERYTHING: Final = ("read", "write", "delete")
 
 
@@ -52,15 +53,19 @@ def deploying() -> Iterator[Grant]:
     yield Grant(
         what="the resource group",
         needed_by=("azure-native:resources:ResourceGroup",),
-        actions=_of("Microsoft.Resources/subscriptions/resourceGroups", *_EVERYTHING),
+        actions=(
+            *_of("Microsoft.Resources/subscriptions/resourceGroups", *_EVERYTHING),
+            "Microsoft.Resources/subscriptions/operationresults/read",
+        ),
     )
     yield Grant(
         what="the network",
-        needed_by=(NETWORK, "azure-native:network:Subnet"),
+        needed_by=(NETWORK, SUBNET),
         actions=(
             *_of("Microsoft.Network/virtualNetworks", *_EVERYTHING),
             *_of("Microsoft.Network/virtualNetworks/subnets", *_EVERYTHING),
             "Microsoft.Network/locations/operations/read",
+            "Microsoft.Network/locations/operationResults/read",
         ),
     )
     yield joining()
@@ -82,12 +87,12 @@ def deploying() -> Iterator[Grant]:
                 "Microsoft.ContainerService/managedClusters",
                 *_EVERYTHING,
                 "listClusterUserCredential/action",
-                "listClusterAdminCredential/action",
             ),
             "Microsoft.ContainerService/locations/operations/read",
             "Microsoft.ContainerService/locations/operationresults/read",
         ),
     )
+    yield administering()
     yield Grant(
         what="the roles of identities and of whoever deploys",
         needed_by=("azure-native:authorization:RoleAssignment",),
@@ -96,11 +101,9 @@ def deploying() -> Iterator[Grant]:
     yield Grant(
         what="the control plane's logs",
         needed_by=(LOGS,),
-        actions=(
-            *_of("Microsoft.Insights/diagnosticSettings", *_EVERYTHING),
-            "Microsoft.OperationalInsights/workspaces/sharedKeys/action",
-        ),
+        actions=_of("Microsoft.Insights/diagnosticSettings", *_EVERYTHING),
     )
+    yield logging()
 
 
 def joining() -> Grant:
@@ -113,6 +116,24 @@ def joining() -> Grant:
             "Microsoft.Network/virtualNetworks/subnets/read",
             "Microsoft.Network/virtualNetworks/subnets/join/action",
         ),
+    )
+
+
+def administering() -> Grant:
+    """What a stack with `cluster.localAccounts` takes its kubeconfig with."""
+    return Grant(
+        what="the administrator's kubeconfig",
+        needed_by=("azure-native:containerservice:ManagedCluster",),
+        actions=("Microsoft.ContainerService/managedClusters/listClusterAdminCredential/action",),
+    )
+
+
+def logging() -> Grant:
+    """What naming a workspace in a diagnostic setting takes, on the workspace."""
+    return Grant(
+        what="writing into the workspace",
+        needed_by=(LOGS,),
+        actions=("Microsoft.OperationalInsights/workspaces/sharedKeys/action",),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ..finding import Finding
 from .asking import Azure
+from .scopes import subscription_of, within
 from .subject import LOCKS, Subject
 
 CALL: Final = "Microsoft.Authorization/locks/read"
@@ -16,8 +17,9 @@ _PROVIDER: Final = "/providers/Microsoft.Authorization/locks/"
 
 def locks(subject: Subject) -> Iterator[Finding]:
     """Read-only locks that would stop `up`, and others that would stop a later `destroy`."""
-    groups = (subject.group, subject.azure.group(subject.names.node_resource_group))
-    for scope, lock in found(subject.azure, *groups):
+    existing = subject.settings.network.subnet_id
+    nodes = subject.azure.group(subject.names.node_resource_group)
+    for scope, lock in found(subject.azure, subject.group, nodes, *([existing] if existing else [])):
         read_only = lock["properties"]["level"] == READ_ONLY
         yield Finding(
             "error" if read_only else "note",
@@ -30,19 +32,23 @@ def locks(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def found(azure: Azure, *groups: str) -> list[tuple[str, dict[str, Any]]]:
-    """Locks that count for resource groups: on them, on something in them, on the subscription; each with its scope.
+def found(azure: Azure, *scopes: str) -> list[tuple[str, dict[str, Any]]]:
+    """Locks that count for some scopes: on them, on what they lie in, on something in them; each with its scope.
 
     Raises:
         NotAskedError: Azure does not tell.
     """
-    every = azure.all(CALL, f"{azure.scope}/providers/Microsoft.Authorization/locks", LOCKS)
-    with_scope = [(_scope(lock["id"]), lock) for lock in every]
+    # A subnet may be another subscription's.
+    asked = {subscription_of(scope).lower(): subscription_of(scope) for scope in scopes}
+    every = [
+        (_scope(lock["id"]), lock)
+        for subscription in asked.values()
+        for lock in azure.all(CALL, f"{subscription}/providers/Microsoft.Authorization/locks", LOCKS)
+    ]
     return [
-        (scope, lock)
-        for scope, lock in with_scope
-        if scope.lower() == azure.scope.lower()
-        or any(f"{scope}/".lower().startswith(f"{group}/".lower()) for group in groups)
+        (locked, lock)
+        for locked, lock in every
+        if any(within(scope, locked) or within(locked, scope) for scope in scopes)
     ]
 
 

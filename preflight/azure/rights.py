@@ -12,7 +12,8 @@ from functools import cache
 from typing import Any, Final
 
 from ..finding import Finding
-from .deployer import FEDERATION, LOGS, NETWORK, Grant, deploying, joining
+from .deployer import FEDERATION, LOGS, NETWORK, SUBNET, Grant, administering, deploying, joining, logging
+from .scopes import within
 from .subject import AUTHORIZATION, Subject
 
 _PERMISSIONS: Final = "Microsoft.Authorization/permissions/read"
@@ -24,53 +25,65 @@ _EVERYONE: Final = "00000000-0000-0000-0000-000000000000"
 
 def rights(subject: Subject) -> Iterator[Finding]:
     """Actions that no role of the caller has, a finding a grant."""
-    yield from _missing(subject, subject.scope, needed(subject))
-    existing = subject.settings.network.subnet_id
-    if existing is not None:
-        roles = next(grant for grant in deploying() if "RoleAssignment" in grant.needed_by[0])
-        yield from _missing(subject, existing, [joining(), roles])
+    for scope, grants in _by_scope(subject):
+        yield from _missing(subject, scope, grants)
 
 
 def deny_assignments(subject: Subject) -> Iterator[Finding]:
     """Deny assignments that hold actions of the stack: they count whatever the roles say."""
-    actions = [action for grant in needed(subject) for action in grant.actions]
-    # In the place where the stack works, and above; those below it are told too, and are of other things.
-    path = f"{subject.scope}/providers/Microsoft.Authorization/denyAssignments"
-    for one in subject.azure.all(_DENIES, path, AUTHORIZATION):
-        deny = one["properties"]
-        if not subject.group.lower().startswith(str(deny.get("scope", "")).lower().rstrip("/")):
-            continue
-        denied = [action for action in actions if _allows(deny.get("permissions", ()), action)]
-        if denied:
-            everyone = any(who["id"] == _EVERYONE for who in deny.get("principals", ()))
-            certain = everyone and not deny.get("excludePrincipals")
-            yield Finding(
-                "error" if certain else "warning",
-                f"the deny assignment {deny.get('denyAssignmentName')} on {deny.get('scope')} forbids "
-                f"{', '.join(sorted(denied))}"
-                + ("" if certain else "; whether it is meant for whoever deploys was not judged"),
-                "Azure refuses it whatever roles are given: DenyAssignmentAuthorizationFailed",
-                "have it lifted by who owns what made it (a managed application, a deployment stack), or deploy "
-                "elsewhere",
-                _DENIES,
-            )
+    told: set[str] = set()
+    for scope, grants in _by_scope(subject):
+        actions = [action for grant in grants for action in grant.actions]
+        # Of the whole subscription the group alone is meant: it may not be there yet, and cannot be asked about.
+        place = subject.group if scope == subject.scope else scope
+        # In the place where the stack works, and above; those below it are told too, and are of other things.
+        path = f"{scope}/providers/Microsoft.Authorization/denyAssignments"
+        for one in subject.azure.all(_DENIES, path, AUTHORIZATION):
+            if one["id"] in told or not within(place, str(one["properties"].get("scope", ""))):
+                continue
+            deny = one["properties"]
+            if denied := [action for action in actions if _allows(deny.get("permissions", ()), action)]:
+                told.add(one["id"])
+                yield _denied(deny, denied)
+
+
+def _denied(deny: Mapping[str, Any], actions: Iterable[str]) -> Finding:
+    everyone = any(who["id"] == _EVERYONE for who in deny.get("principals", ()))
+    certain = everyone and not deny.get("excludePrincipals")
+    return Finding(
+        "error" if certain else "warning",
+        f"the deny assignment {deny.get('denyAssignmentName')} on {deny.get('scope')} forbids "
+        f"{', '.join(sorted(actions))}"
+        + ("" if certain else "; whether it is meant for whoever deploys was not judged"),
+        "Azure refuses it whatever roles are given: DenyAssignmentAuthorizationFailed",
+        "have it lifted by who owns what made it (a managed application, a deployment stack), or deploy elsewhere",
+        _DENIES,
+    )
+
+
+def _by_scope(subject: Subject) -> Iterator[tuple[str, list[Grant]]]:
+    """Where this stack needs what: what somebody else made is asked about itself."""
+    yield subject.scope, needed(subject)
+    if subnet := subject.settings.network.subnet_id:
+        yield subnet, [joining(), next(grant for grant in deploying() if "RoleAssignment" in grant.needed_by[0])]
+    if workspace := subject.settings.cluster.log_workspace_id:
+        yield workspace, [logging()]
 
 
 def needed(subject: Subject) -> list[Grant]:
-    """What this stack needs of what all do."""
-    without = {
-        *([LOGS] if subject.settings.cluster.log_workspace_id is None else []),
-        *([FEDERATION] if subject.settings.karpenter is None else []),
+    """What this stack needs of what all do, where it works itself."""
+    settings = subject.settings
+    types = {
+        *([LOGS] if settings.cluster.log_workspace_id is None else []),
+        *([FEDERATION] if settings.karpenter is None else []),
+        *([NETWORK, SUBNET] if settings.network.subnet_id is not None else []),
     }
-    made_elsewhere = {NETWORK} if subject.settings.network.subnet_id is not None else set()
-    return [
-        grant
-        for grant in deploying()
-        if not set(grant.needed_by) <= without
-        and not made_elsewhere & set(grant.needed_by)
-        # Somebody else's subnet is asked about itself.
-        and not (made_elsewhere and grant == joining())
+    without = [
+        logging(),
+        *([] if settings.cluster.local_accounts else [administering()]),
+        *([joining()] if settings.network.subnet_id is not None else []),
     ]
+    return [grant for grant in deploying() if not set(grant.needed_by) <= types and grant not in without]
 
 
 def _missing(subject: Subject, scope: str, grants: Iterable[Grant]) -> Iterator[Finding]:

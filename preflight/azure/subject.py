@@ -13,7 +13,7 @@ from ..finding import NotAskedError, UnknowableError
 from ..stack import State
 from .asking import Azure
 
-#: API versions of what is asked, by resource provider: the oldest that have all that is read.
+#: API versions of what is asked, by resource provider: stable ones that have all that is read.
 AUTHORIZATION: Final = "2022-04-01"
 COMPUTE: Final = "2025-04-01"
 CONTAINER_SERVICE: Final = "2025-09-01"
@@ -87,17 +87,25 @@ class Subject:
         return {one["name"]: one for one in found if one.get("resourceType") == "virtualMachines"}
 
 
-def subject(azure: Azure, settings: AksSettings, state: State) -> Subject:
+def greet(azure: Azure) -> dict[str, Any]:
     """Ask the subscription what it is.
 
     Raises:
         UnknowableError: It does not answer.
     """
     try:
-        told = azure.ask("Microsoft.Resources/subscriptions/read", azure.scope, SUBSCRIPTIONS)
+        return azure.ask("Microsoft.Resources/subscriptions/read", azure.scope, SUBSCRIPTIONS)
     except NotAskedError as error:
         raise UnknowableError(
             f"subscription {azure.subscription}: {error}, so nothing can be asked; give Azure credentials (az login, "
             "or ARM_CLIENT_ID and so on), and see that azure-native:subscriptionId is one that they can read"
         ) from error
-    return Subject(azure, told, settings, state)
+
+
+def subject(azure: Azure, settings: AksSettings, state: State) -> Subject:
+    """Ask the subscription what it is.
+
+    Raises:
+        UnknowableError: It does not answer.
+    """
+    return Subject(azure, greet(azure), settings, state)

@@ -1,7 +1,7 @@
 """Load balancers in an AWS account that were made for the cluster, by its own controller or by AWS's.
 
-Where their Service or Ingress is still there, it is what has to be deleted; where it is not, nobody is left to delete
-the load balancer.
+Where their Service, Ingress or Gateway is still there, it is what has to be deleted; where it is not, nobody is left to
+delete the load balancer, nor the security group that the cluster's own controller made for it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,27 @@ _CALL: Final = "elasticloadbalancing:DescribeLoadBalancers"
 _AT_ONCE: Final = 20  # load balancers whose tags are told at once
 #: Tags with the Service or Ingress, `shop/web`: the cloud provider's, and the AWS Load Balancer Controller's.
 _SERVICE_TAGS: Final = ("kubernetes.io/service-name", "service.k8s.aws/stack")
-_INGRESS_TAG: Final = "ingress.k8s.aws/stack"
+#: Tags with what else AWS's controller makes them for. Whether it is still there the cluster is not asked.
+_OTHERS: Final[Mapping[str, str]] = {
+    "ingress.k8s.aws/stack": "Ingress",
+    "gateway.k8s.aws.alb/stack": "Gateway",
+    "gateway.k8s.aws.nlb/stack": "Gateway",
+}
+_OF_AWS: Final = "elbv2.k8s.aws/cluster"
+_GROUPS: Final = "ec2:DescribeSecurityGroups"
+_GROUP: Final = "k8s-elb-"  # and the classic load balancer's name
+_VPC: Final = "aws:ec2/vpc:Vpc"
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """One of the two APIs: its service, and what it calls a load balancer's key, in one and in many."""
+    """One of the two APIs: its service, and what it calls a load balancer's key, in one and in many, and its VPC."""
 
     service: str
     result: str
     key: str
     asked: str
+    vpc: str
     deletes: str
 
 
@@ -39,6 +49,7 @@ _KINDS: Final = (
         "LoadBalancerDescriptions",
         "LoadBalancerName",
         "LoadBalancerNames",
+        "VPCId",
         "aws elb delete-load-balancer --region {region} --load-balancer-name {key}",
     ),
     _Kind(
@@ -46,6 +57,7 @@ _KINDS: Final = (
         "LoadBalancers",
         "LoadBalancerArn",
         "ResourceArns",
+        "VpcId",
         "aws elbv2 delete-load-balancer --region {region} --load-balancer-arn {key}",
     ),
 )
@@ -62,34 +74,87 @@ def balancers(subject: Subject) -> Iterator[Finding]:
         if (service.get("spec") or {}).get("type") == "LoadBalancer"
     }
     for kind in _KINDS:
-        for key, tags in _tagged(subject.aws, kind):
-            if f"kubernetes.io/cluster/{cluster}" not in tags and tags.get("elbv2.k8s.aws/cluster") != cluster:
+        for key, tags in _tagged(subject.aws, kind, _vpcs(subject)):
+            if tags.get(_owner(cluster)) != "owned" and tags.get(_OF_AWS) != cluster:
                 continue
             service = next((tags[tag] for tag in _SERVICE_TAGS if tag in tags), "")
             if service in there:
                 continue  # told by the Service
-            ingress = tags.get(_INGRESS_TAG, "")
-            made_for = f"the Ingress {ingress}" if ingress else f"the Service {service or 'of a name it does not say'}"
+            other = next((f"the {what} {tags[tag]}" for tag, what in _OTHERS.items() if tag in tags), "")
+            deletes = kind.deletes.format(region=subject.aws.region, key=key)
             yield Finding(
                 "error",
-                f"the load balancer {key} was made for this cluster, for {made_for}"
-                + ("" if ingress else ", which is not there any more"),
+                f"the load balancer {key} was made for this cluster, for "
+                + (other or f"the Service {service or 'of a name it does not say'}, which is not there any more"),
                 "it outlives the cluster and costs on, and its network interfaces and security group stay in the VPC: "
                 "pulumi destroy retries for 20 minutes and fails with DependencyViolation",
-                (f"delete the Ingress and wait until it is gone, or {_deletes(subject.aws, kind, key)}")
-                if ingress
-                else f"{_deletes(subject.aws, kind, key)}, and the security group k8s-... that it leaves",
+                f"delete {other} and wait until it is gone; if it is gone already, {deletes}"
+                if other
+                else f"{deletes}, and look again for the security group that it leaves",
                 _CALL,
             )
 
 
-def _deletes(aws: Aws, kind: _Kind, key: str) -> str:
-    return kind.deletes.format(region=aws.region, key=key)
+def groups(subject: Subject) -> Iterator[Finding]:
+    """Security groups that the cluster's own controller made for load balancers that are gone."""
+    if subject.aws is None:
+        return
+    aws, cluster = subject.aws, str(subject.outputs.get("clusterName", ""))
+    found = aws.all("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=[_owned(cluster)])
+    left = [group for group in found if group["GroupName"].startswith(_GROUP)]
+    if not left:
+        return
+    balanced = {one[_KINDS[0].key] for one in aws.all(_KINDS[0].service, "DescribeLoadBalancers", _KINDS[0].result)}
+    for group in left:
+        if group["GroupName"].removeprefix(_GROUP) in balanced:
+            continue  # its load balancer is told, or its Service
+        identifier = group["GroupId"]
+        in_the_vpc = aws.all(
+            "ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=[{"Name": "vpc-id", "Values": [group["VpcId"]]}]
+        )
+        letting = [one["GroupId"] for one in in_the_vpc if _lets_in(one, identifier)]
+        revoked = [
+            f"aws ec2 revoke-security-group-ingress --region {aws.region} --group-id {one} --protocol all "
+            f"--source-group {identifier}, "
+            for one in letting
+        ]
+        yield Finding(
+            "error",
+            f"the security group {identifier} ({group['GroupName']}) was made for a load balancer of this cluster, "
+            "which is not there any more",
+            "it stays in the VPC, and rules of other groups name it: pulumi destroy fails with DependencyViolation",
+            f"{''.join(revoked)}{'then ' if revoked else ''}aws ec2 delete-security-group --region {aws.region} "
+            f"--group-id {identifier}",
+            _GROUPS,
+        )
 
 
-def _tagged(aws: Aws, kind: _Kind) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Key and tags of each load balancer of a kind."""
-    keys: list[str] = [one[kind.key] for one in aws.all(kind.service, "DescribeLoadBalancers", kind.result)]
+def _owner(cluster: str) -> str:
+    """The tag of what a cluster's controller owns, or, as `shared`, only uses."""
+    return f"kubernetes.io/cluster/{cluster}"
+
+
+def _owned(cluster: str) -> dict[str, Any]:
+    return {"Name": f"tag:{_owner(cluster)}", "Values": ["owned"]}
+
+
+def _lets_in(group: Mapping[str, Any], other: str) -> bool:
+    """Whether a rule of one security group names another."""
+    return any(
+        pair.get("GroupId") == other for rule in group["IpPermissions"] for pair in rule.get("UserIdGroupPairs") or ()
+    )
+
+
+def _vpcs(subject: Subject) -> set[str]:
+    """The stack's VPC, as far as its state was asked."""
+    resources = subject.state.resources if subject.state else ()
+    return {identifier for kind, identifier in resources if kind == _VPC}
+
+
+def _tagged(aws: Aws, kind: _Kind, vpcs: set[str]) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Key and tags of each load balancer of a kind in some VPCs; of every one where none is known."""
+    found = aws.all(kind.service, "DescribeLoadBalancers", kind.result)
+    keys: list[str] = [one[kind.key] for one in found if not vpcs or one.get(kind.vpc) in vpcs]
     for first in range(0, len(keys), _AT_ONCE):
         asked: dict[str, Any] = {kind.asked: keys[first : first + _AT_ONCE]}
         for one in aws.ask(kind.service, "DescribeTags", **asked)["TagDescriptions"]:

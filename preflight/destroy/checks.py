@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from ..finding import Finding
-from . import balancers, nodes, subscription, workloads
+from . import balancers, nodes, reached, subscription, workloads
 from .subject import Subject
 
 CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
+    "cluster": reached.reached,
     "load balancers": workloads.load_balancers,
     "load balancers in the account": balancers.balancers,
+    "security groups": balancers.groups,
     "volumes": workloads.volumes,
     "NodePools": nodes.node_pools,
     "NodeClaims": nodes.node_claims,

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
-import json
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final, Protocol
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
+from urllib.request import getproxies
 
 import urllib3
-from kubernetes import config
-from kubernetes.config.config_exception import ConfigException
+from kubernetes import client, config
 
+from ..answers import PAGES, begins, is_loopback, items, parse, read
 from ..finding import NotAskedError, UnknowableError
 
 Object = dict[str, Any]
+Objects = list[Object]
+VERSION: Final = "/version"
 _TIMEOUTS: Final = (5, 30)  # seconds to connect, and to answer
 _PAGE: Final = 500  # objects
-_REASON: Final = 300  # characters of an answer that refuses
+_CHUNK: Final = 64 * 1024  # bytes
+_AGAIN: Final = urllib3.Retry(3, backoff_factor=0.5, retry_after_max=10)
+#: Groups that a cluster may lack; `/api/v1` every cluster has.
+_OPTIONAL: Final = "/apis/"
 
 
 class Lister(Protocol):
-    """What a check needs of a cluster."""
+    """What a check needs of a cluster.
+
+    Attributes:
+        host: Name that the server's certificate has to prove, in lower case.
+    """
+
+    host: str
+
+    def greet(self) -> None:
+        """See that an API server answers, and knows who asks.
+
+        Raises:
+            NotAskedError: It does not, or it is something else that answers.
+        """
+        ...
 
     def list(self, path: str) -> list[Object]:
         """All objects of a collection, `/api/v1/services`; none where the cluster does not know the kind.
@@ -33,22 +52,36 @@ class Lister(Protocol):
 
 
 class Cluster:
-    """The cluster that a kubeconfig names. Each question is asked once."""
+    """The cluster that a kubeconfig names. Each question is asked once.
+
+    Attributes:
+        server: URL of its API server, as the kubeconfig has it.
+        host: Name that the server's certificate has to prove: that of the URL, or what the kubeconfig says instead.
+    """
 
     def __init__(self, kubeconfig: Path | None = None) -> None:
         """`kubeconfig` is the one that KUBECONFIG names if None.
 
         Raises:
-            UnknowableError: There is none.
+            UnknowableError: There is none, or it is none that can be read.
         """
+        settings = client.Configuration()
+        settings.retries = _AGAIN
         try:
-            self._api = config.new_client_from_config(config_file=str(kubeconfig) if kubeconfig else None)
-        except (ConfigException, OSError, ValueError) as error:
+            config.load_kube_config(config_file=str(kubeconfig) if kubeconfig else None, client_configuration=settings)
+            self.server = str(settings.host)
+            if is_loopback(self.server) and settings.proxy in getproxies().values():
+                settings.proxy = None
+            self.host = str(settings.tls_server_name or urlsplit(self.server).hostname or "").lower()
+            self._api = client.ApiClient(configuration=settings)
+        # The client has no error of its own for a kubeconfig that is YAML and no kubeconfig.
+        except Exception as error:
             raise UnknowableError(
                 f"kubeconfig: {error}, so the cluster can't be asked; export KUBECONFIG, as "
                 "`pulumi stack output kubeconfig --show-secrets > kubeconfig` writes it"
             ) from error
         self._answers: dict[str, list[Object]] = {}
+        self._unreached: NotAskedError | None = None
 
     def list(self, path: str) -> list[Object]:
         """All objects of a collection; none where the cluster does not know the kind.
@@ -56,46 +89,67 @@ class Cluster:
         Raises:
             NotAskedError: It is refused, or fails.
         """
+        if self._unreached:
+            # Asked for each collection anew, a server that is away would take minutes.
+            raise NotAskedError(_call(path), f"the cluster can't be asked: {self._unreached}", refused=False)
         if path not in self._answers:
-            found: list[Object] = []
-            go_on = ""
-            while True:
-                page = self._page(path, go_on)
-                found += page.get("items", ())
-                go_on = (page.get("metadata") or {}).get("continue") or ""
-                if not go_on:
-                    break
-            self._answers[path] = found
+            self._answers[path] = self._all(path)
         return self._answers[path]
 
     def greet(self) -> None:
-        """See that it answers, and knows who asks.
+        """See that an API server answers, and knows who asks. Where it does not, nothing more is asked.
 
         Raises:
-            UnknowableError: It does not.
+            NotAskedError: It does not, or it is something else that answers.
         """
+        if self._unreached:
+            raise self._unreached
         try:
-            self._page("/version", "")
+            self._greet()
         except NotAskedError as error:
-            raise UnknowableError(
-                f"{error.call}: {error}, so the cluster can't be asked; see that KUBECONFIG names this stack's "
-                "cluster, and that `kubectl get nodes` works"
-            ) from error
+            self._unreached = error
+            raise
 
-    def _page(self, path: str, go_on: str) -> dict[str, Any]:
-        query = urlencode({"limit": _PAGE, **({"continue": go_on} if go_on else {})})
+    def _greet(self) -> None:
+        status, content = self._get(VERSION, {})
+        if status != HTTPStatus.OK:
+            raise _refusal(VERSION, status, content)
+        if not parse(_call(VERSION), content).get("gitVersion"):
+            raise NotAskedError(_call(VERSION), f"no API server answers so: {begins(content)}", refused=False)
+
+    def _all(self, path: str) -> Objects:
+        found: Objects = []
+        go_on = ""
+        for _ in range(PAGES):
+            status, content = self._get(path, {"limit": str(_PAGE), **({"continue": go_on} if go_on else {})})
+            if status == HTTPStatus.NOT_FOUND and path.startswith(_OPTIONAL):
+                return []
+            if status != HTTPStatus.OK:
+                raise _refusal(path, status, content)
+            page = parse(_call(path), content)
+            found += items(_call(path), page, "items")
+            go_on = str((page.get("metadata") or {}).get("continue") or "")
+            if not go_on:
+                return found
+        raise NotAskedError(_call(path), f"there are more than {PAGES} pages", refused=False)
+
+    def _get(self, path: str, query: dict[str, str]) -> tuple[int, bytes]:
         request = self._api.param_serialize(
-            "GET", f"{path}?{query}", header_params={"Accept": "application/json"}, auth_settings=["BearerToken"]
+            "GET",
+            f"{path}?{urlencode(query)}" if query else path,
+            header_params={"Accept": "application/json"},
+            auth_settings=["BearerToken"],
         )
         try:
             answer: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=_TIMEOUTS).response
-            content = answer.read()
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise NotAskedError(f"GET {path}", str(error), refused=False) from error
-        if answer.status == HTTPStatus.NOT_FOUND:
-            return {}
-        if answer.status != HTTPStatus.OK:
-            text = content.decode(errors="replace")[:_REASON]
-            raise NotAskedError(f"GET {path}", f"{answer.status} {text}", refused=answer.status == HTTPStatus.FORBIDDEN)
-        page: dict[str, Any] = json.loads(content)
-        return page
+            return answer.status, read(_call(path), answer.stream(_CHUNK))
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            raise NotAskedError(_call(path), str(error), refused=False) from error
+
+
+def _call(path: str) -> str:
+    return f"GET {path}"
+
+
+def _refusal(path: str, status: int, content: bytes) -> NotAskedError:
+    return NotAskedError(_call(path), f"{status} {begins(content)}", refused=status == HTTPStatus.FORBIDDEN)

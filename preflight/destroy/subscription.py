@@ -18,6 +18,7 @@ from .subject import Subject
 _MACHINES: Final = "Microsoft.Compute/virtualMachines/read"
 _INTERFACES: Final = "Microsoft.Network/networkInterfaces/read"
 _RESOURCES: Final = "Microsoft.Resources/subscriptions/resourceGroups/resources/read"
+_ROLES: Final = "/providers/microsoft.authorization/roleassignments/"
 _KARPENTER: Final = "karpenter.sh_nodepool"
 
 
@@ -25,7 +26,7 @@ def locks(subject: Subject) -> Iterator[Finding]:
     """Locks of either kind: both keep what is below from being deleted."""
     if subject.azure is None:
         return
-    for scope, lock in on_azure.found(subject.azure, *_groups(subject, subject.azure)):
+    for scope, lock in on_azure.found(subject.azure, *_groups(subject, subject.azure), *_assigned(subject)):
         yield Finding(
             "error",
             f"the lock {lock['name']} ({lock['properties']['level']}) is on {scope}",
@@ -98,6 +99,14 @@ def guests(subject: Subject) -> Iterator[Finding]:
                 "move it to another resource group if somebody needs it: az resource move",
                 _RESOURCES,
             )
+
+
+def _assigned(subject: Subject) -> list[str]:
+    """Where the stack has given roles: on an existing subnet, a lock keeps them from being taken back."""
+    resources = subject.state.resources if subject.state else ()
+    return [
+        identifier[: identifier.lower().index(_ROLES)] for _, identifier in resources if _ROLES in identifier.lower()
+    ]
 
 
 def _groups(subject: Subject, azure: Azure) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ..finding import Finding, Severity
@@ -14,6 +14,8 @@ SERVICES: Final = "/api/v1/services"
 _VOLUMES: Final = "/api/v1/persistentvolumes"
 _BUDGETS: Final = "/apis/policy/v1/poddisruptionbudgets"
 _PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
+#: What AWS's own controller, and EKS's, make load balancers of.
+_AWS_CLASSES: Final = frozenset({"service.k8s.aws/nlb", "eks.amazonaws.com/nlb"})
 _NAMED: Final = 5  # of many pods
 _DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 
@@ -24,10 +26,15 @@ def load_balancers(subject: Subject) -> Iterator[Finding]:
         if (service.get("spec") or {}).get("type") != "LoadBalancer":
             continue
         on_aws = subject.cloud == "aws"
+        # What a class that is not AWS's makes need not be in the VPC at all.
+        foreign = bool(made_by := (service["spec"].get("loadBalancerClass") or "")) and made_by not in _AWS_CLASSES
         yield Finding(
-            "error" if on_aws else "warning",
-            f"the Service {name_of(service)} is of type LoadBalancer",
-            "its load balancer and security group outlive the cluster and stay in the VPC: pulumi destroy retries "
+            "error" if on_aws and not foreign else "warning",
+            f"the Service {name_of(service)} is of type LoadBalancer"
+            + (f", of the class {made_by}" if foreign else ""),
+            "whatever makes load balancers of this class may leave one behind: nobody is left to delete it"
+            if foreign
+            else "its load balancer and security group outlive the cluster and stay in the VPC: pulumi destroy retries "
             "for 20 minutes and fails with DependencyViolation"
             if on_aws
             else "its public address goes with the node resource group, and is not given back",
@@ -50,12 +57,27 @@ def volumes(subject: Subject) -> Iterator[Finding]:
             "its disk outlives the cluster and costs on: nobody is left to delete it"
             if subject.cloud == "aws"
             else "its disk goes with the node resource group, and its data with it",
-            f"keep a snapshot if the data is worth it, then kubectl delete pvc --namespace {claim['namespace']} "
-            f"{claim['name']}"
-            if claim
-            else kubectl("delete", "persistentvolume", volume),
+            _volume_fix(volume, claim),
             f"GET {_VOLUMES}",
         )
+
+
+def _volume_fix(volume: Object, claim: Mapping[str, Any]) -> str:
+    """What removes a volume's disk: its claim, while the driver deletes with it; otherwise somebody has to."""
+    keep = "keep a snapshot if the data is worth it, then "
+    name = volume["metadata"]["name"]
+    delete_claim = f"kubectl delete pvc --namespace {claim.get('namespace')} {claim.get('name')}"
+    released = (volume.get("status") or {}).get("phase") == "Released"
+    if (volume.get("spec") or {}).get("persistentVolumeReclaimPolicy") == "Retain":
+        deletes = (
+            f"kubectl patch persistentvolume {name} --type merge "
+            '--patch \'{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}\''
+        )
+        gone = released or not claim
+        return f"{keep}{deletes}, upon which the driver deletes the disk" + ("" if gone else f", after {delete_claim}")
+    if released:
+        return f"its claim is gone and the driver is deleting it; see why it does not: kubectl describe pv {name}"
+    return f"{keep}{delete_claim}" if claim else kubectl("delete", "persistentvolume", volume)
 
 
 def budgets(subject: Subject) -> Iterator[Finding]:

@@ -26,6 +26,7 @@ class FakeCluster:
     """Objects by collection; what is asked for `refused` is."""
 
     def __init__(self, refused: str = "") -> None:
+        self.host = "karpstack.example"
         self.objects: dict[str, list[Object]] = {}
         self._refused = refused
 
@@ -33,6 +34,10 @@ class FakeCluster:
         metadata = {"name": name, **({"namespace": namespace} if namespace else {}), **found.pop("metadata", {})}
         self.objects.setdefault(path, []).append({"metadata": metadata, **found})
         return self.objects[path][-1]
+
+    def greet(self) -> None:
+        if self._refused == "/version":
+            raise NotAskedError("GET /version", "timed out", refused=False)
 
     def list(self, path: str) -> list[Object]:
         if path == self._refused:

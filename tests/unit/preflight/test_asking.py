@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
+from botocore.parsers import ResponseParserError
 
 from components.naming import EksNames
+from preflight import answers
 from preflight.aws import quotas
 from preflight.aws.asking import Aws
-from preflight.aws.subject import Caller, Subject
+from preflight.aws.subject import Caller, Subject, greet
 from preflight.destroy.cluster import Cluster
-from preflight.finding import NotAskedError, UnknowableError
+from preflight.finding import Finding, NotAskedError, UnknowableError, run
 from preflight.stack import State
 from tests.unit.example_stack import eks
+from tests.unit.preflight.fake_server import FakeServer
+
+SERVICES, PODS = "/api/v1/services", "/api/v1/pods"
 
 
 class Client:
@@ -101,40 +104,17 @@ def test_an_unknown_profile() -> None:
         Aws.connect("us-east-1", "nobodys")
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Two pages of services, and refusals."""
-
-    def do_GET(self) -> None:
-        if self.path.startswith("/api/v1/services"):
-            second = "continue=more" in self.path
-            page: dict[str, Any] = {"items": [{"metadata": {"name": "b" if second else "a"}}], "metadata": {}}
-            if not second:
-                page["metadata"] = {"continue": "more"}
-            self.answer(200, page)
-        elif self.path.startswith("/version"):
-            self.answer(self.server.greeting, {})  # type: ignore[attr-defined]
-        else:
-            self.answer(403 if self.path.startswith("/api/v1/pods") else 404, {"message": "no"})
-
-    def answer(self, status: int, content: Any) -> None:
-        body = json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
 @pytest.fixture
-def server() -> Iterator[ThreadingHTTPServer]:
-    made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made.greeting = 200  # type: ignore[attr-defined]
-    Thread(target=made.serve_forever, daemon=True).start()
-    yield made
-    made.shutdown()
-    made.server_close()
+def server() -> Iterator[FakeServer]:
+    with FakeServer() as made:
+        made.said["/version"] = 200, json.dumps({"gitVersion": "v1.34.1"})
+        made.said[PODS] = 403, "no"
+        made.said[SERVICES] = (
+            200,
+            json.dumps({"items": [{"metadata": {"name": "a"}}], "metadata": {"continue": "more"}}),
+        )
+        made.said[f"{SERVICES}?limit=500&continue=more"] = 200, json.dumps({"items": [{"metadata": {"name": "b"}}]})
+        yield made
 
 
 def cluster(folder: Path, port: int) -> Cluster:
@@ -148,8 +128,8 @@ def cluster(folder: Path, port: int) -> Cluster:
     return Cluster(path)
 
 
-def test_a_cluster_is_read_page_by_page(server: ThreadingHTTPServer, tmp_path: Path) -> None:
-    asked = cluster(tmp_path, server.server_port)
+def test_a_cluster_is_read_page_by_page(server: FakeServer, tmp_path: Path) -> None:
+    asked = cluster(tmp_path, server.port)
     asked.greet()
     assert [one["metadata"]["name"] for one in asked.list("/api/v1/services")] == ["a", "b"]
     assert asked.list("/apis/karpenter.sh/v1/nodepools") == []
@@ -158,12 +138,114 @@ def test_a_cluster_is_read_page_by_page(server: ThreadingHTTPServer, tmp_path: P
     assert (caught.value.call, caught.value.refused) == ("GET /api/v1/pods", True)
 
 
-def test_a_cluster_that_does_not_know_who_asks(server: ThreadingHTTPServer, tmp_path: Path) -> None:
-    server.greeting = 401  # type: ignore[attr-defined]
-    with pytest.raises(UnknowableError, match="GET /version: 401"):
-        cluster(tmp_path, server.server_port).greet()
+LOGIN_PAGE = "<html>Please sign in</html>"
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "told"),
+    [
+        (401, '{"kind": "Status"}', "401"),
+        (404, '{"message": "not found"}', "404"),
+        (200, LOGIN_PAGE, "is no JSON"),
+        (200, "[]", "is no object"),
+        (200, "{}", "no API server answers so"),
+    ],
+)
+def test_what_is_no_api_server_that_knows_us(
+    server: FakeServer, tmp_path: Path, status: int, said: str, told: str
+) -> None:
+    server.said["/version"] = status, said
+    asked = cluster(tmp_path, server.port)
+    with pytest.raises(NotAskedError, match=told):
+        asked.greet()
+    # Nothing more is asked, and nothing is said to be absent.
+    with pytest.raises(NotAskedError, match=f"the cluster can't be asked: .*{told}"):
+        asked.list(SERVICES)
+
+
+@pytest.mark.parametrize(
+    "said", [LOGIN_PAGE, "[" * 100_000, "[]", "{}", '{"items": null}', '{"items": [1]}', '{"items": {"a": 1}}']
+)
+def test_an_answer_of_another_shape_is_none(server: FakeServer, tmp_path: Path, said: str) -> None:
+    server.said[SERVICES] = 200, said
+    with pytest.raises(NotAskedError) as caught:
+        cluster(tmp_path, server.port).list(SERVICES)
+    assert (caught.value.call, caught.value.refused) == (f"GET {SERVICES}", False)
+
+
+def test_a_collection_that_every_cluster_has_is_never_absent(server: FakeServer, tmp_path: Path) -> None:
+    server.said[SERVICES] = 404, "{}"
+    with pytest.raises(NotAskedError, match="404"):
+        cluster(tmp_path, server.port).list(SERVICES)
+
+
+def test_a_list_without_end(server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("preflight.destroy.cluster.PAGES", 3)
+    server.said[SERVICES] = 200, '{"items": [], "metadata": {"continue": "x"}}'
+    with pytest.raises(NotAskedError, match="more than 3 pages"):
+        cluster(tmp_path, server.port).list(SERVICES)
+
+
+def test_an_answer_that_is_too_long(server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "_BYTES", 10)
+    with pytest.raises(NotAskedError, match="longer than 10 bytes"):
+        cluster(tmp_path, server.port).list(SERVICES)
+
+
+def test_no_proxy_sees_what_goes_to_this_machine(
+    server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.port}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    cluster(tmp_path, server.port).greet()
+    # The server speaks no AWS; but it is the one that answered.
+    with pytest.raises(NotAskedError, match=r"^no$"):
+        Aws.connect("us-east-1").ask("eks", "ListClusters")
 
 
 def test_a_machine_without_a_kubeconfig(tmp_path: Path) -> None:
     with pytest.raises(UnknowableError, match="export KUBECONFIG"):
         Cluster(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("text", ["[]", "a: [", "x", "clusters: 1", "[" * 5_000])
+def test_a_file_that_is_no_kubeconfig(tmp_path: Path, text: str) -> None:
+    (tmp_path / "kubeconfig").write_text(text)
+    with pytest.raises(UnknowableError, match="export KUBECONFIG"):
+        Cluster(tmp_path / "kubeconfig")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ResponseParserError("Unable to parse response"),
+        {"Vpcs": {"a": 1}},
+        {"Vpcs": None},
+        {"ResponseMetadata": {"HTTPHeaders": {"content-type": "text/html; charset=utf-8"}}},
+    ],
+)
+def test_what_is_no_answer_of_awss(answer: Any) -> None:
+    aws = Aws("us-east-1", lambda service: Client(describe_vpcs=answer))
+    with pytest.raises(NotAskedError):
+        aws.all("ec2", "DescribeVpcs", "Vpcs")
+
+
+@pytest.mark.parametrize("who", [{}, {"Arn": None, "Account": None}, {"Arn": "x", "Account": "1"}])
+def test_an_identity_without_an_arn_is_not_awss(who: Any) -> None:
+    with pytest.raises(UnknowableError, match="it is not AWS that answers"):
+        greet(Aws("us-east-1", lambda service: Client(get_caller_identity=who)))
+
+
+def test_what_a_check_did_not_expect_hides_no_other() -> None:
+    def surprised(subject: None) -> Iterator[Finding]:
+        yield Finding("error", "found before", "", "", "")
+        raise KeyError("Arn")
+
+    checked = run({"one": surprised, "two": lambda subject: [Finding("note", "found", "", "", "")]}, None)
+    assert [finding.severity for one in checked for finding in one.findings] == ["error", "warning", "note"]
+    assert checked[0].findings[1].what == "could not be judged: KeyError: 'Arn'"

@@ -17,6 +17,7 @@ from azure.identity import (
 from preflight.azure.asking import Azure
 from preflight.azure.credentials import Login, login, subscription
 from preflight.finding import NotAskedError, UnknowableError
+from preflight.stack import CLOSED
 
 TENANT, CLIENT = "11111111-2222-3333-4444-555555555555", "22222222-2222-3333-4444-555555555555"
 APPLICATION = {"ARM_TENANT_ID": TENANT, "ARM_CLIENT_ID": CLIENT}
@@ -56,6 +57,19 @@ def test_the_configuration_goes_before_the_environment() -> None:
 def test_each_cloud_has_its_own_resource_manager(name: str, endpoint: str) -> None:
     found = login({"azure-native:environment": name}, {})
     assert (found.endpoint, found.scope) == (endpoint, f"{endpoint}/.default")
+
+
+def test_a_secret_that_stays_closed_is_not_gone_without() -> None:
+    raw = {"azure-native:clientSecret": CLOSED}
+    with pytest.raises(UnknowableError, match="set ARM_CLIENT_SECRET to it"):
+        login(raw, APPLICATION)
+    assert isinstance(login(raw, {**APPLICATION, "ARM_CLIENT_SECRET": "x"}).credential, ClientSecretCredential)
+
+
+def test_a_token_that_only_the_provider_asks_for() -> None:
+    request = {"ACTIONS_ID_TOKEN_REQUEST_URL": "https://x.example", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "x"}
+    with pytest.raises(UnknowableError, match="give the token as ARM_OIDC_TOKEN"):
+        login({}, {**APPLICATION, **request, "ARM_USE_OIDC": "true"})
 
 
 def test_a_cloud_that_is_none() -> None:

@@ -15,8 +15,8 @@ import yaml
 from preflight import cli
 from preflight.finding import Checked, Finding, UnknowableError
 from preflight.looking import before_up
-from preflight.shown import table
-from preflight.stack import configuration, deployer, parse, raw, state
+from preflight.shown import as_data, table
+from preflight.stack import CLOSED, configuration, deployer, parse, raw, state
 from tests.unit.example_stack import ROOT, example
 from tests.unit.example_stack import configuration as example_values
 
@@ -66,8 +66,10 @@ def test_the_look_before_destroy_gets_the_outputs(
     assert cli.main(["destroy", "eks", "--outputs", str(outputs)]) == 0
     assert (asked["stack"], asked["outputs"]) == ("eks", {"cloud": "aws"})
     assert capsys.readouterr().out.startswith("Before pulumi destroy of eks: nothing is in the way")
-    outputs.write_text("no JSON")
-    assert cli.main(["destroy", "eks", "--outputs", str(outputs)]) == 2
+    for content in ("no JSON", "[]", "[" * 100_000):
+        outputs.write_text(content)
+        assert cli.main(["destroy", "eks", "--outputs", str(outputs)]) == 2
+        assert "--outputs" in capsys.readouterr().err
 
 
 def test_a_stack_that_is_not_there_cannot_be_asked_about(capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,6 +107,11 @@ def test_what_others_wrote_steers_no_terminal() -> None:
     assert said.count("y") < 1_000
 
 
+def test_what_is_long_is_whole_in_json() -> None:
+    checked = [Checked("names", (finding("error", "y" * 10_000),))]
+    assert as_data(checked)["checks"][0]["findings"][0]["what"] == "y" * 10_000
+
+
 def test_the_stacks_file_is_read_as_the_engine_reads_it() -> None:
     read = configuration(ROOT / "Pulumi.eks.yaml")
     assert read.settings.name == example()["karpstack:name"]
@@ -115,14 +122,35 @@ def test_secrets_stay_closed(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.x.yaml"
     values = {**example_values("eks"), "other:key": {"secure": "v1:abc"}, "aws:profile": "deployer"}
     file.write_text(yaml.safe_dump({"config": values}))
-    assert "other:key" not in raw(file)
-    assert deployer(configuration(file).raw) == ("deployer", "")
+    assert raw(file)["other:key"] is CLOSED
+    assert deployer(configuration(file).raw) == ("deployer", ())
 
 
-def test_the_role_that_the_provider_takes() -> None:
-    role = "arn:aws:iam::123456789012:role/deployer"
-    assert deployer({"aws:assumeRoles": [{"roleArn": role}]}) == ("", role)
-    assert deployer({}) == ("", "")
+ROLE = "arn:aws:iam::123456789012:role/deployer"
+HUB = "arn:aws:iam::210987654321:role/hub"
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        (None, ()),
+        ([], ()),
+        ([{"roleArn": ROLE}], ({"RoleArn": ROLE},)),
+        (json.dumps([{"roleArn": ROLE}]), ({"RoleArn": ROLE},)),
+        (
+            [{"roleArn": HUB, "duration": "1h"}, {"roleArn": ROLE, "externalId": "x", "sessionName": "me"}],
+            ({"RoleArn": HUB}, {"RoleArn": ROLE, "ExternalId": "x", "RoleSessionName": "me"}),
+        ),
+    ],
+)
+def test_the_roles_that_the_provider_takes(given: Any, taken: Any) -> None:
+    assert deployer({"aws:assumeRoles": given}) == ("", taken)
+
+
+@pytest.mark.parametrize("given", [ROLE, "{}", {"roleArn": ROLE}, [ROLE], [{}], [{"roleArn": ROLE, "policy": "{}"}]])
+def test_roles_that_are_not_understood_are_refused(given: Any) -> None:
+    with pytest.raises(UnknowableError, match="aws:assumeRoles"):
+        deployer({"aws:assumeRoles": given})
 
 
 def test_a_configuration_that_the_program_refuses(tmp_path: Path) -> None:
@@ -132,7 +160,12 @@ def test_a_configuration_that_the_program_refuses(tmp_path: Path) -> None:
         before_up("x", project=tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "config: 1", "- a", "a: ["])
+BOMB = "config:\n  a0: &a0 [x, x]\n" + "".join(
+    f"  a{level}: &a{level} [*a{level - 1}, *a{level - 1}]\n" for level in range(1, 40)
+)
+
+
+@pytest.mark.parametrize("text", ["", "config: 1", "- a", "a: [", "config: " + "[" * 5_000, BOMB])
 def test_a_file_that_is_no_configuration(tmp_path: Path, text: str) -> None:
     file = tmp_path / "Pulumi.x.yaml"
     file.write_text(text)

@@ -49,11 +49,11 @@ Who may assign roles may give themselves any. To narrow that, assign it with a c
 Contributor, Virtual Machine Contributor, Managed Identity Operator and Azure Kubernetes Service RBAC Cluster Admin.
 
 `register/action` is needed once in a subscription, `federatedIdentityCredentials` with `mode: self-hosted` only,
-`Microsoft.Insights` and `Microsoft.OperationalInsights` with `cluster.logWorkspaceId` only, the latter on the
-workspace. With `network.subnetId` the network's own `write` and `delete` are not needed, and `join/action` and
-`roleAssignments` are needed on that subnet. With `cluster.deployerRole: existing` whoever deploys must have Azure
-Kubernetes Service RBAC Cluster Admin already. `python -m preflight aks-nap` asks Azure whether the caller has it all
-([what it looks at](preflight.md)).
+`listClusterAdminCredential/action` with `cluster.localAccounts: true` only, `Microsoft.Insights` and
+`Microsoft.OperationalInsights` with `cluster.logWorkspaceId` only, the latter on the workspace. With `network.subnetId`
+the network's own `write` and `delete` are not needed, and `join/action` and `roleAssignments` are needed on that
+subnet. With `cluster.deployerRole: existing` whoever deploys must have Azure Kubernetes Service RBAC Cluster Admin
+already. `python -m preflight aks-nap` asks Azure whether the caller has it all ([what it looks at](preflight.md)).
 
 """
 

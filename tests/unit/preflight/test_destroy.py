@@ -63,6 +63,34 @@ def test_a_volume_that_a_driver_made(cluster: FakeCluster) -> None:
 
 
 @pytest.mark.parametrize(
+    ("policy", "phase", "fix"),
+    [
+        ("Delete", "Bound", "keep a snapshot if the data is worth it, then kubectl delete pvc --namespace shop data"),
+        ("Delete", "Released", "its claim is gone and the driver is deleting it"),
+        ("Retain", "Released", "keep a snapshot if the data is worth it, then kubectl patch persistentvolume pv-1"),
+        ("Retain", "Bound", "keep a snapshot if the data is worth it, then kubectl patch persistentvolume pv-1"),
+    ],
+)
+def test_what_removes_a_volume(cluster: FakeCluster, policy: str, phase: str, fix: str) -> None:
+    made = {"annotations": {"pv.kubernetes.io/provisioned-by": "ebs.csi.aws.com"}}
+    claim = {"namespace": "shop", "name": "data"}
+    spec = {"claimRef": claim, "persistentVolumeReclaimPolicy": policy}
+    cluster.put(VOLUMES, "pv-1", metadata=made, spec=spec, status={"phase": phase})
+    (finding,) = look(workloads.volumes, cluster)
+    assert finding.fix.startswith(fix)
+    assert ("delete pvc" in finding.fix) == (phase == "Bound")
+
+
+@pytest.mark.parametrize(
+    ("made_by", "severity"), [(None, "error"), ("service.k8s.aws/nlb", "error"), ("metallb.io/metallb", "warning")]
+)
+def test_a_load_balancer_of_a_class(cluster: FakeCluster, made_by: str | None, severity: str) -> None:
+    cluster.put(SERVICES, "web", namespace="shop", spec={"type": "LoadBalancer", "loadBalancerClass": made_by})
+    (finding,) = look(workloads.load_balancers, cluster)
+    assert finding.severity == severity
+
+
+@pytest.mark.parametrize(
     ("check", "path", "what"),
     [
         (nodes.node_pools, POOLS, "the NodePool by-hand is not the stack's"),

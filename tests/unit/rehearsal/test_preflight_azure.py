@@ -10,6 +10,7 @@ import pytest
 
 from preflight.azure import locks, names, network, quotas, rights, sizes, subscription, versions
 from preflight.azure.checks import CHECKS
+from preflight.azure.scopes import within
 from preflight.azure.subject import CLUSTER, subject
 from preflight.azure.subject import GROUP as GROUP_TYPE
 from preflight.finding import NotAskedError, UnknowableError, in_the_way, run
@@ -128,8 +129,22 @@ def test_what_this_stack_does_not_make_needs_no_right(world: World) -> None:
     assert {action.split("/")[0] for action in more - plain} == {
         "Microsoft.Insights",
         "Microsoft.ManagedIdentity",
-        "Microsoft.OperationalInsights",
     }
+
+
+def test_the_administrators_kubeconfig_is_asked_for_with_local_accounts_alone(world: World) -> None:
+    action = "Microsoft.ContainerService/managedClusters/listClusterAdminCredential/action"
+    for local in (True, False):
+        grants = rights.needed(looked_at(world, cluster__localAccounts=local))
+        assert any(action in grant.actions for grant in grants) == local
+
+
+def test_a_workspace_is_asked_about_itself(world: World) -> None:
+    principal = somebody(world, roles.READER)
+    workspace = f"{OTHER_GROUP}/providers/Microsoft.OperationalInsights/workspaces/logs"
+    seen = looked_at(world, principal=principal, cluster__logWorkspaceId=workspace)
+    (said,) = [what for _, what in found(rights.rights, seen) if "sharedKeys/action" in what]
+    assert said.endswith(f"on {workspace}")
 
 
 def test_an_existing_subnet_is_asked_about_itself(world: World) -> None:
@@ -153,6 +168,37 @@ def test_a_deny_assignment_counts_more_than_roles(world: World) -> None:
 def test_a_deny_assignment_with_exceptions_may_be_meant_for_others(world: World) -> None:
     deny(world, "Microsoft.ContainerService/*", excluded="00000000-0000-0000-0000-000000000001")
     assert one(rights.deny_assignments, looked_at(world)).severity == "warning"
+
+
+def test_a_deny_assignment_on_an_existing_subnet(world: World) -> None:
+    subnet = world.subnet()
+    deny(world, "Microsoft.Network/virtualNetworks/subnets/join/action", scope=subnet)
+    seen = looked_at(world, network__subnetId=subnet, network__subnetCidr=None)
+    finding = one(rights.deny_assignments, seen)
+    assert "forbids Microsoft.Network/virtualNetworks/subnets/join/action" in finding.what
+
+
+@pytest.mark.parametrize(
+    ("outer", "said"),
+    [
+        ("/", True),
+        (SCOPE, True),
+        (GROUP.upper(), True),
+        (GROUP[:-1], False),
+        (f"{GROUP}-2", False),
+        ("/providers/Microsoft.Management/managementGroups/hub", True),
+    ],
+)
+def test_a_scope_is_above_by_whole_segments(outer: str, said: bool) -> None:
+    assert within(GROUP, outer) == said
+
+
+def test_a_lock_on_the_network_of_an_existing_subnet(world: World) -> None:
+    subnet = world.subnet()
+    lock(world, subnet.rpartition("/subnets/")[0], "ReadOnly")
+    seen = looked_at(world, network__subnetId=subnet, network__subnetCidr=None)
+    assert one(locks.locks, seen).severity == "error"
+    assert not found(locks.locks, looked_at(world))
 
 
 def test_a_deny_assignment_elsewhere_or_of_other_things(world: World) -> None:

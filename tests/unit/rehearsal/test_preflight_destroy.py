@@ -77,7 +77,50 @@ def test_a_load_balancer_of_an_ingress(aws: Account, cluster: FakeCluster) -> No
     assert finding.fix.startswith("delete the Ingress")
 
 
+@pytest.mark.parametrize("kind", ["alb", "nlb"])
+def test_a_load_balancer_of_a_gateway(aws: Account, cluster: FakeCluster, kind: str) -> None:
+    ours = ("elbv2.k8s.aws/cluster", "karpstack-eks")
+    balance(aws, "k8s-gw", "elbv2", ours, (f"gateway.k8s.aws.{kind}/stack", "shop/gw"))
+    (finding,) = left(aws, cluster)
+    assert finding.what.endswith("for the Gateway shop/gw")
+    assert finding.fix.startswith("delete the Gateway shop/gw and wait until it is gone; if it is gone already, aws")
+
+
+def test_a_load_balancer_in_the_stacks_vpc_alone(aws: Account, cluster: FakeCluster) -> None:
+    balance(aws, "a1b2", "elb", OWNED)
+    (balancer,) = aws.client("elb").describe_load_balancers()["LoadBalancerDescriptions"]
+    for vpc, said in ((balancer["VPCId"], 1), ("vpc-0", 0)):
+        state = made(("aws:ec2/vpc:Vpc", vpc))
+        seen = Subject(cluster, EKS, Aws(aws.region, aws.client), None, state)
+        assert len(list(balancers.balancers(seen))) == said
+
+
+def test_a_security_group_whose_load_balancer_is_gone(aws: Account, cluster: FakeCluster) -> None:
+    ec2 = aws.client("ec2")
+    vpc = ec2.describe_vpcs()["Vpcs"][0]["VpcId"]
+    tags: Any = [{"ResourceType": "security-group", "Tags": [{"Key": OWNED[0], "Value": OWNED[1]}]}]
+    group, nodes = (
+        ec2.create_security_group(GroupName=name, Description="x", VpcId=vpc, TagSpecifications=tags)["GroupId"]
+        for name in ("k8s-elb-a1b2", "eks-cluster-sg-karpstack-eks")
+    )
+    rule: Any = {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}
+    ec2.authorize_security_group_ingress(GroupId=nodes, IpPermissions=[rule])
+
+    def told() -> list[Finding]:
+        return list(balancers.groups(Subject(cluster, EKS, Aws(aws.region, aws.client))))
+
+    (finding,) = told()
+    assert finding.what.startswith(f"the security group {group} (k8s-elb-a1b2)")
+    revoke, _, delete = finding.fix.partition(", then ")
+    assert f"--group-id {nodes} --protocol all --source-group {group}" in revoke
+    assert delete.endswith(f"--group-id {group}")
+    # While the load balancer is there, the group goes with it.
+    balance(aws, "a1b2", "elb", OWNED)
+    assert not told()
+
+
 def test_load_balancers_of_others(aws: Account, cluster: FakeCluster) -> None:
+    balance(aws, "used", "elb", ("kubernetes.io/cluster/karpstack-eks", "shared"))
     for service in ("elb", "elbv2"):
         balance(aws, "theirs", service, ("kubernetes.io/cluster/karpstack-eks-2", "owned"))
     balance(aws, "another", "elbv2", ("elbv2.k8s.aws/cluster", "karpstack"))
@@ -160,6 +203,15 @@ def test_locks_of_other_groups_are_theirs(world: World, cluster: FakeCluster) ->
     world.arm.put(f"{GROUP}-2", GROUPS, {"location": REGION})
     lock(world, f"{GROUP}-2", "CanNotDelete")
     assert not list(subscription.locks(seen(world, cluster)))
+
+
+def test_a_lock_above_a_role_that_the_stack_has_given(world: World, cluster: FakeCluster) -> None:
+    network = f"{GROUP}-hub/providers/Microsoft.Network/virtualNetworks/hub"
+    world.arm.put(f"{GROUP}-hub", GROUPS, {"location": REGION})
+    lock(world, f"{GROUP}-hub", "CanNotDelete")
+    role = f"{network}/subnets/nodes/providers/Microsoft.Authorization/roleAssignments/1"
+    (finding,) = subscription.locks(seen(world, cluster, made(("role", role))))
+    assert finding.what.endswith("karpstack-aks-hub")
 
 
 def test_a_machine_that_no_node_claim_names(world: World, cluster: FakeCluster) -> None:

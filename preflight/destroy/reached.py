@@ -1,0 +1,65 @@
+"""Whether the cluster that is asked answers, and is the stack's: of another one everything below would be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..answers import is_loopback
+from ..finding import Finding, NotAskedError, UnknowableError
+from .cluster import VERSION, Cluster
+from .subject import Subject
+
+_EXPORT = "`pulumi stack output kubeconfig --show-secrets > kubeconfig`"
+
+
+def refuse_others(cluster: Cluster, outputs: Mapping[str, Any]) -> None:
+    """Refuse a cluster that is not the stack's.
+
+    On AWS a cluster has one address. On Azure it has several, so that `reached` only warns.
+
+    Raises:
+        UnknowableError: It is another one.
+    """
+    endpoint = str(outputs.get("clusterEndpoint") or "")
+    if outputs.get("cloud") == "aws" and endpoint and cluster.host != _host(endpoint):
+        raise UnknowableError(
+            f"kubeconfig: its server is {cluster.server}, and the stack's clusterEndpoint is {endpoint}, so another "
+            f"cluster would be asked; export KUBECONFIG, as {_EXPORT} writes it, or through a tunnel set its "
+            f"tls-server-name to {_host(endpoint)}"
+        )
+
+
+def reached(subject: Subject) -> Iterator[Finding]:
+    """A cluster that does not answer; on Azure, one at another address than the stack's."""
+    call = f"GET {VERSION}"
+    try:
+        subject.cluster.greet()
+    except NotAskedError as error:
+        yield Finding(
+            "error",
+            f"the cluster can't be asked: {error}",
+            "pulumi destroy can't remove what the stack has in there either, and what Karpenter launched runs on",
+            "see that KUBECONFIG names this stack's cluster, and that `kubectl get nodes` works",
+            call,
+        )
+    endpoint = str(subject.outputs.get("clusterEndpoint") or "")
+    host = subject.cluster.host
+    if subject.cloud != "azure" or not endpoint or host == _host(endpoint):
+        return
+    # In a rehearsal both are on this machine: the subscription, and the cluster whose address it made up.
+    if is_loopback(f"//{host}") and subject.azure is not None and subject.azure.is_local:
+        return
+    yield Finding(
+        "warning",
+        f"the kubeconfig's server is {host}, and the stack's clusterEndpoint is {endpoint}",
+        "unless that is another address of the same cluster (private and public, a tunnel), what is said here is of "
+        "another one",
+        f"export KUBECONFIG, as {_EXPORT} writes it",
+        call,
+    )
+
+
+def _host(url: str) -> str:
+    return (urlsplit(url).hostname or "").lower()

@@ -1,0 +1,45 @@
+"""A server on this machine that answers GET as it is told."""
+
+from __future__ import annotations
+
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+
+class FakeServer:
+    """Answers by path, or by path and query: a status, and a body. What is not told is not there."""
+
+    def __init__(self) -> None:
+        self.said: dict[str, tuple[int, str]] = {}
+        self.headers: dict[str, str] = {}
+        self.asked: list[str] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.port = self._server.server_port
+
+    def __enter__(self) -> FakeServer:
+        Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        fake = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                fake.asked.append(self.path)
+                status, content = fake.said.get(self.path) or fake.said.get(self.path.partition("?")[0], (404, "no"))
+                body = content.encode()
+                self.send_response(status)
+                for name, value in {**fake.headers, "Content-Length": str(len(body))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        return Handler
