@@ -165,7 +165,7 @@ def _build(engines: EngineSet, go: Go) -> None:
     shutil.rmtree(partial, ignore_errors=True)
     (partial / "bin").mkdir(parents=True)
     own_pulumi = pulumi_on_path()
-    print(f"Building the engines with {go.version} into {engines.root} (once; about ten minutes on two cores).")
+    print(f"Building the engines with {go.version} into {engines.root} (once; about fifteen minutes on two cores).")
     if own_pulumi:
         print(f"  pulumi: using {own_pulumi}")
     with _upstream_mains(go) as flag:
