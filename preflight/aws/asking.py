@@ -158,9 +158,9 @@ def _all(asked: str, pages: Iterable[Any], result: str) -> list[Any]:
 
 
 def _answer(asked: str, answer: Any) -> dict[str, Any]:
-    """An answer that is AWS's. A network's login page would pass for one without content."""
-    headers = (answer.get("ResponseMetadata") or {}).get("HTTPHeaders") or {}
-    if "html" in str(headers.get("content-type", "")):
+    """An answer that is AWS's, which has a request's id. A network's login page would pass for one without content."""
+    metadata = answer.get("ResponseMetadata") or {}
+    if "html" in str((metadata.get("HTTPHeaders") or {}).get("content-type", "")) and not metadata.get("RequestId"):
         raise NotAskedError(asked, "a web page answered, and not AWS", refused=False)
     found: dict[str, Any] = answer
     return found
