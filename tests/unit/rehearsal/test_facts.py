@@ -27,7 +27,7 @@ def test_the_files_are_what_the_command_writes(engines: EngineSet) -> None:
 
 
 def test_a_price_table_whose_day_is_not_known_is_refused(engines: EngineSet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(facts._MADE, "github.com/aws/karpenter-provider-aws", {})
+    monkeypatch.setitem(facts._MADE, "aws", {})
     with pytest.raises(ValueError, match=r"karpenter-provider-aws v.*the day of its price table.*rehearsal/facts.py"):
         facts.documents(engines)
 
