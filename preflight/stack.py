@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from components import settings
 from components.problems import SettingsError
 from scale_test.text.yaml_file import YamlError, read
 
-from .finding import UnknowableError
+from .finding import Finding, UnknowableError
 
 _STACK: Final = "pulumi:pulumi:Stack"
 _SECONDS: Final = 120
@@ -61,9 +62,29 @@ class State:
         """Whether the stack itself has made the resource of this type and id."""
         return (type_, identifier) in self.resources
 
+    def knows(self, identifier: str) -> bool:
+        """Whether the stack itself has made the resource of this id, of a cloud that does not tell upper from lower."""
+        return identifier.lower() in self._lowered
+
     def count(self, type_: str) -> int:
         """How many resources of a type the stack has made."""
         return sum(kind == type_ for kind, _ in self.resources)
+
+    @cached_property
+    def _lowered(self) -> frozenset[str]:
+        return frozenset(identifier.lower() for _, identifier in self.resources)
+
+
+def not_read(state: State) -> Iterator[Finding]:
+    """A state that could not be read: then everything passes for somebody else's."""
+    if state.unread:
+        yield Finding(
+            "note",
+            f"Pulumi's state was not read: {state.unread}",
+            "what the stack has made already would be told as somebody else's",
+            "for a stack that is up: pulumi login, and pulumi stack select",
+            "pulumi stack export",
+        )
 
 
 def configuration(path: Path) -> Configuration:

@@ -28,7 +28,7 @@ from rehearsal.host import limits, user_environment
 from rehearsal.host.processes import stop_marked
 from rehearsal.rights import reasons, recording
 from rehearsal.session import daemon, lock
-from rehearsal.session.deployment import PROJECT, CommandError, Deployment, environment
+from rehearsal.session.deployment import PROJECT, CommandError, Deployment, environment, protected
 from rehearsal.session.stack_file import StackFile, StackFileError
 from rehearsal.session.terminal import console, tell
 from rehearsal.state import ancestors, ownership, records
@@ -304,7 +304,7 @@ def _run_alone(options: argparse.Namespace, folder: StackFolder, stack_file: Sta
     with _watched(folder, stop_on_failure=ours and not options.keep):
         code = _play(folder, {**choice, "report_dir": str(report)})
     if ours and not options.keep:
-        _take_down(folder)
+        _end(folder)
     page = report / "report.html"
     written = page.is_file() and page.stat().st_mtime >= started
     tell(
@@ -361,9 +361,7 @@ def _review_alone(options: argparse.Namespace, folder: StackFolder, stack_file: 
 
 
 def _play(folder: StackFolder, variables: dict[str, str]) -> int:
-    info = daemon.require(folder)
-    deployment = Deployment(folder, EngineSet.current(), info)
-    return deployment.play(PROJECT / "playbooks" / "scale_test.yml", variables)
+    return _deployment(folder).play(PROJECT / "playbooks" / "scale_test.yml", variables)
 
 
 def _env(options: argparse.Namespace) -> int:
@@ -459,9 +457,9 @@ def _down(options: argparse.Namespace) -> int:
 
 def _refuse_protected(folder: StackFolder) -> None:
     """Say so before anything is deleted: Pulumi deletes, without a preview, all that goes before what is protected."""
-    if protected := Deployment(folder, EngineSet.current(), daemon.require(folder)).protected:
+    if names := protected(folder):
         raise ValueError(
-            f"{', '.join(protected)} is protected (karpstack:cluster.deletionProtection), so nothing was deleted; set "
+            f"{', '.join(names)} is protected (karpstack:cluster.deletionProtection), so nothing was deleted; set "
             f"it to false, `python -m rehearsal up {folder.stack}`, and then down, or give up the rehearsal as it is: "
             f"python -m rehearsal down --force {folder.stack}"
         )
@@ -473,16 +471,26 @@ def _nothing_to_take_down(folder: StackFolder) -> int:
     return 0
 
 
+def _end(folder: StackFolder) -> None:
+    """Take down what a run has brought up; a protected stack ends as it is, for nobody is there to lift that."""
+    if names := protected(folder):
+        tell(f"{', '.join(names)} is protected, so nothing is destroyed; the rehearsal ends as it is.")
+        daemon.stop(folder)
+    else:
+        _take_down(folder)
+
+
 def _take_down(folder: StackFolder) -> None:
     try:
-        deployment = Deployment(folder, EngineSet.current(), daemon.require(folder))
-        if protected := deployment.protected:
-            tell(f"{', '.join(protected)} is protected, so nothing is destroyed; the rehearsal ends as it is.")
-            return
         with _watched(folder):
-            deployment.destroy()
+            _deployment(folder).destroy()
     finally:
         daemon.stop(folder)
+
+
+def _deployment(folder: StackFolder) -> Deployment:
+    """Commands on a stack that is up."""
+    return Deployment(folder, EngineSet.current(), daemon.require(folder))
 
 
 if __name__ == "__main__":

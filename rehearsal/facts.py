@@ -16,10 +16,8 @@ from karpenter.instance_types import FOLDER
 from rehearsal import offers
 from rehearsal.aws.ec2 import facts as aws
 from rehearsal.azure.machines import facts as azure
-from rehearsal.engines import EngineSet, release
+from rehearsal.engines import CONTROLLERS, EngineSet, release
 
-# Cloud -> module that the prices come from.
-_MODULES = {"aws": "github.com/aws/karpenter-provider-aws", "azure": "github.com/Azure/karpenter-provider-azure"}
 # Cloud -> release -> day on which its price table was made, which the head of its generated source says.
 _MADE = {"aws": {"1.15.1": "2026-07-20"}, "azure": {"1.14.2": "2026-06-18"}}
 
@@ -72,10 +70,10 @@ def _source(cloud: str) -> dict[str, str]:
     made = _MADE[cloud].get(pinned)
     if not made:
         raise ValueError(
-            f"{_MODULES[cloud]} v{pinned}: the day of its price table is not known, so the facts would say a wrong "
+            f"{CONTROLLERS[cloud]} v{pinned}: the day of its price table is not known, so the facts would say a wrong "
             "one; add the day in the head of its zz_generated pricing source to rehearsal/facts.py"
         )
-    return {"name": _MODULES[cloud], "version": f"v{pinned}", "date": made}
+    return {"name": CONTROLLERS[cloud], "version": f"v{pinned}", "date": made}
 
 
 def _write(head: Mapping[str, Any], types: Sequence[dict[str, Any]]) -> str:

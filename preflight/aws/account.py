@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..finding import Finding
+from ..stack import not_read
 from .subject import Subject
 
 _CALL = "sts:GetCallerIdentity"
@@ -17,14 +18,7 @@ def account(subject: Subject) -> Iterator[Finding]:
     caller = subject.caller
     where = f"{caller.arn} in the account {caller.account}, region {subject.aws.region}"
     yield Finding("note", f"asked as {where}", "the stack would be made there", "", _CALL)
-    if subject.state.unread:
-        yield Finding(
-            "note",
-            f"Pulumi's state was not read: {subject.state.unread}",
-            "what the stack has made already would be told as somebody else's",
-            "for a stack that is up: pulumi login, and pulumi stack select",
-            "pulumi stack export",
-        )
+    yield from not_read(subject.state)
     allowed = _listed(subject.raw.get("aws:allowedAccountIds"))
     forbidden = _listed(subject.raw.get("aws:forbiddenAccountIds"))
     if (allowed and caller.account not in allowed) or caller.account in forbidden:

@@ -70,7 +70,7 @@ class Subject:
 
     def made(self, identifier: str) -> bool:
         """Whether the stack itself has made the resource of this ID, in which Azure does not tell upper from lower."""
-        return any(one.lower() == identifier.lower() for _, one in self.state.resources)
+        return self.state.knows(identifier)
 
     def sizes(self) -> dict[str, dict[str, Any]]:
         """The VM sizes that the region has, by name, with their restrictions.

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ..finding import Finding
+from ..stack import not_read
 from .subject import RESOURCES, SUBSCRIPTIONS, Subject
 
 _FEATURES: Final = "2021-07-01"
@@ -36,14 +37,7 @@ def subscription(subject: Subject) -> Iterator[Finding]:
         "",
         _READ,
     )
-    if subject.state.unread:
-        yield Finding(
-            "note",
-            f"Pulumi's state was not read: {subject.state.unread}",
-            "what the stack has made already would be told as somebody else's",
-            "for a stack that is up: pulumi login, and pulumi stack select",
-            "pulumi stack export",
-        )
+    yield from not_read(subject.state)
     if told.get("state") != "Enabled":
         yield Finding(
             "error",

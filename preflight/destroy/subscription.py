@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ..azure import locks as on_azure
 from ..azure.asking import Azure
+from ..azure.scopes import within
 from ..azure.subject import COMPUTE, NETWORK, RESOURCES
 from ..finding import Finding
 from .subject import Subject
@@ -65,14 +66,14 @@ def neighbours(subject: Subject) -> Iterator[Finding]:
     """Network interfaces of others in the stack's own network, which cannot be deleted under them."""
     if subject.azure is None or subject.state is None:
         return
-    network = f"{subject.azure.group(subject.names.resource_group)}/providers/Microsoft.Network/virtualNetworks/"
-    own = f"{network}{subject.names.virtual_network}/".lower()
-    if not any(identifier.lower() == own.rstrip("/") for _, identifier in subject.state.resources):
+    networks = f"{subject.azure.group(subject.names.resource_group)}/providers/Microsoft.Network/virtualNetworks"
+    network = f"{networks}/{subject.names.virtual_network}"
+    if not subject.state.knows(network):
         return
-    group = f"{subject.azure.group(subject.names.node_resource_group)}/".lower()
+    group = subject.azure.group(subject.names.node_resource_group)
     path = f"{subject.azure.scope}/providers/Microsoft.Network/networkInterfaces"
     for one in subject.azure.all(_INTERFACES, path, NETWORK):
-        if not one["id"].lower().startswith(group) and any(subnet.lower().startswith(own) for subnet in _subnets(one)):
+        if not within(one["id"], group) and any(within(subnet, network) for subnet in _subnets(one)):
             yield Finding(
                 "error",
                 f"the network interface {one['id']} is in the stack's network, and not the cluster's",
@@ -86,12 +87,11 @@ def guests(subject: Subject) -> Iterator[Finding]:
     """Resources in the stack's resource group that Pulumi does not know: they go with the group."""
     if subject.azure is None or subject.state is None:
         return
-    known = {identifier.lower() for _, identifier in subject.state.resources}
     group = subject.azure.group(subject.names.resource_group)
-    if group.lower() not in known:
+    if not subject.state.knows(group):
         return
     for one in subject.azure.all(_RESOURCES, f"{group}/resources", RESOURCES):
-        if one["id"].lower() not in known:
+        if not subject.state.knows(one["id"]):
             yield Finding(
                 "warning",
                 f"{one['type']} {one['name']} is in {subject.names.resource_group}, and not the stack's",

@@ -23,8 +23,11 @@ HERE = Path(__file__).resolve().parent
 PULUMI_VERSION = "3.259.0"
 # Raised whenever the builder makes something else of the same pins.
 _RECIPE = 5
-#: The clouds that there are a controller, its charts and a price table for.
-CLOUDS = ("aws", "azure")
+#: The module of each cloud's Karpenter: the controller, its charts and a price table.
+CONTROLLERS = {
+    "aws": "github.com/aws/karpenter-provider-aws",
+    "azure": "github.com/Azure/karpenter-provider-azure",
+}
 
 
 def cache_folder() -> Path:
@@ -109,10 +112,12 @@ def release(cloud: str) -> str:
     Raises:
         LookupError: There is none for that cloud.
     """
-    if cloud not in CLOUDS:
-        raise LookupError(f"there is no Karpenter for {cloud} among the engines; there is one for {', '.join(CLOUDS)}")
+    module = CONTROLLERS.get(cloud)
+    if module is None:
+        known = ", ".join(CONTROLLERS)
+        raise LookupError(f"there is no Karpenter for {cloud} among the engines; there is one for {known}")
     pins = (HERE / f"karpenter-{cloud}" / "go.mod").read_text()
-    found = re.search(rf"^\s*(?:require )?github\.com/\S+/karpenter-provider-{cloud} v(\S+)$", pins, re.MULTILINE)
+    found = re.search(rf"^\s*(?:require )?{re.escape(module)} v(\S+)$", pins, re.MULTILINE)
     if not found:
         raise LookupError(f"karpenter-{cloud}/go.mod does not require karpenter-provider-{cloud}; add it there")
     return found[1]

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rehearsal.engines import CLOUDS, HERE, PULUMI_VERSION, EngineSet, cache_folder, manifest, pulumi_on_path
+from rehearsal.engines import CONTROLLERS, HERE, PULUMI_VERSION, EngineSet, cache_folder, manifest, pulumi_on_path
 
 _GO_WANTED = (1, 26)
 _GO_HINT = "Install Go 1.26 or newer (https://go.dev/dl/) and see that `go` is on PATH; then run the command again."
@@ -33,10 +33,7 @@ _TOOLCHAIN_HINT = (
 )
 _SECONDS_BETWEEN_LINES = 15.0
 # Engine, and the folder of its go.mod -> the module that its `cmd/controller` comes from.
-_CONTROLLERS = {
-    "karpenter-aws": "github.com/aws/karpenter-provider-aws",
-    "karpenter-azure": "github.com/Azure/karpenter-provider-azure",
-}
+_CONTROLLERS = {f"karpenter-{cloud}": module for cloud, module in CONTROLLERS.items()}
 _FAULTS_SHOWN = 5
 
 
@@ -95,7 +92,7 @@ def builds(kubernetes_version: str, *, pulumi: bool) -> list[Build]:
                     f"prices-{cloud}": f"karpstack/engines/karpenter-{cloud}/prices",
                 },
             )
-            for cloud in CLOUDS
+            for cloud in CONTROLLERS
         ),
     ]
     if pulumi:
@@ -171,7 +168,7 @@ def _build(engines: EngineSet, go: Go) -> None:
     with _upstream_mains(go) as flag:
         for build in builds(go.module_version("kubernetes", "k8s.io/kubernetes"), pulumi=own_pulumi is None):
             go.build(build, partial / "bin", flag)
-    for cloud in CLOUDS:
+    for cloud in CONTROLLERS:
         dump = partial / "bin" / f"prices-{cloud}"
         with (partial / f"prices-{cloud}.json").open("w") as output:
             subprocess.run([dump], stdout=output, check=True)
@@ -203,7 +200,7 @@ def _upstream_mains(go: Go) -> Iterator[str]:
 
 
 def _copy_charts(folder: Path, go: Go) -> None:
-    for cloud in CLOUDS:
+    for cloud in CONTROLLERS:
         name = f"karpenter-{cloud}"
         module = _CONTROLLERS[name]
         charts = go.module_folder(name, module) / "charts"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rehearsal.aws.iam import policies
-from rehearsal.rights.recording import ANY_ROLE, Document, Principal, Question, Recording, Use
+from rehearsal.rights.recording import ANY_ROLE, Document, Principal, Question, Recording, Use, add
 
 
 def distilled(recording: Recording) -> Recording:
@@ -34,8 +34,7 @@ def _distilled(principal: Principal) -> Principal:
         alike = Question(
             asked.action, asked.resource, {key: "" if key in any_value else value for key, value in context.items()}
         )
-        before = found.get(alike.key, Use(question, 0))
-        found[alike.key] = Use(before.question, before.count + use.count, before.refused + use.refused)
+        add(found, alike.key, Use(question, use.count, use.refused))
     return Principal(principal.name, principal.documents, list(found.values()))
 
 

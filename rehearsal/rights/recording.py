@@ -134,10 +134,10 @@ class Recorder:
         with self._lock:
             known = self._uses.setdefault(principal, {})
             key = question.key
-            before = known.get(key, Use(question, 0))
-            known[key] = Use(before.question, before.count + 1, before.refused + (not allowed))
+            is_new = key not in known
+            add(known, key, Use(question, 1, int(not allowed)))
             self._documents.setdefault(principal, {}).update(documents)
-            if not before.count:
+            if is_new:
                 self._write()
 
     def close(self) -> None:
@@ -156,6 +156,12 @@ class Recorder:
     def _write(self) -> None:
         if self._path and self._uses:
             write_text(self._path, text(self.recording))
+
+
+def add(uses: dict[tuple[Any, ...], Use], key: tuple[Any, ...], use: Use) -> None:
+    """Count a use with those of its key, of which the first one's question stays."""
+    before = uses.get(key)
+    uses[key] = Use(before.question, before.count + use.count, before.refused + use.refused) if before else use
 
 
 def generalised(value: str) -> str:
@@ -198,9 +204,7 @@ def read(paths: Iterable[Path]) -> Recording:
         for principal in recording.principals:
             documents.setdefault(principal.name, {}).update(principal.documents)
             for use in principal.uses:
-                known = uses.setdefault(principal.name, {})
-                before = known.get(use.question.key, Use(use.question, 0))
-                known[use.question.key] = Use(before.question, before.count + use.count, before.refused + use.refused)
+                add(uses.setdefault(principal.name, {}), use.question.key, use)
     principals = [Principal(name, documents[name], list(uses.get(name, {}).values())) for name in sorted(documents)]
     return Recording(found[0][1].cloud, principals)
 

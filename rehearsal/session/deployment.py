@@ -92,6 +92,17 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
     return {key: value for key, value in found.items() if value}
 
 
+def protected(folder: StackFolder) -> list[str]:
+    """Names of the resources that Pulumi would not delete, which it finds out when most of the rest is gone."""
+    states = (folder.pulumi / "state" / ".pulumi" / "stacks").glob(f"*/{folder.stack}.json")
+    try:
+        latest = [json.loads(state.read_text())["checkpoint"]["latest"] or {} for state in states]
+        resources = [each for state in latest for each in state.get("resources") or ()]
+        return [str(each["urn"]).rpartition("::")[2] for each in resources if each.get("protect")]
+    except (OSError, ValueError, LookupError, TypeError):
+        return []  # what Pulumi's state is like is Pulumi's to say
+
+
 class Deployment:
     """Pulumi's and Ansible's commands on one rehearsed stack."""
 
@@ -128,17 +139,6 @@ class Deployment:
             LostError: The rehearsal has ended meanwhile.
         """
         self._run("up", "--yes", "--skip-preview", "--suppress-outputs", "--policy-pack", str(PROJECT / "policies"))
-
-    @property
-    def protected(self) -> list[str]:
-        """Names of the resources that Pulumi would not delete, which it finds out when most of the rest is gone."""
-        states = (self._folder.pulumi / "state" / ".pulumi" / "stacks").glob(f"*/{self._folder.stack}.json")
-        try:
-            latest = [json.loads(state.read_text())["checkpoint"]["latest"] or {} for state in states]
-            resources = [each for state in latest for each in state.get("resources") or ()]
-            return [str(each["urn"]).rpartition("::")[2] for each in resources if each.get("protect")]
-        except (OSError, ValueError, LookupError, TypeError):
-            return []  # what Pulumi's state is like is Pulumi's to say
 
     def destroy(self) -> None:
         """Destroy everything that the stack created, after what an interrupted scale test left.

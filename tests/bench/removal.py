@@ -117,7 +117,10 @@ def run(hindrance: Hindrance, death: Death | None, after: float) -> Outcome:
             named, refused = looked(stack, hindrance.named)
             if refused and hindrance.take_away:
                 hindrance.take_away(stack)
-            return destroyed(stack, death, after, hindrance if not refused else None, named=named, refused=refused)
+            seconds, tries, said = destroyed(stack, death, after)
+            if not said and not refused and hindrance.take_away:
+                hindrance.take_away(stack)  # it outlives the stack, as was told
+            return Outcome(named, refused, seconds, tries, left(stack), said)
         finally:
             stack.command("down", "--force")
 
@@ -129,31 +132,22 @@ def looked(stack: RehearsedStack, words: str) -> tuple[bool, bool]:
     return not words or any(words in what for what in found), result.returncode == 1
 
 
-def destroyed(
-    stack: RehearsedStack,
-    death: Death | None,
-    after: float,
-    outlives: Hindrance | None,
-    *,
-    named: bool,
-    refused: bool,
-) -> Outcome:
-    """Destroy until it succeeds, which is the second time at most where nothing but the kill hinders it."""
+def destroyed(stack: RehearsedStack, death: Death | None, after: float) -> tuple[float, int, str]:
+    """Destroy until it succeeds, which is the second time at most where nothing but the kill hinders it.
+
+    Returns:
+        Seconds; tries; what the last one said if it failed.
+    """
     started = time.monotonic()
     said = ""
     for attempt in range(1, TRIES + 1):
         with dying(stack, death if attempt == 1 else None, after):
             result = stack.by_hand(*_DESTROY)
         if result.returncode == 0:
-            break
+            return time.monotonic() - started, attempt, ""
         said = next((line.strip() for line in result.stdout.splitlines() if "error:" in line), result.stdout[-200:])
         stack.by_hand("pulumi", "cancel", "--yes", "--non-interactive")
-    else:
-        return Outcome(named, refused, time.monotonic() - started, TRIES, left(stack), said)
-    seconds = time.monotonic() - started
-    if outlives is not None and outlives.take_away:
-        outlives.take_away(stack)
-    return Outcome(named, refused, seconds, attempt, left(stack), "")
+    return time.monotonic() - started, TRIES, said
 
 
 # -- what dies

@@ -1,10 +1,9 @@
 """Who may do what: a call is authorised against the stored role assignments.
 
 A principal may do what any role allows that is assigned to it at a scope which holds the resource, some time after it
-was assigned. Simplified: no deny
-assignments, no conditions, no membership in groups. Three reads of the subscription (SKUs, usages, community galleries
-and locations) need a role anywhere in the subscription only, as Azure lets whoever can see a subscription read them.
-What principals ask on the wire is recorded.
+was assigned, and that no deny assignment holds. Simplified: no conditions, no membership in groups. Reads of the
+subscription as a whole (`wire/lookups`) need a role anywhere in it only, as Azure lets whoever can see a subscription
+read them. What principals ask on the wire is recorded.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import pytest
 from rehearsal.engines import EngineSet
 from rehearsal.session import deployment
 from rehearsal.session.daemon import DaemonInfo
-from rehearsal.session.deployment import CommandError, Deployment
+from rehearsal.session.deployment import CommandError, Deployment, protected
 from rehearsal.state.folder import StackFolder
 
 
@@ -122,5 +122,4 @@ def test_what_is_protected_is_known_before_pulumi_begins(tmp_path: Path, state: 
     file = folder.pulumi / "state" / ".pulumi" / "stacks" / "karpstack" / "eks.json"
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"checkpoint": {"latest": state}}))
-    info = DaemonInfo(1, 1.0, "aws", "us-east-1")
-    assert Deployment(folder, EngineSet(tmp_path), info).protected == names
+    assert protected(folder) == names
