@@ -9,7 +9,7 @@ so helm, `kubectl rollout status` and `kubectl scale` mean here what they mean i
 process: only the leader would work anyway.
 
 A cloud that offers Karpenter as a part of its managed cluster keeps it elsewhere (`Controller.host`): then the same
-process runs without a pod.
+process runs without a pod, and the cloud starts it again with the same patience.
 """
 
 from __future__ import annotations
@@ -83,7 +83,6 @@ class Controller:
 
     Attributes:
         problem: Why the controller does not run although its pods should; empty when all is well.
-        hosted: Whether the cloud runs it, and not a pod.
     """
 
     def __init__(
@@ -97,7 +96,8 @@ class Controller:
         authority: bytes,
     ) -> None:
         self.problem = ""
-        self.hosted = False
+        #: What the cloud runs it with; None where pods do.
+        self._hosted: _Container | None = None
         self._folder = folder.controller
         self._endpoint = ControllerEndpoint(folder)
         self._engines = engines
@@ -148,16 +148,20 @@ class Controller:
             Why it does not run, or empty.
         """
         self._end()
-        problem, engine = self._start(lambda: _Container(namespace, token, variables))
-        if engine is not None:
-            engine.vital = True  # it is not started again
-        self.hosted = not problem
+        container = _Container(namespace, token, variables)
+        problem = self._begin_hosted(container)
+        self._hosted = None if problem else container
         return problem
+
+    @property
+    def hosted(self) -> bool:
+        """Whether the cloud runs it, and not a pod."""
+        return self._hosted is not None
 
     def end_hosted(self) -> None:
         """End what `host` began; nothing happens when it did not."""
         if self.hosted:
-            self.hosted = False
+            self._hosted = None
             self._end()
 
     def _handle(self, event: Event) -> None:
@@ -177,7 +181,10 @@ class Controller:
             self._look(event.object["pid"])
         elif event.source == "again" and event.object["tries"] == self._tries:
             self._failed.clear()
-            self._follow()
+            if self._hosted is None:
+                self._follow()
+            else:
+                self._host_again(self._hosted)
 
     def _follow(self) -> None:
         """Bring the process in line with the pods."""
@@ -241,6 +248,22 @@ class Controller:
             _LOG.info("the Karpenter controller runs (pid %d) for pod %s", engine.pid, pod["metadata"]["name"])
             self._feed.after(_SECONDS_BETWEEN_LOOKS, "look", {"pid": engine.pid})
         return problem
+
+    def _begin_hosted(self, container: _Container) -> str:
+        """Start the process as the cloud's own and wait until it is ready; why that failed, or empty."""
+        problem, engine = self._start(lambda: container)
+        if engine is not None:
+            self._feed.tell("look", {"pid": engine.pid})  # the provider's thread is not the feed's
+        return problem
+
+    def _host_again(self, container: _Container) -> None:
+        """Start the cloud's own process again after it crashed; nobody but the cloud could mend what hinders it."""
+        self.problem = self._begin_hosted(container)
+        self._failures = self._failures + 1 if self.problem else 0
+        if self._failures > _TRIES_AFTER_CRASH:
+            self._engines.lose(self._cloud.controller_engine)
+        elif self.problem:
+            self._back_away()
 
     def _start(self, container: Callable[[], _Container]) -> tuple[str, Engine | None]:
         """Start the process and wait until it is ready: why that failed, or empty, and the process."""

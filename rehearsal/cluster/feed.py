@@ -70,6 +70,10 @@ class Feed:
         """Give a TIMER event later. For the reader's thread only."""
         heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._order), Event(source, TIMER, what or {})))
 
+    def tell(self, source: str, what: Object) -> None:
+        """Give a TIMER event at once, from any thread."""
+        self._queue.put(Event(source, TIMER, what))
+
     def every(self, seconds: float, source: str) -> None:
         """Give TIMER events from now on, `seconds` after one another was taken. For the reader's thread only."""
         self._periods[source] = seconds

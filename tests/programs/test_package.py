@@ -19,7 +19,7 @@ def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
     for name in (*stacks, *files, *folders):
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, tmp_path / name)  # with what is compiled already
         else:
             shutil.copy(source, tmp_path / name)
     for name in ("rehearsal", "unit/rehearsal", "programs/rehearsal"):

@@ -139,12 +139,12 @@ class RehearsedStack:
         """A value of the stack's configuration."""
         return yaml.safe_load(self.configuration.read_text())["config"][key]
 
-    def mend(self, changed: str) -> None:
+    def mend(self, *changed: str) -> None:
         """A refresh shows what is broken, and an update puts it right: `1 created`, for example."""
         refreshed = self.by_hand("pulumi", "refresh", "--yes", "--skip-preview", "--non-interactive")
         assert refreshed.returncode == 0, refreshed.stdout
         output = self.succeed("up")  # with the configuration of the file, which a test may have changed since
-        assert changed in output, output
+        assert all(words in output for words in changed), output
 
     def failing_story(self, folder: Path, name: str, *, within: float) -> str:
         """Run the first step of a scenario, written for whatever this stack is, with little patience.

@@ -46,33 +46,15 @@ def subnets_ready(stack: RehearsedStack, status: str) -> bool:
     )
 
 
-def test_discovery_tags_that_were_removed_are_found(broken: RehearsedStack, tmp_path: Path) -> None:
-    ec2 = broken.aws("ec2")
+def remove_discovery_tags(stack: RehearsedStack) -> None:
+    ec2 = stack.aws("ec2")
     tagged = ec2.describe_subnets(Filters=[{"Name": f"tag:{DISCOVERY}", "Values": [CLUSTER]}])["Subnets"]
     assert len(tagged) == 3
-    subnets = [subnet["SubnetId"] for subnet in tagged]
-    ec2.delete_tags(Resources=subnets, Tags=[{"Key": DISCOVERY}])
-    look_anew(broken)
-    assert subnets_ready(broken, "False"), "the EC2NodeClass never said that it found no subnets"
-    said = broken.failing_story(tmp_path, STORY, within=45)
-    assert "SubnetsNotFound" in said or "SubnetSelector did not match any Subnets" in said, said
-    broken.mend("3 updated")
-    look_anew(broken)
-    assert subnets_ready(broken, "True")
+    ec2.delete_tags(Resources=[subnet["SubnetId"] for subnet in tagged], Tags=[{"Key": DISCOVERY}])
 
 
-def test_nodes_without_an_access_entry_never_join_and_it_is_said(broken: RehearsedStack, tmp_path: Path) -> None:
-    eks = broken.aws("eks")
-    (role,) = [arn for arn in eks.list_access_entries(clusterName=CLUSTER)["accessEntries"] if "karpenter-nodes" in arn]
-    eks.delete_access_entry(clusterName=CLUSTER, principalArn=role)
-    said = broken.failing_story(tmp_path, STORY, within=45)
-    assert "access entry" in said, said
-    assert "karpenter-nodes" in said
-    broken.mend("1 created")
-
-
-def test_a_missing_node_role_is_found(broken: RehearsedStack, tmp_path: Path) -> None:
-    iam = broken.aws("iam")
+def delete_node_role(stack: RehearsedStack) -> None:
+    iam = stack.aws("iam")
     name = f"{CLUSTER}-karpenter-nodes"
     for profile in iam.list_instance_profiles_for_role(RoleName=name)["InstanceProfiles"]:
         iam.remove_role_from_instance_profile(InstanceProfileName=profile["InstanceProfileName"], RoleName=name)
@@ -80,15 +62,41 @@ def test_a_missing_node_role_is_found(broken: RehearsedStack, tmp_path: Path) ->
     for policy in iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]:
         iam.detach_role_policy(RoleName=name, PolicyArn=policy["PolicyArn"])
     iam.delete_role(RoleName=name)
-    said = broken.failing_story(tmp_path, STORY, within=45)
-    assert "nstance profile" in said.lower().replace("instanceprofile", "instance profile"), said
-    broken.mend(" created")
 
 
-def test_a_queue_that_is_gone_is_found(broken: RehearsedStack, tmp_path: Path) -> None:
-    sqs = broken.aws("sqs")
-    queue = str(broken.outputs()["interruptionQueue"])
+def delete_access_entry(stack: RehearsedStack) -> None:
+    eks = stack.aws("eks")
+    (role,) = [arn for arn in eks.list_access_entries(clusterName=CLUSTER)["accessEntries"] if "karpenter-nodes" in arn]
+    eks.delete_access_entry(clusterName=CLUSTER, principalArn=role)
+
+
+def delete_queue(stack: RehearsedStack) -> str:
+    sqs = stack.aws("sqs")
+    queue = str(stack.outputs()["interruptionQueue"])
     sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=queue)["QueueUrl"])
+    return queue
+
+
+def test_discovery_tags_and_a_node_role_that_were_removed_are_found(broken: RehearsedStack, tmp_path: Path) -> None:
+    """Each keeps the node class from being ready, and it says so of each."""
+    remove_discovery_tags(broken)
+    delete_node_role(broken)
+    look_anew(broken)
+    assert subnets_ready(broken, "False"), "the EC2NodeClass never said that it found no subnets"
+    said = broken.failing_story(tmp_path, STORY, within=45)
+    assert "SubnetsNotFound" in said or "SubnetSelector did not match any Subnets" in said, said
+    assert "nstance profile" in said.lower().replace("instanceprofile", "instance profile"), said
+    broken.mend("3 updated", " created")
+    look_anew(broken)
+    assert subnets_ready(broken, "True")
+
+
+def test_a_missing_access_entry_and_a_queue_that_is_gone_are_found(broken: RehearsedStack, tmp_path: Path) -> None:
+    """Nodes are launched and never join, and interruptions would not be heard of."""
+    delete_access_entry(broken)
+    queue = delete_queue(broken)
     said = broken.failing_story(tmp_path, STORY, within=60)
+    assert "access entry" in said, said
+    assert "karpenter-nodes" in said
     assert "interruption queue" in said, said
     assert queue in said

@@ -101,9 +101,6 @@ def test_one_that_crashed_and_never_starts_again_is_lost(
 ) -> None:
     tries = Tries("", *["no token"] * 9)
 
-    def ended() -> None:
-        raise EngineCrashError("karpenter-azure exited with code 2")
-
     def begin(pod: dict[str, Any]) -> str:
         problem = tries.begin(pod)
         if not problem:
@@ -117,6 +114,62 @@ def test_one_that_crashed_and_never_starts_again_is_lost(
         assert lost.empty()
         tries.made.get(timeout=5)
     assert lost.get(timeout=5) == "karpenter-azure"
+
+
+def ended() -> None:
+    raise EngineCrashError("karpenter-azure exited with code 2")
+
+
+class HostedTries:
+    """Stands in for the start of the cloud's own process: the first try and those at `running` come up and crash."""
+
+    def __init__(self, controller: Controller, *running: int) -> None:
+        self._controller = controller
+        self._running = running
+        self.count = 0
+        self.made: queue.Queue[int] = queue.Queue()
+
+    def start(self, container: object) -> tuple[str, Any]:
+        self.count += 1
+        self.made.put(self.count)
+        if self.count not in self._running:
+            return "no API server", None
+        engine = SimpleNamespace(pid=self.count, check=ended)
+        self._controller._engine = cast(Any, engine)
+        return "", engine
+
+
+@pytest.mark.parametrize(("running", "tried"), [((1,), 5), ((1, 3), 7)])
+def test_the_clouds_own_is_started_again_until_it_never_starts(
+    controller: Controller,
+    lost: queue.Queue[str],
+    monkeypatch: pytest.MonkeyPatch,
+    running: tuple[int, ...],
+    tried: int,
+) -> None:
+    monkeypatch.setattr(module, "_LONGEST_BACK_OFF", BACK_OFF)
+    monkeypatch.setattr(module, "_SECONDS_BETWEEN_LOOKS", 0.0)
+    tries = HostedTries(controller, *running)
+    monkeypatch.setattr(controller, "_start", tries.start)
+    assert controller.host("kube-system", {}, "token") == ""
+    assert controller.hosted
+    assert lost.get(timeout=5) == "karpenter-azure"
+    # Three failures in a row are forgiven, whatever came before.
+    assert tries.count == tried - 1
+
+
+def test_the_clouds_own_that_was_switched_off_is_not_started_again(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SECONDS_BETWEEN_LOOKS", 0.0)
+    tries = HostedTries(controller, 1)
+    monkeypatch.setattr(controller, "_start", tries.start)
+    controller.host("kube-system", {}, "token")
+    controller.end_hosted()
+    assert not controller.hosted
+    tries.made.get(timeout=5)
+    with pytest.raises(queue.Empty):
+        tries.made.get(timeout=3 * BACK_OFF)
 
 
 def test_one_that_never_ran_is_not_lost_but_waits_to_be_mended(
