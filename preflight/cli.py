@@ -56,7 +56,9 @@ def _look(given: argparse.Namespace, destroy: bool) -> list[Checked]:
                 f"--outputs {given.outputs} holds no outputs: it is {type(outputs).__name__} in JSON and no object; "
                 "write it with `pulumi stack output --json`"
             )
-    return before_destroy(given.stack, project=project, outputs=outputs, kubeconfig=given.kubeconfig)
+    return before_destroy(
+        given.stack, project=project, outputs=outputs, kubeconfig=given.kubeconfig, config_file=given.config_file
+    )
 
 
 def _parser(destroy: bool) -> argparse.ArgumentParser:
@@ -73,9 +75,9 @@ def _parser(destroy: bool) -> argparse.ArgumentParser:
             description="What is in the way of `pulumi up` of a stack in the account of these credentials. "
             f"{_STATUSES} `python -m preflight destroy --help` tells of the look before `pulumi destroy`.",
         )
-        parser.add_argument(
-            "--config-file", type=Path, metavar="FILE", help="the configuration (default: Pulumi.<stack>.yaml)"
-        )
+    parser.add_argument(
+        "--config-file", type=Path, metavar="FILE", help="the configuration (default: Pulumi.<stack>.yaml)"
+    )
     parser.add_argument("stack", help="name of the stack: eks, for Pulumi.eks.yaml")
     parser.add_argument(
         "--project", type=Path, default=PROJECT, help="folder with Pulumi.yaml (default: the checkout of this file)"
