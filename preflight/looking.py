@@ -74,6 +74,11 @@ def before_destroy(
     if known is None:
         read = state(stack, project)
         known, made = read.outputs, read
+        if not known and read.resources:
+            raise UnknowableError(
+                f"the stack {stack} has resources and no outputs: its first `pulumi up` did not end well, and nothing "
+                "says which cluster to ask; bring it up with `pulumi up`, or destroy it as it is"
+            )
         if not known:
             raise UnknowableError(
                 f"the stack {stack} is not up, so there is nothing to destroy; bring it up with `pulumi up`, or see "

@@ -29,6 +29,7 @@ from rehearsal.host.processes import stop_marked
 from rehearsal.rights import reasons, recording
 from rehearsal.session import daemon, lock
 from rehearsal.session.deployment import PROJECT, CommandError, Deployment, environment, protected
+from rehearsal.session.removal import NotLookedError
 from rehearsal.session.stack_file import StackFile, StackFileError
 from rehearsal.session.terminal import console, tell
 from rehearsal.state import ancestors, ownership, records
@@ -450,7 +451,7 @@ def _down(options: argparse.Namespace) -> int:
             daemon.stop(folder)
         else:
             _refuse_protected(folder)
-            _take_down(folder)
+            _take_down(folder, _deployment(folder))
     print(f"{folder.stack}: down")
     return 0
 
@@ -476,16 +477,48 @@ def _end(folder: StackFolder) -> None:
     if names := protected(folder):
         tell(f"{', '.join(names)} is protected, so nothing is destroyed; the rehearsal ends as it is.")
         daemon.stop(folder)
-    else:
-        _take_down(folder)
-
-
-def _take_down(folder: StackFolder) -> None:
+        return
+    deployment = _deployment(folder)
     try:
-        with _watched(folder):
-            _deployment(folder).destroy()
+        _destroy(folder, deployment)
     finally:
         daemon.stop(folder)
+
+
+def _take_down(folder: StackFolder, deployment: Deployment) -> None:
+    """Destroy the stack and stop its engines; what cannot be destroyed stays, so that somebody can see to it."""
+    _tell_hindrances(deployment, "In the way of `pulumi destroy`, which is tried all the same:")
+    try:
+        _destroy(folder, deployment)
+    except CommandError as error:
+        raise CommandError(
+            f"{error}; {folder.stack} and its engines stay up. See to what is in the way, and go on: python -m "
+            f"rehearsal down {folder.stack}; or give it up as it is: python -m rehearsal down --force {folder.stack}"
+        ) from error
+    except BaseException:
+        daemon.stop(folder)
+        raise
+    daemon.stop(folder)
+
+
+def _destroy(folder: StackFolder, deployment: Deployment) -> None:
+    """Destroy the stack, and tell what was in the way if that fails."""
+    with _watched(folder):
+        try:
+            deployment.destroy()
+        except CommandError:
+            _tell_hindrances(deployment, "What is in the way now:")
+            raise
+
+
+def _tell_hindrances(deployment: Deployment, heading: str) -> None:
+    try:
+        found = deployment.hindrances()
+    except NotLookedError as error:
+        tell(f"What is in the way of `pulumi destroy` is not known: {error}")
+        return
+    if found:
+        tell("\n".join([heading, *(f"  {one}" for one in found)]))
 
 
 def _deployment(folder: StackFolder) -> Deployment:
