@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -26,7 +27,7 @@ from rehearsal.engines import EngineSet
 from rehearsal.engines.builder import BuildError, ensure
 from rehearsal.host import limits, user_environment
 from rehearsal.host.processes import stop_marked
-from rehearsal.rights import reasons, recording
+from rehearsal.rights import completeness, reasons, recording
 from rehearsal.session import daemon, lock
 from rehearsal.session.deployment import PROJECT, CommandError, Deployment, environment, protected
 from rehearsal.session.removal import NotLookedError
@@ -304,14 +305,21 @@ def _run_alone(options: argparse.Namespace, folder: StackFolder, stack_file: Sta
         _bring_up(folder, stack_file, keep=options.keep, stay=options.keep)
     with _watched(folder, stop_on_failure=ours and not options.keep):
         code = _play(folder, {**choice, "report_dir": str(report)})
+    if "scenario_dir" not in choice and _is_written(report / "report.json", started):
+        completeness.note(folder.recorded_scenarios, completeness.ended(report / "report.json"))
     if ours and not options.keep:
         _end(folder)
     page = report / "report.html"
-    written = page.is_file() and page.stat().st_mtime >= started
     tell(
-        f"Report: {page}" if written else f"No report was written; what is in {report} is of an earlier run, if at all."
+        f"Report: {page}"
+        if _is_written(page, started)
+        else f"No report was written; what is in {report} is of an earlier run, if at all."
     )
     return code
+
+
+def _is_written(file: Path, since: float) -> bool:
+    return file.is_file() and file.stat().st_mtime >= since
 
 
 def _choice(options: argparse.Namespace) -> dict[str, str]:
@@ -382,10 +390,16 @@ def _env(options: argparse.Namespace) -> int:
 def _rights(options: argparse.Namespace) -> int:
     from rehearsal.rights import checking, distilling, review, shown
 
-    found = checking.checked(recording.read(options.recording or [_folder(options).rights]))
+    folder = _folder(options)
+    found = checking.checked(recording.read(options.recording or [folder.rights]))
+    lacking = []
+    if not options.recording:
+        found = replace(found, scenarios=completeness.noted(folder.recorded_scenarios))
+        lacking = ["what down asks, for the stack is up"] if daemon.running(folder) else []
     if options.distil:
         records.write_text(options.distil, recording.text(distilling.distilled(found)))
-    judged = review.review(found, reasons.read(options.reasons, found.cloud))
+    lacking = [*completeness.lacking(found, PROJECT / "playbooks" / "scenarios"), *lacking]
+    judged = review.review(found, reasons.read(options.reasons, found.cloud), lacking)
     if options.json:
         print(json.dumps(judged.shown, indent=2))
     elif options.markdown:
