@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rehearsal.engines import EngineSet
+from rehearsal.engines import EngineSet, kubernetes
 from rehearsal.engines.builder import BuildError, ensure
 from rehearsal.host import limits, user_environment
 from rehearsal.host.processes import stop_marked
@@ -200,6 +200,7 @@ def _stack_file(options: argparse.Namespace) -> StackFile:
 
 def _up(options: argparse.Namespace) -> int:
     stack_file = _stack_file(options)
+    stack_file.check_version(kubernetes())  # before engines are built, which may take a quarter of an hour
     with _alone(options) as folder:
         _bring_up(folder, stack_file, keep=options.keep, stay=True)
     console.print(
@@ -301,6 +302,7 @@ def _run_alone(options: argparse.Namespace, folder: StackFolder, stack_file: Sta
     ours = daemon.running(folder) is None
     choice = _choice(options)
     if ours:
+        stack_file.check_version(kubernetes())
         _check_scenarios(choice)
         _bring_up(folder, stack_file, keep=options.keep, stay=options.keep)
     with _watched(folder, stop_on_failure=ours and not options.keep):
