@@ -109,8 +109,8 @@ def refuse_other_addresses(args: pulumi.ResourceHookArgs) -> None:
     """Hook for updates of the release.
 
     Raises:
-        RunError: The update changes what Cilium does not change: nodes keep their share of the range, and agents that
-            start with another one do not find their pods in it.
+        RunError: The update changes what Cilium takes once: nodes have their shares of it, and upstream says that a
+            change has unexpected consequences.
     """
     before, after = _pool(args.old_inputs), _pool(args.new_inputs)
     changes = [
@@ -120,8 +120,8 @@ def refuse_other_addresses(args: pulumi.ResourceHookArgs) -> None:
     ]
     if changes:
         raise pulumi.RunError(
-            f"the Cilium release {args.name} stays as it is; Cilium changes nothing of this in a cluster that runs, "
-            "where nodes would keep addresses that it gives to others, and pods would not reach each other: "
+            f"the Cilium release {args.name} stays as it is; Cilium takes no other pool of addresses once nodes have "
+            "their shares of it, and what would become of running pods nobody says: "
             f"{', '.join(changes)}. Take it back, or make another stack and move over"
         )
 
@@ -131,9 +131,11 @@ def _guard(name: str) -> pulumi.ResourceHook:
 
 
 def _pool(inputs: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    values = (inputs or {}).get("values") or {}
-    pool: Mapping[str, Any] = (values.get("ipam") or {}).get("operator") or {}
-    return pool
+    found: Any = inputs or {}
+    for key in ("values", "ipam", "operator"):
+        # At a preview something may not be known yet.
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
 
 
 def _shown(value: Any) -> str:

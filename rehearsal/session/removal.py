@@ -76,7 +76,7 @@ def draining(kubectl: Sequence[str], variables: Mapping[str, str]) -> list[str]:
 def _waits_for(claim: Mapping[str, Any]) -> str:
     conditions = {one["type"]: one for one in (claim.get("status") or {}).get("conditions") or ()}
     steps = (conditions[step] for step in _STEPS if step in conditions and conditions[step].get("status") != "True")
-    now = next(steps, {})
+    now: Mapping[str, Any] = next(steps, {})
     name = str(claim["metadata"]["name"])
     said = str(now.get("message") or now.get("reason") or "")
     return f"{name} ({said})" if said else name
