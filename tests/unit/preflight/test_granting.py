@@ -11,6 +11,7 @@ import yaml
 
 from components import aks
 from components.documents.roles import Role, definition_id
+from components.naming import EksNames
 from preflight import cli
 from preflight.aws import documents
 from preflight.aws.asking import Aws
@@ -39,9 +40,7 @@ def test_documents_have_every_statement_once_and_iam_takes_each() -> None:
         name="a-name-of-the-greatest-length-there-is", karpenter__identity="irsa", network__flowLogRetentionDays=30
     )
     found = documents.documents(settings, "aws-us-gov", ACCOUNT)
-    scope = Scope(
-        partition="aws-us-gov", region=settings.region, account=ACCOUNT, names=documents.EksNames(settings.name)
-    )
+    scope = Scope(partition="aws-us-gov", region=settings.region, account=ACCOUNT, names=EksNames(settings.name))
     assert [one for each in found for one in each["Statement"]] == policy(scope)["Statement"]
     assert len(found) > 1
     for each in found:

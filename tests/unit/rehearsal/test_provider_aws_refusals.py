@@ -446,7 +446,9 @@ def test_functions(world: World) -> None:
     assert zones["names"] == sorted(zones["names"])
     assert len(zones["names"]) >= 3
     assert "use1-az3" not in zones["zoneIds"]
-    _refuses(lambda: known["getCluster"]({"name": "none", "tags": None}), r"reading EKS Cluster \(none\): couldn't find")
+    _refuses(
+        lambda: known["getCluster"]({"name": "none", "tags": None}), r"reading EKS Cluster \(none\): couldn't find"
+    )
     _refuses(lambda: known["getRegion"]({"region": "eu-west-1"}), "in us-east-1 alone")
     _refuses(lambda: known["getAvailabilityZones"]({"region": "eu-west-1"}), "does not know the argument region")
 

@@ -63,7 +63,7 @@ def test_a_file_keeps_the_scenarios_and_several_add_theirs(tmp_path: Path) -> No
     files = [tmp_path / name for name in ("one.json", "two.json", "silent.json")]
     for file, scenarios in zip(files, (frozenset({"drift"}), frozenset({"churn"}), None), strict=True):
         file.write_text(recording.text(replace(RECORDING, scenarios=scenarios)))
-    assert recording.read(files[:2]).scenarios == {"drift", "churn"}
+    assert recording.read(files[:2]).scenarios == frozenset({"drift", "churn"})
     assert recording.read(files).scenarios is None
 
 
