@@ -105,5 +105,6 @@ RULES: list[Rule] = [
 if __name__ == "__main__":
     # The SDK has no argument for it, and would say 0.0.1 in what it says of rules that could not run; elsewhere the
     # engine takes the file's.
-    sdk._PolicyAnalyzerServicer = partial(_versioned, sdk._PolicyAnalyzerServicer)
+    own = partial(_versioned, sdk._PolicyAnalyzerServicer)
+    sdk._PolicyAnalyzerServicer = own  # type: ignore[assignment, misc]  # a call of the class is all that is made of it
     PolicyPack(name="karpstack", policies=[rule.policy() for rule in RULES])
