@@ -60,6 +60,10 @@ def test_the_account_has_the_id_that_is_asked_for(tmp_path: Path) -> None:
         assert made.client("ec2").describe_images()["Images"]
         queue = made.client("sqs").create_queue(QueueName="one")["QueueUrl"]
         assert own in queue
+        # A role's session too is in the account, and not in moto's own.
+        taken = made.client("sts").assume_role(RoleArn=role["Role"]["Arn"], RoleSessionName="one")["Credentials"]
+        keys = taken["AccessKeyId"], taken["SecretAccessKey"], taken["SessionToken"]
+        assert client("sts", *keys).get_caller_identity()["Account"] == own
     with account(tmp_path) as made:
         assert made.client("sts").get_caller_identity()["Account"] == "123456789012"
 
