@@ -1,20 +1,25 @@
-"""The command line: `python -m preflight STACK`, and `python -m preflight destroy STACK`."""
+"""The command line: `python -m preflight STACK`, `python -m preflight destroy STACK`, `... rights STACK`."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from .finding import Checked, UnknowableError, in_the_way
+from .granting import rights, told
 from .looking import PROJECT, before_destroy, before_up
 from .shown import as_data, headline, table, visible
+from .stack import configuration
 
 FOUND, UNKNOWABLE = 1, 2
 _DESTROY: Final = "destroy"
+_RIGHTS: Final = "rights"
+_ACCOUNT: Final = re.compile(r"[0-9]{12}")
 _STATUSES: Final = (
     "Exit code 0: nothing is in the way; 1: something is; 2: nothing could be asked. Nothing is created or changed."
 )
@@ -27,6 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0; 1 where something is in the way; 2 where nothing could be asked.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == [_RIGHTS]:
+        return _rights(_rights_parser().parse_args(words[1:]))
     destroy = words[:1] == [_DESTROY]
     given = _parser(destroy).parse_args(words[1:] if destroy else words)
     try:
@@ -56,7 +63,43 @@ def _look(given: argparse.Namespace, destroy: bool) -> list[Checked]:
                 f"--outputs {given.outputs} holds no outputs: it is {type(outputs).__name__} in JSON and no object; "
                 "write it with `pulumi stack output --json`"
             )
-    return before_destroy(given.stack, project=project, outputs=outputs, kubeconfig=given.kubeconfig)
+    return before_destroy(
+        given.stack, project=project, outputs=outputs, kubeconfig=given.kubeconfig, config_file=given.config_file
+    )
+
+
+def _rights(given: argparse.Namespace) -> int:
+    try:
+        found = rights(
+            configuration(given.config_file or given.project.resolve() / f"Pulumi.{given.stack}.yaml"), given.account
+        )
+    except UnknowableError as error:
+        print(f"error: {visible(error)}", file=sys.stderr)
+        return UNKNOWABLE
+    print(json.dumps(found, indent=2) if given.json else told(given.stack, found))
+    return 0
+
+
+def _account(text: str) -> str:
+    if not _ACCOUNT.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no account of AWS, so no ARN could be made; give its 12 digits")
+    return text
+
+
+def _rights_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m preflight rights",
+        description="What whoever deploys a stack has to be given, for that stack's own names: policies of AWS, each "
+        "of a size that IAM takes, or a role of Azure with its assignments and their conditions.",
+    )
+    parser.add_argument(
+        "--account",
+        type=_account,
+        metavar="ID",
+        help="the AWS account (default: the one of aws:allowedAccountIds, or of the credentials at hand)",
+    )
+    _add_common(parser)
+    return parser
 
 
 def _parser(destroy: bool) -> argparse.ArgumentParser:
@@ -73,12 +116,16 @@ def _parser(destroy: bool) -> argparse.ArgumentParser:
             description="What is in the way of `pulumi up` of a stack in the account of these credentials. "
             f"{_STATUSES} `python -m preflight destroy --help` tells of the look before `pulumi destroy`.",
         )
-        parser.add_argument(
-            "--config-file", type=Path, metavar="FILE", help="the configuration (default: Pulumi.<stack>.yaml)"
-        )
+    _add_common(parser)
+    return parser
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--config-file", type=Path, metavar="FILE", help="the configuration (default: Pulumi.<stack>.yaml)"
+    )
     parser.add_argument("stack", help="name of the stack: eks, for Pulumi.eks.yaml")
     parser.add_argument(
         "--project", type=Path, default=PROJECT, help="folder with Pulumi.yaml (default: the checkout of this file)"
     )
     parser.add_argument("--json", action="store_true", help="write JSON")
-    return parser

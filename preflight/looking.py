@@ -15,16 +15,19 @@ from .aws.subject import subject as aws_subject
 from .azure import checks as azure_checks
 from .azure.asking import Azure
 from .azure.credentials import login, subscription
+from .azure.subject import CLUSTER as AKS_CLUSTER
 from .azure.subject import greet as greet_azure
 from .azure.subject import subject as azure_subject
-from .destroy import checks as destroy_checks
-from .destroy.cluster import Cluster
-from .destroy.reached import refuse_others
+from .destroy.checks import checks as destroy_checks
+from .destroy.cluster import Cluster, Gone, Lister
+from .destroy.reached import host, refuse_others
 from .destroy.subject import Subject as Destroyed
 from .finding import Checked, NotAskedError, UnknowableError, run
 from .stack import configuration, deployer, raw, state
 
 PROJECT: Final = Path(__file__).resolve().parents[1]
+#: The type of each cloud's cluster.
+CLUSTERS: Final = ("aws:eks/cluster:Cluster", AKS_CLUSTER)
 
 
 def before_up(stack: str, *, project: Path = PROJECT, config_file: Path | None = None) -> list[Checked]:
@@ -53,6 +56,7 @@ def before_destroy(
     project: Path = PROJECT,
     outputs: Mapping[str, Any] | None = None,
     kubeconfig: Path | None = None,
+    config_file: Path | None = None,
 ) -> list[Checked]:
     """Look at the cluster of a stack that is up, and at its account or subscription.
 
@@ -61,6 +65,7 @@ def before_destroy(
         project: Folder with Pulumi.yaml.
         outputs: The stack's outputs; Pulumi is asked if None.
         kubeconfig: The cluster's; the one that KUBECONFIG names if None.
+        config_file: The stack's configuration; `Pulumi.<stack>.yaml` of the project if None, where there is one.
 
     Raises:
         UnknowableError: Nothing can be asked.
@@ -69,18 +74,30 @@ def before_destroy(
     if known is None:
         read = state(stack, project)
         known, made = read.outputs, read
+        if not known and read.resources:
+            raise UnknowableError(
+                f"the stack {stack} has resources and no outputs: its first `pulumi up` did not end well, and nothing "
+                "says which cluster to ask; bring it up with `pulumi up`, or destroy it as it is"
+            )
         if not known:
             raise UnknowableError(
                 f"the stack {stack} is not up, so there is nothing to destroy; bring it up with `pulumi up`, or see "
                 f"that Pulumi is logged in where it was made. Pulumi said: {read.unread or 'it has no outputs'}"
             )
-    file = project / f"Pulumi.{stack}.yaml"
-    configured = raw(file) if file.is_file() else {}
+    file = config_file or project / f"Pulumi.{stack}.yaml"
+    configured = raw(file) if config_file or file.is_file() else {}
     aws = azure = None
     if known.get("cloud") == "aws":
         aws = Aws.connect(str(known.get("region", "")), *deployer(configured))
     elif named := subscription(configured):
         azure = Azure(named, login(configured))
+    is_gone = made is not None and not any(map(made.count, CLUSTERS))
+    cluster = Gone(host(known)) if is_gone else _cluster(kubeconfig, known, aws, azure)
+    subject = Destroyed(cluster, known, aws, azure, made, configured)
+    return run(destroy_checks(subject), subject)
+
+
+def _cluster(kubeconfig: Path | None, known: Mapping[str, Any], aws: Aws | None, azure: Azure | None) -> Lister:
     cluster = Cluster(kubeconfig)
     refuse_others(cluster, known)
     try:
@@ -88,7 +105,7 @@ def before_destroy(
     except NotAskedError as error:
         # Told by a check, unless there is nobody else to ask.
         _see_the_account(aws, azure, f"{error.call}: {error}")
-    return run(destroy_checks.CHECKS, Destroyed(cluster, known, aws, azure, made))
+    return cluster
 
 
 def _see_the_account(aws: Aws | None, azure: Azure | None, why: str) -> None:

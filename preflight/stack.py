@@ -52,11 +52,13 @@ class State:
         resources: Type and id of each resource of a provider.
         outputs: The stack's outputs; secrets are no values in there.
         unread: Why the state could not be read; empty where it was.
+        protected: Names of resources that Pulumi would not delete, by their URNs.
     """
 
     resources: frozenset[tuple[str, str]] = frozenset()
     outputs: Mapping[str, Any] = field(default_factory=dict)
     unread: str = ""
+    protected: Mapping[str, str] = field(default_factory=dict)
 
     def has(self, type_: str, identifier: str) -> bool:
         """Whether the stack itself has made the resource of this type and id."""
@@ -122,6 +124,16 @@ def raw(path: Path) -> dict[str, Any]:
     }
 
 
+def setting(values: Mapping[str, Any], section: str, key: str) -> Any:
+    """A setting of the program as a stack's file has it, whether Pulumi wrote its section or a person; None if not."""
+    given = values.get(f"karpstack:{section}")
+    try:
+        found = json.loads(given) if isinstance(given, str) else given
+    except (ValueError, RecursionError):
+        return None
+    return found.get(key) if isinstance(found, Mapping) else None
+
+
 def deployer(values: Mapping[str, Any]) -> tuple[str, tuple[dict[str, str], ...]]:
     """Whom the provider acts as: a profile of the AWS CLI, and roles that are taken with it, one with the other's.
 
@@ -178,12 +190,28 @@ def state(stack: str, project: Path) -> State:
         return State(unread=f"pulumi stack export wrote no JSON ({error})")
 
 
-def parse(exported: Mapping[str, Any]) -> State:
-    """What `pulumi stack export` wrote."""
-    resources = (exported.get("deployment") or {}).get("resources") or ()
+def parse(exported: Any) -> State:
+    """What `pulumi stack export` wrote; unread where that has another shape than the one that is known here."""
+    deployment = exported.get("deployment") if isinstance(exported, Mapping) else None
+    listed = (deployment.get("resources") or []) if isinstance(deployment, Mapping) else None
+    if not isinstance(listed, list) or not all(isinstance(one, Mapping) and _is_known(one) for one in listed):
+        version = exported.get("version") if isinstance(exported, Mapping) else None
+        return State(
+            unread=f"pulumi stack export wrote a state of another shape (version {version!r}): no deployment with a "
+            "list of resources, each with a type and a URN; use the Pulumi that the stack is made with"
+        )
     return State(
-        frozenset((one["type"], one["id"]) for one in resources if one.get("custom") and one.get("id")),
-        next((one.get("outputs") or {} for one in resources if one["type"] == _STACK), {}),
+        frozenset((one["type"], one["id"]) for one in listed if one.get("custom") and one.get("id")),
+        next((one.get("outputs") or {} for one in listed if one["type"] == _STACK), {}),
+        protected={one["urn"]: one["urn"].rpartition("::")[2] for one in listed if one.get("protect")},
+    )
+
+
+def _is_known(resource: Mapping[str, Any]) -> bool:
+    return (
+        all(isinstance(resource.get(key), str) for key in ("type", "urn"))
+        and isinstance(resource.get("id", ""), str)
+        and isinstance(resource.get("outputs") or {}, Mapping)
     )
 
 

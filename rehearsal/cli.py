@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -22,13 +23,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rehearsal.engines import EngineSet
+from rehearsal.engines import EngineSet, kubernetes
 from rehearsal.engines.builder import BuildError, ensure
 from rehearsal.host import limits, user_environment
 from rehearsal.host.processes import stop_marked
-from rehearsal.rights import reasons, recording
+from rehearsal.rights import completeness, reasons, recording
 from rehearsal.session import daemon, lock
 from rehearsal.session.deployment import PROJECT, CommandError, Deployment, environment, protected
+from rehearsal.session.removal import NotLookedError
 from rehearsal.session.stack_file import StackFile, StackFileError
 from rehearsal.session.terminal import console, tell
 from rehearsal.state import ancestors, ownership, records
@@ -198,6 +200,7 @@ def _stack_file(options: argparse.Namespace) -> StackFile:
 
 def _up(options: argparse.Namespace) -> int:
     stack_file = _stack_file(options)
+    stack_file.check_version(kubernetes())  # before engines are built, which may take a quarter of an hour
     with _alone(options) as folder:
         _bring_up(folder, stack_file, keep=options.keep, stay=True)
     console.print(
@@ -299,18 +302,26 @@ def _run_alone(options: argparse.Namespace, folder: StackFolder, stack_file: Sta
     ours = daemon.running(folder) is None
     choice = _choice(options)
     if ours:
+        stack_file.check_version(kubernetes())
         _check_scenarios(choice)
         _bring_up(folder, stack_file, keep=options.keep, stay=options.keep)
     with _watched(folder, stop_on_failure=ours and not options.keep):
         code = _play(folder, {**choice, "report_dir": str(report)})
+    if "scenario_dir" not in choice and _is_written(report / "report.json", started):
+        completeness.note(folder.recorded_scenarios, completeness.ended(report / "report.json"))
     if ours and not options.keep:
         _end(folder)
     page = report / "report.html"
-    written = page.is_file() and page.stat().st_mtime >= started
     tell(
-        f"Report: {page}" if written else f"No report was written; what is in {report} is of an earlier run, if at all."
+        f"Report: {page}"
+        if _is_written(page, started)
+        else f"No report was written; what is in {report} is of an earlier run, if at all."
     )
     return code
+
+
+def _is_written(file: Path, since: float) -> bool:
+    return file.is_file() and file.stat().st_mtime >= since
 
 
 def _choice(options: argparse.Namespace) -> dict[str, str]:
@@ -381,10 +392,16 @@ def _env(options: argparse.Namespace) -> int:
 def _rights(options: argparse.Namespace) -> int:
     from rehearsal.rights import checking, distilling, review, shown
 
-    found = checking.checked(recording.read(options.recording or [_folder(options).rights]))
+    folder = _folder(options)
+    found = checking.checked(recording.read(options.recording or [folder.rights]))
+    lacking = []
+    if not options.recording:
+        found = replace(found, scenarios=completeness.noted(folder.recorded_scenarios))
+        lacking = ["what down asks, for the stack is up"] if daemon.running(folder) else []
     if options.distil:
         records.write_text(options.distil, recording.text(distilling.distilled(found)))
-    judged = review.review(found, reasons.read(options.reasons, found.cloud))
+    lacking = [*completeness.lacking(found, PROJECT / "playbooks" / "scenarios"), *lacking]
+    judged = review.review(found, reasons.read(options.reasons, found.cloud), lacking)
     if options.json:
         print(json.dumps(judged.shown, indent=2))
     elif options.markdown:
@@ -450,7 +467,7 @@ def _down(options: argparse.Namespace) -> int:
             daemon.stop(folder)
         else:
             _refuse_protected(folder)
-            _take_down(folder)
+            _take_down(folder, _deployment(folder))
     print(f"{folder.stack}: down")
     return 0
 
@@ -476,16 +493,48 @@ def _end(folder: StackFolder) -> None:
     if names := protected(folder):
         tell(f"{', '.join(names)} is protected, so nothing is destroyed; the rehearsal ends as it is.")
         daemon.stop(folder)
-    else:
-        _take_down(folder)
-
-
-def _take_down(folder: StackFolder) -> None:
+        return
+    deployment = _deployment(folder)
     try:
-        with _watched(folder):
-            _deployment(folder).destroy()
+        _destroy(folder, deployment)
     finally:
         daemon.stop(folder)
+
+
+def _take_down(folder: StackFolder, deployment: Deployment) -> None:
+    """Destroy the stack and stop its engines; what cannot be destroyed stays, so that somebody can see to it."""
+    _tell_hindrances(deployment, "In the way of `pulumi destroy`, which is tried all the same:")
+    try:
+        _destroy(folder, deployment)
+    except CommandError as error:
+        raise CommandError(
+            f"{error}; {folder.stack} and its engines stay up. See to what is in the way, and go on: python -m "
+            f"rehearsal down {folder.stack}; or give it up as it is: python -m rehearsal down --force {folder.stack}"
+        ) from error
+    except BaseException:
+        daemon.stop(folder)
+        raise
+    daemon.stop(folder)
+
+
+def _destroy(folder: StackFolder, deployment: Deployment) -> None:
+    """Destroy the stack, and tell what was in the way if that fails."""
+    with _watched(folder):
+        try:
+            deployment.destroy()
+        except CommandError:
+            _tell_hindrances(deployment, "What is in the way now:")
+            raise
+
+
+def _tell_hindrances(deployment: Deployment, heading: str) -> None:
+    try:
+        found = deployment.hindrances()
+    except NotLookedError as error:
+        tell(f"What is in the way of `pulumi destroy` is not known: {error}")
+        return
+    if found:
+        tell("\n".join([heading, *(f"  {one}" for one in found)]))
 
 
 def _deployment(folder: StackFolder) -> Deployment:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import pulumi
 from pulumi_azure_native import authorization
@@ -17,10 +17,16 @@ from pulumi_azure_native import containerservice as aks
 
 from ..documents.charts import SYSTEM_TAINT_KEY
 from ..documents.kubeconfig import aks as aks_kubeconfig
+from ..kubernetes import warns_of_no_way
 from ..naming import AksNames
 from ..settings.aks import ClusterSettings, NetworkSettings, NodeProvisioningSettings, SystemNodesSettings
 from .late_roles import retry
 from .update_guards import guards
+
+_NO_WAY: Final = (
+    "set it to the range that you come from, for one address <address>/32, or name in network.subnetId a subnet of a "
+    "network that you reach already; a private cluster stays private"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +148,10 @@ class Cluster(pulumi.ComponentResource):
                 parent=self,
                 protect=settings.deletion_protection,
                 hooks=pulumi.ResourceHookBinding(
+                    # Where the network is somebody else's, there may be a way into it.
+                    before_create=[warns_of_no_way(f"{name}-no-way", fix=_NO_WAY)]
+                    if private and args.network.subnet_id is None
+                    else [],
                     before_update=[*guards(name, allow_stranded_nodes=args.node_provisioning.allow_stranded_nodes)],
                     on_error=[retry(f"{name}-late-roles")],
                 ),

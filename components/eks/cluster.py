@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import IPv4Network
+from typing import Final
 
 import pulumi
 from pulumi_aws import cloudwatch, ec2, eks, iam, kms
 
 from ..documents.iam import service_trust
 from ..documents.kubeconfig import eks as eks_kubeconfig
-from ..kubernetes import wait_until_served
+from ..kubernetes import wait_until_served, warns_of_no_way
 from ..naming import DISCOVERY_TAG, EksNames
 from ..settings.eks import ClusterSettings
 
@@ -48,6 +49,12 @@ class ClusterArgs:
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
     service_cidr: IPv4Network
     tags: Mapping[str, str]
+
+
+_NO_WAY: Final = (
+    "set it to the range that you come from, for one address <address>/32; once there is a way into the VPC, it can be "
+    "taken back"
+)
 
 
 class Cluster(pulumi.ComponentResource):
@@ -107,7 +114,7 @@ class Cluster(pulumi.ComponentResource):
             name=args.names.control_plane_log_group,
             retention_in_days=args.settings.log_retention_days,
             tags=args.tags,
-            opts=self._kept(args.names),
+            opts=self._kept(args),
         )
         cluster = eks.Cluster(
             f"{name}-control-plane",
@@ -143,7 +150,12 @@ class Cluster(pulumi.ComponentResource):
                 depends_on=[attachment, logs],
                 # EKS refuses when all the rest of the stack is gone, Pulumi before it begins.
                 protect=args.settings.deletion_protection,
-                hooks=pulumi.ResourceHookBinding(after_create=[pulumi.ResourceHook(f"{name}-served", served)]),
+                hooks=pulumi.ResourceHookBinding(
+                    before_create=[]
+                    if args.settings.public_access_cidrs
+                    else [warns_of_no_way(f"{name}-no-way", fix=_NO_WAY)],
+                    after_create=[pulumi.ResourceHook(f"{name}-served", served)],
+                ),
             ),
         )
 
@@ -180,16 +192,22 @@ class Cluster(pulumi.ComponentResource):
             }
         )
 
-    def _kept(self, names: EksNames) -> pulumi.ResourceOptions:
+    def _kept(self, args: ClusterArgs) -> pulumi.ResourceOptions:
         """Options of the log group, which stays when the stack goes, and is taken over where it is there already.
 
         EKS writes its last lines when a cluster is gone already, and would make the group again, with no limit on the
         age of its lines, in the way of the next cluster of that name.
+
+        Raises:
+            RunError: The cluster is there, and would be replaced.
         """
         ask = pulumi.InvokeOptions(parent=self)
-        group = names.control_plane_log_group
+        group = args.names.control_plane_log_group
         is_there = group in cloudwatch.get_log_groups(log_group_name_prefix=group, opts=ask).log_group_names
-        is_left_over = is_there and names.cluster not in eks.get_clusters(opts=ask).names
+        is_up = is_there and args.names.cluster in eks.get_clusters(opts=ask).names
+        if is_up:
+            _refuse_replacement(eks.get_cluster(name=args.names.cluster, opts=ask), args.service_cidr)
+        is_left_over = is_there and not is_up
         return pulumi.ResourceOptions(
             parent=self,
             retain_on_delete=True,
@@ -197,6 +215,21 @@ class Cluster(pulumi.ComponentResource):
             import_=group if is_there else None,
             # Pulumi refuses to take over what it would have to change; the update after that changes it.
             ignore_changes=["retentionInDays", "tags"] if is_left_over else None,
+        )
+
+
+def _refuse_replacement(found: eks.GetClusterResult, service_cidr: IPv4Network) -> None:
+    """Refuse what EKS fixes when it makes a cluster.
+
+    The engine tells a hook what a resource was for updates alone; for a replacement it does not.
+    """
+    fixed = next((network.service_ipv4_cidr for network in found.kubernetes_network_configs), "")
+    if fixed and fixed != str(service_cidr):
+        raise pulumi.RunError(
+            f"the EKS cluster {found.name} stays as it is; EKS fixes its range of Services when it makes it, so that "
+            "this change would replace the cluster, and all that runs in it would be gone: "
+            f"karpstack:network.serviceCidr {fixed} -> {service_cidr}. Take it back, or make another stack and move "
+            "over"
         )
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Final
 
 import pulumi
 from pulumi_kubernetes.apps.v1 import DaemonSetPatch, DeploymentPatch
@@ -17,6 +19,13 @@ from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
 from .. import versions
 from ..documents import charts
+
+#: What of the pool of pods' addresses Cilium never changes (its guide to IPAM, "Expanding the cluster pool"), by the
+#: settings that it comes from.
+_FIXED: Final[Mapping[str, str]] = {
+    "clusterPoolIPv4PodCIDRList": "podCidr",
+    "clusterPoolIPv4MaskSize": "podCidrMaskSize",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +71,9 @@ class Cilium(pulumi.ComponentResource):
             repository_opts=RepositoryOptsArgs(repo=versions.CILIUM_REPOSITORY),
             values=values,
             skip_await=True,
-            opts=pulumi.ResourceOptions(parent=self),
+            opts=pulumi.ResourceOptions(
+                parent=self, hooks=pulumi.ResourceHookBinding(before_update=[_guard(f"{name}-pods")])
+            ),
         )
         self.version = pulumi.Output.from_input(versions.CILIUM)
         self.fingerprint = pulumi.Output.from_input(values).apply(_fingerprint)
@@ -92,6 +103,44 @@ class CiliumRollOut(pulumi.ComponentResource):
                 opts=waiting,
             )
         self.register_outputs({})
+
+
+def refuse_other_addresses(args: pulumi.ResourceHookArgs) -> None:
+    """Hook for updates of the release.
+
+    Raises:
+        RunError: The update changes what Cilium takes once: nodes have their shares of it, and upstream says that a
+            change has unexpected consequences.
+    """
+    before, after = _pool(args.old_inputs), _pool(args.new_inputs)
+    changes = [
+        f"karpstack:network.{setting} {_shown(before[key])} -> {_shown(after[key])}"
+        for key, setting in _FIXED.items()
+        if key in before and key in after and before[key] != after[key]
+    ]
+    if changes:
+        raise pulumi.RunError(
+            f"the Cilium release {args.name} stays as it is; Cilium takes no other pool of addresses once nodes have "
+            "their shares of it, and what would become of running pods nobody says: "
+            f"{', '.join(changes)}. Take it back, or make another stack and move over"
+        )
+
+
+def _guard(name: str) -> pulumi.ResourceHook:
+    return pulumi.ResourceHook(name, refuse_other_addresses, pulumi.ResourceHookOptions(on_dry_run=True))
+
+
+def _pool(inputs: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    found: Any = inputs or {}
+    for key in ("values", "ipam", "operator"):
+        # At a preview something may not be known yet.
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _shown(value: Any) -> str:
+    # The engine has no whole numbers.
+    return ", ".join(map(str, value)) if isinstance(value, list) else f"{value:g}"
 
 
 def _fingerprint(values: charts.Values) -> str:

@@ -19,8 +19,8 @@ def account(subject: Subject) -> Iterator[Finding]:
     where = f"{caller.arn} in the account {caller.account}, region {subject.aws.region}"
     yield Finding("note", f"asked as {where}", "the stack would be made there", "", _CALL)
     yield from not_read(subject.state)
-    allowed = _listed(subject.raw.get("aws:allowedAccountIds"))
-    forbidden = _listed(subject.raw.get("aws:forbiddenAccountIds"))
+    allowed = listed(subject.raw.get("aws:allowedAccountIds"))
+    forbidden = listed(subject.raw.get("aws:forbiddenAccountIds"))
     if (allowed and caller.account not in allowed) or caller.account in forbidden:
         yield Finding(
             "error",
@@ -39,6 +39,7 @@ def account(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _listed(value: Any) -> list[str]:
+def listed(value: Any) -> list[str]:
+    """Accounts as the provider's configuration lists them, whether Pulumi wrote it or a person."""
     found = json.loads(value) if isinstance(value, str) and value else value
     return [str(one) for one in found] if isinstance(found, list) else []

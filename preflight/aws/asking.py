@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -29,12 +30,17 @@ _SESSION: Final = "karpstack-preflight"
 _CONFIG: Final = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "max_attempts": 4})
 
 
+#: For all questions of a look together: an account that is slow, or throttles each of them, must not hold it up.
+SECONDS_IN_ALL: Final = 300.0
+
+
 class Aws:
-    """An account in one region. Each question is asked once."""
+    """An account in one region. Each question is asked once, and none after `SECONDS_IN_ALL`."""
 
     def __init__(self, region: str, client: Callable[[str], Any]) -> None:
         """`client` makes boto3's client of a service."""
         self.region = region
+        self._until = time.monotonic() + SECONDS_IN_ALL
         self._client = client
         self._clients: dict[str, Any] = {}
         self._answers: dict[str, Any] = {}
@@ -122,6 +128,7 @@ class Aws:
         self, service: str, operation: str, absent: tuple[str, ...], given: Mapping[str, Any], result: str = ""
     ) -> Any:
         name = xform_name(operation)
+        self._see_the_time(call(service, operation))
         try:
             if service not in self._clients:
                 self._clients[service] = self._client(service)
@@ -133,7 +140,7 @@ class Aws:
                 if client.can_paginate(name)
                 else [getattr(client, name)(**given)]
             )
-            return _all(call(service, operation), pages, result)
+            return self._all(call(service, operation), pages, result)
         except ClientError as error:
             code = str(error.response.get("Error", {}).get("Code", ""))
             if code in absent:
@@ -143,18 +150,26 @@ class Aws:
         except (BotoCoreError, ResponseParserError, RecursionError) as error:
             raise NotAskedError(call(service, operation), str(error), refused=False) from error
 
+    def _all(self, asked: str, pages: Iterable[Any], result: str) -> list[Any]:
+        """What pages have under a key; AWS leaves the key out where there is nothing."""
+        found: list[Any] = []
+        for number, page in enumerate(pages):
+            if number == PAGES:
+                raise NotAskedError(asked, f"there are more than {PAGES} pages", refused=False)
+            self._see_the_time(asked)
+            listed = _answer(asked, page).get(result, [])
+            if not isinstance(listed, list):
+                raise NotAskedError(asked, f"the answer has no list under {result}", refused=False)
+            found += listed
+        return found
 
-def _all(asked: str, pages: Iterable[Any], result: str) -> list[Any]:
-    """What pages have under a key; AWS leaves the key out where there is nothing."""
-    found: list[Any] = []
-    for number, page in enumerate(pages):
-        if number == PAGES:
-            raise NotAskedError(asked, f"there are more than {PAGES} pages", refused=False)
-        listed = _answer(asked, page).get(result, [])
-        if not isinstance(listed, list):
-            raise NotAskedError(asked, f"the answer has no list under {result}", refused=False)
-        found += listed
-    return found
+    def _see_the_time(self, asked: str) -> None:
+        if time.monotonic() > self._until:
+            raise NotAskedError(
+                asked,
+                f"{asked} was not answered: AWS took more than {SECONDS_IN_ALL:.0f} s for all before",
+                refused=False,
+            )
 
 
 def _answer(asked: str, answer: Any) -> dict[str, Any]:

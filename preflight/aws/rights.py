@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
+from components.settings import EksSettings
+
 from ..finding import Finding, NotAskedError, Severity
 from .deployer import FLOW_LOG, Grant, Scope, deploying
 from .subject import Subject
@@ -62,13 +64,18 @@ def rights(subject: Subject) -> Iterator[Finding]:
             )
 
 
+def is_of(settings: EksSettings, grant: Grant) -> bool:
+    """Whether a stack of these settings needs a grant that others do, in an account of which nothing is known."""
+    if not settings.karpenter.interruption_queue and set(grant.needed_by) <= _OF_THE_QUEUE:
+        return False
+    if not settings.network.flow_log_retention_days and set(grant.needed_by) == {FLOW_LOG}:
+        return False
+    return settings.karpenter.identity == "irsa" or not set(grant.needed_by) <= _OF_IRSA
+
+
 def _is_needed(subject: Subject, grant: Grant) -> bool:
     """Whether this stack, in this account, needs a grant that others do."""
-    if not subject.settings.karpenter.interruption_queue and set(grant.needed_by) <= _OF_THE_QUEUE:
-        return False
-    if not subject.settings.network.flow_log_retention_days and set(grant.needed_by) == {FLOW_LOG}:
-        return False
-    if subject.settings.karpenter.identity != "irsa" and set(grant.needed_by) <= _OF_IRSA:
+    if not is_of(subject.settings, grant):
         return False
     if service := grant.context.get("iam:AWSServiceName"):
         return not subject.aws.all("iam", "ListRoles", "Roles", PathPrefix=f"/aws-service-role/{service}/")

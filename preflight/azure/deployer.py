@@ -7,7 +7,7 @@ who names one resource in another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -37,14 +37,20 @@ class Grant:
 
 def role(subscription: str) -> dict[str, Any]:
     """A custom role with all of it, the rights of the looks included, as `az role definition create` takes it."""
-    actions = {action for grant in (*deploying(), *registering(), *looking()) for action in grant.actions}
+    grants = (*deploying(), *registering(), *looking())
+    what = "Makes, changes and removes AKS environments of karpstack."
+    return custom_role("karpstack deployer", what, grants, [f"/subscriptions/{subscription}"])
+
+
+def custom_role(name: str, description: str, grants: Iterable[Grant], scopes: Sequence[str]) -> dict[str, Any]:
+    """A custom role with some grants, that can be assigned in some subscriptions."""
     return {
-        "Name": "karpstack deployer",
+        "Name": name,
         "IsCustom": True,
-        "Description": "Makes, changes and removes AKS environments of karpstack.",
-        "Actions": sorted(actions),
+        "Description": description,
+        "Actions": sorted({action for grant in grants for action in grant.actions}),
         "NotActions": [],
-        "AssignableScopes": [f"/subscriptions/{subscription}"],
+        "AssignableScopes": list(scopes),
     }
 
 
@@ -93,17 +99,22 @@ def deploying() -> Iterator[Grant]:
         ),
     )
     yield administering()
-    yield Grant(
-        what="the roles of identities and of whoever deploys",
-        needed_by=("azure-native:authorization:RoleAssignment",),
-        actions=_of("Microsoft.Authorization/roleAssignments", *_EVERYTHING),
-    )
+    yield assigning()
     yield Grant(
         what="the control plane's logs",
         needed_by=(LOGS,),
         actions=_of("Microsoft.Insights/diagnosticSettings", *_EVERYTHING),
     )
     yield logging()
+
+
+def assigning() -> Grant:
+    """What giving roles takes, also on what is somebody else's."""
+    return Grant(
+        what="the roles of identities and of whoever deploys",
+        needed_by=("azure-native:authorization:RoleAssignment",),
+        actions=_of("Microsoft.Authorization/roleAssignments", *_EVERYTHING),
+    )
 
 
 def joining() -> Grant:

@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
+from components.settings import AksSettings
+
 from ..finding import Finding
-from .deployer import FEDERATION, LOGS, NETWORK, SUBNET, Grant, administering, deploying, joining, logging
+from .deployer import FEDERATION, LOGS, NETWORK, SUBNET, Grant, administering, assigning, deploying, joining, logging
 from .scopes import within
 from .subject import AUTHORIZATION, Subject
 
@@ -63,16 +65,15 @@ def _denied(deny: Mapping[str, Any], actions: Iterable[str]) -> Finding:
 
 def _by_scope(subject: Subject) -> Iterator[tuple[str, list[Grant]]]:
     """Where this stack needs what: what somebody else made is asked about itself."""
-    yield subject.scope, needed(subject)
+    yield subject.scope, needed(subject.settings)
     if subnet := subject.settings.network.subnet_id:
-        yield subnet, [joining(), next(grant for grant in deploying() if "RoleAssignment" in grant.needed_by[0])]
+        yield subnet, [joining(), assigning()]
     if workspace := subject.settings.cluster.log_workspace_id:
         yield workspace, [logging()]
 
 
-def needed(subject: Subject) -> list[Grant]:
-    """What this stack needs of what all do, where it works itself."""
-    settings = subject.settings
+def needed(settings: AksSettings) -> list[Grant]:
+    """What a stack needs of what all do, where it works itself."""
     types = {
         *([LOGS] if settings.cluster.log_workspace_id is None else []),
         *([FEDERATION] if settings.karpenter is None else []),

@@ -28,6 +28,8 @@ _OTHERS: Final[Mapping[str, str]] = {
 _OF_AWS: Final = "elbv2.k8s.aws/cluster"
 _GROUPS: Final = "ec2:DescribeSecurityGroups"
 _GROUP: Final = "k8s-elb-"  # and the classic load balancer's name
+_BACKEND: Final = "backend-sg"  # of AWS's controller: the one group that all of its load balancers share
+_RESOURCE: Final = "elbv2.k8s.aws/resource"
 _VPC: Final = "aws:ec2/vpc:Vpc"
 
 
@@ -96,11 +98,16 @@ def balancers(subject: Subject) -> Iterator[Finding]:
 
 
 def groups(subject: Subject) -> Iterator[Finding]:
-    """Security groups that the cluster's own controller made for load balancers that are gone."""
+    """Security groups of the cluster's own controller whose load balancers are gone, and those of AWS's controller."""
     if subject.aws is None:
         return
     aws, cluster = subject.aws, str(subject.outputs.get("clusterName", ""))
-    found = aws.all("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=[_owned(cluster)])
+    yield from _of_the_own_controller(aws, cluster)
+    yield from _of_awss_controller(aws, cluster)
+
+
+def _of_the_own_controller(aws: Aws, cluster: str) -> Iterator[Finding]:
+    found = aws.all("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=[_tag(_owner(cluster), "owned")])
     left = [group for group in found if group["GroupName"].startswith(_GROUP)]
     if not left:
         return
@@ -108,25 +115,46 @@ def groups(subject: Subject) -> Iterator[Finding]:
     for group in left:
         if group["GroupName"].removeprefix(_GROUP) in balanced:
             continue  # its load balancer is told, or its Service
-        identifier = group["GroupId"]
-        in_the_vpc = aws.all(
-            "ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=[{"Name": "vpc-id", "Values": [group["VpcId"]]}]
-        )
-        letting = [one["GroupId"] for one in in_the_vpc if _lets_in(one, identifier)]
-        revoked = [
-            f"aws ec2 revoke-security-group-ingress --region {aws.region} --group-id {one} --protocol all "
-            f"--source-group {identifier}, "
-            for one in letting
-        ]
         yield Finding(
             "error",
-            f"the security group {identifier} ({group['GroupName']}) was made for a load balancer of this cluster, "
-            "which is not there any more",
+            f"the security group {group['GroupId']} ({group['GroupName']}) was made for a load balancer of this "
+            "cluster, which is not there any more",
             "it stays in the VPC, and rules of other groups name it: pulumi destroy fails with DependencyViolation",
-            f"{''.join(revoked)}{'then ' if revoked else ''}aws ec2 delete-security-group --region {aws.region} "
-            f"--group-id {identifier}",
+            _deletes(aws, group),
             _GROUPS,
         )
+
+
+def _of_awss_controller(aws: Aws, cluster: str) -> Iterator[Finding]:
+    """It deletes them itself, with the last load balancer that has them, as long as it runs."""
+    for group in aws.all("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=[_tag(_OF_AWS, cluster)]):
+        tags = {tag["Key"]: tag.get("Value", "") for tag in group.get("Tags") or ()}
+        what = "that its load balancers share" if tags.get(_RESOURCE) == _BACKEND else "of one of its load balancers"
+        yield Finding(
+            "error",
+            f"the security group {group['GroupId']} ({group['GroupName']}) was made by the AWS Load Balancer "
+            f"Controller, as the one {what}",
+            "it stays in the VPC, and rules of other groups name it: pulumi destroy fails with DependencyViolation",
+            "delete the Services, Ingresses and Gateways that have load balancers, with the last of which the "
+            f"controller deletes it; if it stays, {_deletes(aws, group)}",
+            _GROUPS,
+        )
+
+
+def _deletes(aws: Aws, group: Mapping[str, Any]) -> str:
+    """The commands that delete a security group, and before it the rules of others that let it in."""
+    identifier = group["GroupId"]
+    in_the_vpc = aws.all(
+        "ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=[{"Name": "vpc-id", "Values": [group["VpcId"]]}]
+    )
+    revoked = [
+        f"aws ec2 revoke-security-group-ingress --region {aws.region} --group-id {one['GroupId']} --protocol all "
+        f"--source-group {identifier}, "
+        for one in in_the_vpc
+        if _lets_in(one, identifier)
+    ]
+    deleted = f"aws ec2 delete-security-group --region {aws.region} --group-id {identifier}"
+    return f"{''.join(revoked)}then {deleted}" if revoked else deleted
 
 
 def _owner(cluster: str) -> str:
@@ -134,8 +162,8 @@ def _owner(cluster: str) -> str:
     return f"kubernetes.io/cluster/{cluster}"
 
 
-def _owned(cluster: str) -> dict[str, Any]:
-    return {"Name": f"tag:{_owner(cluster)}", "Values": ["owned"]}
+def _tag(key: str, value: str) -> dict[str, Any]:
+    return {"Name": f"tag:{key}", "Values": [value]}
 
 
 def _lets_in(group: Mapping[str, Any], other: str) -> bool:

@@ -1,4 +1,4 @@
-"""All checks before `pulumi destroy`, by the names that the table has for them."""
+"""The checks before `pulumi destroy`, by the names that the table has for them: of a cloud, those that ask of it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from ..finding import Finding
-from . import balancers, nodes, reached, subscription, workloads
+from . import balancers, controller, nodes, protection, reached, subscription, workloads
 from .subject import Subject
 
-CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
+Check = Callable[[Subject], Iterable[Finding]]
+
+_CHECKS: Final[Mapping[str, Check]] = {
     "cluster": reached.reached,
+    "protection": protection.protection,
+    "controller": controller.controller,
     "load balancers": workloads.load_balancers,
     "load balancers in the account": balancers.balancers,
     "security groups": balancers.groups,
@@ -27,3 +31,16 @@ CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
     "undisturbed pods": workloads.undisturbed_pods,
     "how long it takes": nodes.how_long,
 }
+_OF_AWS: Final = frozenset({"load balancers in the account", "security groups", "instances"})
+_OF_AZURE: Final = frozenset({"machines", "locks", "who else is in the network", "who else is in the group"})
+_OF_A_CONTROLLER: Final = frozenset({"controller", "NodePools", "NodeClaims", "node classes"})
+
+
+def checks(subject: Subject) -> dict[str, Check]:
+    """Those that have something to ask: the other cloud's would count as if they had found nothing."""
+    left_out = {
+        *(() if subject.aws else _OF_AWS),
+        *(() if subject.azure else _OF_AZURE),
+        *(_OF_A_CONTROLLER if subject.is_managed else ()),
+    }
+    return {name: check for name, check in _CHECKS.items() if name not in left_out}

@@ -51,6 +51,24 @@ class Lister(Protocol):
         ...
 
 
+class Gone:
+    """A cluster that is not there any more, and has nothing.
+
+    Attributes:
+        host: Where it was.
+    """
+
+    def __init__(self, host: str) -> None:
+        self.host = host
+
+    def greet(self) -> None:
+        """Nobody is missing who should be there."""
+
+    def list(self, path: str) -> list[Object]:
+        """None."""
+        return []
+
+
 class Cluster:
     """The cluster that a kubeconfig names. Each question is asked once.
 

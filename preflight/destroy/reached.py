@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from ..answers import is_loopback
 from ..finding import Finding, NotAskedError, UnknowableError
-from .cluster import VERSION, Cluster
+from .cluster import VERSION, Cluster, Gone
 from .subject import Subject
 
 _EXPORT = "`pulumi stack output kubeconfig --show-secrets > kubeconfig`"
@@ -31,9 +31,23 @@ def refuse_others(cluster: Cluster, outputs: Mapping[str, Any]) -> None:
         )
 
 
+def host(outputs: Mapping[str, Any]) -> str:
+    """Where the stack says that its cluster is; empty if it does not."""
+    return _host(str(outputs.get("clusterEndpoint") or ""))
+
+
 def reached(subject: Subject) -> Iterator[Finding]:
     """A cluster that does not answer; on Azure, one at another address than the stack's."""
     call = f"GET {VERSION}"
+    if isinstance(subject.cluster, Gone):
+        yield Finding(
+            "note",
+            "the stack's cluster is gone already",
+            "nothing is asked of it; what it has left in the cloud is told below",
+            "",
+            "pulumi stack export",
+        )
+        return
     try:
         subject.cluster.greet()
     except NotAskedError as error:
@@ -45,15 +59,15 @@ def reached(subject: Subject) -> Iterator[Finding]:
             call,
         )
     endpoint = str(subject.outputs.get("clusterEndpoint") or "")
-    host = subject.cluster.host
-    if subject.cloud != "azure" or not endpoint or host == _host(endpoint):
+    asked = subject.cluster.host
+    if subject.cloud != "azure" or not endpoint or asked == _host(endpoint):
         return
     # In a rehearsal both are on this machine: the subscription, and the cluster whose address it made up.
-    if is_loopback(f"//{host}") and subject.azure is not None and subject.azure.is_local:
+    if is_loopback(f"//{asked}") and subject.azure is not None and subject.azure.is_local:
         return
     yield Finding(
         "warning",
-        f"the kubeconfig's server is {host}, and the stack's clusterEndpoint is {endpoint}",
+        f"the kubeconfig's server is {asked}, and the stack's clusterEndpoint is {endpoint}",
         "unless that is another address of the same cluster (private and public, a tunnel), what is said here is of "
         "another one",
         f"export KUBECONFIG, as {_EXPORT} writes it",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from components.documents.manifests import AKS_NODE_CLASS, EC2_NODE_CLASS, NodeClassKind
@@ -12,7 +12,7 @@ from karpenter.quantities import duration
 
 from ..aws.asking import Aws
 from ..azure.asking import Azure
-from ..stack import State
+from ..stack import State, setting
 from .cluster import Lister, Object
 
 NODE_POOLS: Final = "/apis/karpenter.sh/v1/nodepools"
@@ -35,6 +35,7 @@ class Subject:
         aws: Its account; None on another cloud.
         azure: Its subscription; None on another cloud, or where nothing says which.
         state: What Pulumi has made; None where it was not asked.
+        configured: The stack's configuration, as its file has it; empty where there is none.
     """
 
     cluster: Lister
@@ -42,6 +43,7 @@ class Subject:
     aws: Aws | None = None
     azure: Azure | None = None
     state: State | None = None
+    configured: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def names(self) -> AksNames:
@@ -68,6 +70,10 @@ class Subject:
     def is_managed(self) -> bool:
         """Whether the cloud runs Karpenter: then its objects and nodes go with the cluster."""
         return self.outputs.get("karpenterVersion") == "managed"
+
+    def setting(self, section: str, key: str) -> Any:
+        """A setting as the stack's file has it, for example `cluster` and `deletionProtection`; None if it has not."""
+        return setting(self.configured, section, key)
 
     def own(self, *outputs: str) -> set[str]:
         """Names that the stack lists in some of its outputs."""

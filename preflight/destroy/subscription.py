@@ -103,7 +103,10 @@ def guests(subject: Subject) -> Iterator[Finding]:
 
 def _assigned(subject: Subject) -> list[str]:
     """Where the stack has given roles: on an existing subnet, a lock keeps them from being taken back."""
-    resources = subject.state.resources if subject.state else ()
+    if subject.state is None:
+        subnet = subject.setting("network", "subnetId")
+        return [subnet] if isinstance(subnet, str) else []
+    resources = subject.state.resources
     return [
         identifier[: identifier.lower().index(_ROLES)] for _, identifier in resources if _ROLES in identifier.lower()
     ]

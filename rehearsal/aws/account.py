@@ -31,7 +31,10 @@ from rehearsal.aws.quotas import Quotas
 from rehearsal.aws.server import Server
 from rehearsal.timing import Timing
 
+#: The account's id unless another one is asked for.
 ACCOUNT_ID = "123456789012"
+# By which moto tells whose account a request is for; it looks at each request.
+_MOTOS_ACCOUNT = "MOTO_ACCOUNT_ID"
 # A harmless question to each service.
 _QUESTIONS = {
     "ec2": "describe_vpcs",
@@ -65,7 +68,7 @@ class Account:
     """An AWS account in one region.
 
     Attributes:
-        account_id: Always 123456789012.
+        account_id: Its id.
         region: Where everything lies.
         timing: Simulated durations.
         prices: What instances cost.
@@ -78,24 +81,26 @@ class Account:
 
     _running: ClassVar[Account | None] = None
 
-    def __init__(self, region: str, prices: Path, timing: Timing, *, used_spot: bool = False) -> None:
+    def __init__(
+        self, region: str, prices: Path, timing: Timing, *, used_spot: bool = False, account_id: str = ACCOUNT_ID
+    ) -> None:
         """An account that is empty, and new to spot instances unless `used_spot` says otherwise.
 
         `prices` is the table that `PriceTable.load` reads.
         """
-        self.account_id = ACCOUNT_ID
+        self.account_id = account_id
         self.region = region
         self.timing = timing
         self.prices = PriceTable.load(prices)
-        self.roles = Roles(ACCOUNT_ID)
-        self.eks = Eks(ACCOUNT_ID, region, self.roles)
+        self.roles = Roles(account_id)
+        self.eks = Eks(account_id, region, self.roles)
         self.fleet = Fleets(self.prices, self.roles)
         self.quotas = Quotas()
         self._used_spot = used_spot
         self._turn = threading.RLock()
-        self.events = EventBus(ACCOUNT_ID, region, self._turn)
-        self._last_lines = LastLines(ACCOUNT_ID, region, timing.last_log_lines, self._turn)
-        self._view = AccountView(ACCOUNT_ID, region, self.eks, self.roles)
+        self.events = EventBus(account_id, region, self._turn)
+        self._last_lines = LastLines(account_id, region, timing.last_log_lines, self._turn)
+        self._view = AccountView(account_id, region, self.eks, self.roles)
         self._identity = PodIdentity(self.eks, self.roles, region, self._reviewer)
         self._server = Server(
             self._get_products, self._identity.credentials, self.roles.denial, self.eks.has_zonal_shift
@@ -134,6 +139,7 @@ class Account:
             )
         Account._running = self
         os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
+        os.environ[_MOTOS_ACCOUNT] = self.account_id
         catalogue.load_region_only(self.region)
         catalogue.patch(self._patches)
         prices.patch(self._patches, self.prices)
@@ -147,7 +153,7 @@ class Account:
         self.fleet.patch(self._patches)
         self.events.patch(self._patches)
         self._identity.patch(self._patches)
-        self._view.images = images.seed(ACCOUNT_ID, self.region)
+        self._view.images = images.seed(self.account_id, self.region)
         MotoEks(self.region, self.eks, self.roles, self._view.images, self._last_lines.follow).patch(self._patches)
         self.roles.seed()
         if self._used_spot:
@@ -164,6 +170,7 @@ class Account:
         self._last_lines.stop()
         self._patches.undo()
         BackendDict.reset()
+        os.environ.pop(_MOTOS_ACCOUNT, None)
         self._clients.clear()
         self._clouds.clear()
         Account._running = None

@@ -83,6 +83,19 @@ def invokes(account: Account) -> dict[str, Invoke]:
             raise RefusedError(f"reading EKS Add-On version info ({name}): couldn't find resource")
         return {**_given(arguments), "id": name, "version": ADDONS[name][-1 if arguments.get("mostRecent") else 0]}
 
+    def cluster(arguments: Mapping[str, Any]) -> Properties:
+        _takes("getCluster", arguments, {"name"})
+        eks = account.client("eks")
+        try:
+            seen = eks.describe_cluster(name=arguments["name"])["cluster"]
+        except eks.exceptions.ResourceNotFoundException as error:
+            raise RefusedError(f"reading EKS Cluster ({arguments['name']}): couldn't find resource") from error
+        return {
+            **{key: seen[key] for key in ("name", "arn", "version", "status", "roleArn", "endpoint") if key in seen},
+            "id": seen["name"],
+            "kubernetesNetworkConfigs": [seen["kubernetesNetworkConfig"]],
+        }
+
     def clusters(arguments: Mapping[str, Any]) -> Properties:
         _takes("getClusters", arguments, set())
         return {"names": account.client("eks").list_clusters()["clusters"], "id": account.region}
@@ -124,6 +137,7 @@ def invokes(account: Account) -> dict[str, Invoke]:
     return {
         "aws:cloudwatch/getLogGroups:getLogGroups": log_groups,
         "aws:eks/getAddonVersion:getAddonVersion": addon_version,
+        "aws:eks/getCluster:getCluster": cluster,
         "aws:eks/getClusters:getClusters": clusters,
         "aws:ssm/getParameter:getParameter": parameter,
         "aws:index/getCallerIdentity:getCallerIdentity": caller_identity,

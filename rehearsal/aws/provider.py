@@ -82,7 +82,7 @@ def resources(
 
 
 def configuration(account: Account, clusters: Clusters) -> Configuration:
-    """What the provider takes as configuration: `region`, which must be the account's, `defaultTags`, and who deploys.
+    """What the provider takes as configuration: region and allowed accounts, which must be the account's, tags, who.
 
     A `profile` and `assumeRoles` are everybody's: there is one administrator. They count where a cluster is made.
     """
@@ -99,12 +99,18 @@ def configuration(account: Account, clusters: Clusters) -> Configuration:
                 f"aws:region is {region!r}, but the rehearsed account is in {account.region}; start the "
                 f"rehearsal with the stack's region, or set aws:region to {account.region}"
             )
+        allowed = [str(one) for one in _nested(given.get("allowedAccountIds")) or [account.account_id]]
+        if account.account_id not in allowed:
+            raise RefusedError(
+                f"AWS account ID not allowed: {account.account_id}; aws:allowedAccountIds is {allowed}. The rehearsal "
+                "plays the one account that the stack's file named when it started: take it down, and bring it up anew"
+            )
         return Provider(
             resources(account, clusters, _default_tags(given.get("defaultTags")), _deployer(given)), invokes(account)
         )
 
     return Configuration(
-        names=frozenset({"region", "defaultTags", "profile", "assumeRoles"}),
+        names=frozenset({"region", "defaultTags", "profile", "assumeRoles", "allowedAccountIds"}),
         configure=configure,
         replaces=lambda old, new: ["region"] if old.get("region") != new.get("region") else [],
     )

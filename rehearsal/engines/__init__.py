@@ -123,6 +123,19 @@ def release(cloud: str) -> str:
     return found[1]
 
 
+def kubernetes() -> str:
+    """Minor version of the pinned control plane, `1.36`: the only one that can be rehearsed.
+
+    Raises:
+        LookupError: The pins do not say.
+    """
+    pins = (HERE / "kubernetes" / "go.mod").read_text()
+    found = re.search(r"^\s*(?:require )?k8s\.io/kubernetes v(\d+\.\d+)\.", pins, re.MULTILINE)
+    if not found:
+        raise LookupError("kubernetes/go.mod does not require k8s.io/kubernetes; add it there")
+    return found[1]
+
+
 def pulumi_on_path() -> Path | None:
     """The user's Pulumi, when it is not older than ours and its Python language host is beside it.
 

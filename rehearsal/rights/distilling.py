@@ -15,7 +15,9 @@ def distilled(recording: Recording) -> Recording:
     Condition keys that no statement mentions go; questions that differ only in the value of a key of which every
     statement takes any (`StringLike: *`) become one, with the value of the first.
     """
-    return Recording(recording.cloud, [_distilled(principal) for principal in recording.principals])
+    return Recording(
+        recording.cloud, [_distilled(principal) for principal in recording.principals], recording.scenarios
+    )
 
 
 def _distilled(principal: Principal) -> Principal:

@@ -101,10 +101,17 @@ class Principal:
 
 @dataclass(frozen=True)
 class Recording:
-    """What one or several rehearsals recorded."""
+    """What one or several rehearsals recorded.
+
+    Attributes:
+        cloud: Whose access control was asked.
+        principals: Who asked.
+        scenarios: Names of the scenarios that ran to their end meanwhile; None where nobody noted them.
+    """
 
     cloud: Cloud
     principals: Sequence[Principal]
+    scenarios: frozenset[str] | None = None
 
 
 class RecordingError(Exception):
@@ -181,7 +188,8 @@ def text(recording: Recording) -> str:
             + ",\n".join(map(_line, uses))
             + "\n]}"
         )
-    head = f'{{"version": {VERSION}, "cloud": {json.dumps(recording.cloud)}, "principals": [\n'
+    scenarios = "" if recording.scenarios is None else f'"scenarios": {json.dumps(sorted(recording.scenarios))}, '
+    head = f'{{"version": {VERSION}, "cloud": {json.dumps(recording.cloud)}, {scenarios}"principals": [\n'
     return head + ",\n".join(lines) + "\n]}\n"
 
 
@@ -206,7 +214,9 @@ def read(paths: Iterable[Path]) -> Recording:
             for use in principal.uses:
                 add(uses.setdefault(principal.name, {}), use.question.key, use)
     principals = [Principal(name, documents[name], list(uses.get(name, {}).values())) for name in sorted(documents)]
-    return Recording(found[0][1].cloud, principals)
+    scenarios = [recording.scenarios for _, recording in found if recording.scenarios is not None]
+    known = frozenset[str]().union(*scenarios) if len(scenarios) == len(found) else None
+    return Recording(found[0][1].cloud, principals, known)
 
 
 def _line(use: Use) -> str:
@@ -231,6 +241,7 @@ def _parsed(path: Path) -> Recording:
             Principal(str(one["name"]), dict(one["documents"]), [_use(use) for use in one["uses"]])
             for one in found["principals"]
         ]
+        scenarios = frozenset(map(str, found["scenarios"])) if "scenarios" in found else None
     except FileNotFoundError as error:
         raise RecordingError(
             f"{path} does not exist, so nothing says which rights were used; rehearse the stack first: "
@@ -241,7 +252,7 @@ def _parsed(path: Path) -> Recording:
             f"{path} is no recording of rights ({error!r}), so it says nothing of them; give the rights.json of a "
             "rehearsal, or rehearse anew"
         ) from error
-    return Recording(found["cloud"], principals)
+    return Recording(found["cloud"], principals, scenarios)
 
 
 def _use(line: Mapping[str, Any]) -> Use:

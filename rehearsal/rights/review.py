@@ -81,16 +81,22 @@ class Review:
         }
 
 
-def review(recording: Recording, known: Sequence[Reason]) -> Review:
-    """Judge a recording by its own documents."""
+def review(recording: Recording, known: Sequence[Reason], lacking: Sequence[str] = ()) -> Review:
+    """Judge a recording by its own documents.
+
+    Args:
+        recording: What was asked.
+        known: Why rights stay that nothing used.
+        lacking: What the recording is not of, in words. Where it lacks something, nobody is advised to take a right
+            away: what is lacking may need it.
+    """
     judgements = [judge(recording.cloud, principal) for principal in recording.principals]
     grants = [grant for judgement in judgements for grant in judgement.grants]
     unused = [grant for judgement in judgements for grant in judgement.unused]
     stale = reasons.stale(known, grants)
     grouped = list(_unused(unused, known))
     spare = dict(_spare(judgements, known))
-    problems = [
-        *(text for judgement in judgements for text in _wrong(judgement)),
+    advice = [
         *(
             f"{one.statement}: {', '.join(one.actions)} on {', '.join(one.resources)} was not used, and nobody says "
             "why it stays; take it out of the policy, or give the reason"
@@ -102,6 +108,15 @@ def review(recording: Recording, known: Sequence[Reason]) -> Review:
             for name, reason in spare.items()
             if not reason
         ),
+    ]
+    if advice and lacking:
+        advice = [
+            f"the recording is incomplete, so whether what it shows as unused without a reason can go is not known "
+            f"({len(advice)} times); it lacks of the whole soak: {', '.join(lacking)}"
+        ]
+    problems = [
+        *(text for judgement in judgements for text in _wrong(judgement)),
+        *advice,
         *(f"the reason for {one} is about no right that there is; take it out" for one in stale),
     ]
     notes = [

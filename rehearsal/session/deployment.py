@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from rehearsal.cluster.plugins.__main__ import TOKEN_FILE
 from rehearsal.engines import EngineSet
 from rehearsal.host import user_environment
 from rehearsal.host.processes import ending, mark, stop_marked
-from rehearsal.session import daemon
+from rehearsal.session import daemon, removal
 from rehearsal.session.command import call
 from rehearsal.session.daemon import DaemonInfo
 from rehearsal.session.stack_file import StackFile
@@ -148,7 +148,16 @@ class Deployment:
             LostError: The rehearsal has ended meanwhile.
         """
         self._remove_leftovers()
-        self._run("destroy", "--yes", "--skip-preview", "--suppress-outputs")
+        progress = removal.Progress(lambda: removal.draining(self._on_the_cluster, self._environment))
+        self._run("destroy", "--yes", "--skip-preview", "--suppress-outputs", meanwhile=progress.look)
+
+    def hindrances(self) -> list[str]:
+        """What fails or holds up `destroy`, as the look before it has it.
+
+        Raises:
+            NotLookedError: It could not be asked.
+        """
+        return removal.hindrances(self._folder.stack, self._folder.stack_configuration, PROJECT, self._environment)
 
     def play(self, playbook: Path, variables: Mapping[str, str], *more: str) -> int:
         """Run a playbook and return its exit code; Ansible takes the variables' values as they are, as no templates.
@@ -183,7 +192,7 @@ class Deployment:
         As the story's own clean-up does it: the namespaces first and without waiting, then the NodePools with their
         NodeClaims.
         """
-        kubectl = [str(self._kubectl), "--kubeconfig", str(self._folder.kubeconfig)]
+        kubectl = self._on_the_cluster
         query = ["get", "namespaces,nodepools.karpenter.sh", "--selector", _SCALE_TEST, "--output", "name"]
         answer = subprocess.run(
             [*kubectl, "--request-timeout=10s", *query], env=self._environment, capture_output=True, text=True
@@ -198,9 +207,12 @@ class Deployment:
             if self._call([*kubectl, *removal]):
                 raise CommandError(
                     f"{', '.join(found)} could not be removed in {_LEFTOVERS}, so `pulumi destroy` would wait in vain "
-                    f"for the nodes; remove it by hand, or give up the stack: python -m rehearsal down --force "
-                    f"{self._folder.stack}"
+                    "for the nodes; remove it by hand"
                 )
+
+    @property
+    def _on_the_cluster(self) -> list[str]:
+        return [str(self._kubectl), "--kubeconfig", str(self._folder.kubeconfig)]
 
     def _unlock(self) -> None:
         """Remove locks of the stack's state whose Pulumi was killed; until then, every other one refuses to begin."""
@@ -209,25 +221,29 @@ class Deployment:
             if not lock or not _runs(lock.pid, path.stat().st_mtime):
                 path.unlink(missing_ok=True)
 
-    def _run(self, *arguments: str, folder: Path = PROJECT) -> None:
+    def _run(self, *arguments: str, folder: Path = PROJECT, meanwhile: Callable[[], None] = lambda: None) -> None:
         self._unlock()
         command = [str(self._pulumi), *arguments, "--non-interactive", "--color", _colour()]
-        code = self._call(command, folder)
+        code = self._call(command, folder, meanwhile)
         if code:
             raise CommandError(f"`pulumi {' '.join(arguments)}` failed (exit code {code})")
 
-    def _call(self, command: Sequence[str], folder: Path = PROJECT) -> int:
+    def _call(
+        self, command: Sequence[str], folder: Path = PROJECT, meanwhile: Callable[[], None] = lambda: None
+    ) -> int:
         """Run a command for as long as the daemon serves it; nothing that it started outlives it."""
+
+        def check() -> None:
+            daemon.check(self._folder)
+            meanwhile()
+
         try:
-            code = call(command, self._environment, folder, self._check)
+            code = call(command, self._environment, folder, check)
         finally:
             stop_marked(self._folder)
         if code < 0:
             raise CommandError(f"{Path(command[0]).name} {ending(code)} before it was done")
         return code
-
-    def _check(self) -> None:
-        daemon.check(self._folder)
 
 
 def _runs(pid: int, since: float) -> bool:

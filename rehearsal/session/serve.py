@@ -78,14 +78,19 @@ def _aws(
 ) -> _Cloud:
     # Each cloud's own libraries are loaded for that cloud alone: moto takes a second and 150 MB.
     from rehearsal.aws import provider as aws
-    from rehearsal.aws.account import Account, unknown_region
+    from rehearsal.aws.account import ACCOUNT_ID, Account, unknown_region
     from rehearsal.aws.control import AwsControl
 
     if problem := unknown_region(stack_file.region):
         raise StackFileError(f"{stack_file.path}: {problem}")
     used_spot = bool(os.environ.get("REHEARSAL_USED_SPOT"))
-    account = Account(stack_file.region, engine_set.prices("aws"), timing, used_spot=used_spot)
-
+    account = Account(
+        stack_file.region,
+        engine_set.prices("aws"),
+        timing,
+        used_spot=used_spot,
+        account_id=stack_file.account or ACCOUNT_ID,
+    )
     account.roles.uses.write_to(folder.rights)
 
     def start() -> Mapping[str, str]:

@@ -6,6 +6,7 @@ copy in the state folder, because `pulumi stack init` adds an encryption salt.
 
 from __future__ import annotations
 
+import json
 import re
 import reprlib
 from collections.abc import Iterator
@@ -19,6 +20,9 @@ from rehearsal.session.clouds import CLOUDS, Name
 from rehearsal.state import records
 
 _SALT = "encryptionsalt"
+_ALLOWED = "aws:allowedAccountIds"
+_ACCOUNT = re.compile(r"[0-9]{12}")
+_MINOR = re.compile(r"1\.[0-9]{1,3}")
 # Far more than a stack has to say. Aliases make a file of a few lines say a thousand times as much.
 _MAX_BYTES = 1_000_000
 _MAX_VALUES = 100_000
@@ -43,12 +47,16 @@ class StackFile:
         cloud: The cloud that it is for.
         region: For example `us-east-1`, or `westus2`.
         subscription: Id of the subscription that the stack is for; empty where it names none.
+        account: Id of the AWS account that alone is allowed; empty where any is.
+        kubernetes: Minor version of the cluster, `1.36`; empty where it says none that could be one.
     """
 
     path: Path
     cloud: Name
     region: str
     subscription: str = ""
+    account: str = ""
+    kubernetes: str = ""
 
     @classmethod
     def load(cls, path: Path) -> StackFile:
@@ -94,7 +102,23 @@ class StackFile:
                 f"{path}: {cloud.subscription} = {reprlib.repr(subscription)} is no id, so that the rehearsal "
                 "would play another subscription; write it in quotes, or leave it out"
             )
-        return cls(path, cloud.name, region.replace(" ", "").lower(), subscription.lower())
+        account = _account(path, config) if cloud.name == "aws" else ""
+        version = _section(config, "cluster").get("version")
+        kubernetes = version if isinstance(version, str) and _MINOR.fullmatch(version) else ""
+        return cls(path, cloud.name, region.replace(" ", "").lower(), subscription.lower(), account, kubernetes)
+
+    def check_version(self, kubernetes: str) -> None:
+        """See that the cluster's version is the one that the engines have.
+
+        Raises:
+            StackFileError: It is another one. What is no version at all is the program's to refuse.
+        """
+        if self.kubernetes not in ("", kubernetes):
+            raise StackFileError(
+                f'{self.path}: karpstack:cluster.version = "{self.kubernetes}": the rehearsal has Kubernetes '
+                f'{kubernetes} alone, so something else would be rehearsed; nothing was started. Write "{kubernetes}", '
+                "or rehearse a copy that does: --config-file FILE; `review` takes any version"
+            )
 
     def copy_to(self, target: Path) -> None:
         """Write Pulumi's own copy, keeping the encryption salt that an earlier copy was given."""
@@ -105,6 +129,34 @@ class StackFile:
         if salt:
             content[_SALT] = salt
         records.write_text(target, yaml.safe_dump(content, sort_keys=False))
+
+
+def _section(config: dict[str, Any], name: str) -> dict[str, Any]:
+    """A section of the program's settings, whether Pulumi wrote it (as JSON) or a person; empty where it is none."""
+    found = config.get(f"karpstack:{name}")
+    try:
+        found = json.loads(found) if isinstance(found, str) else found
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _account(path: Path, config: dict[str, Any]) -> str:
+    """The account that aws:allowedAccountIds names, which the rehearsal then plays."""
+    given = config.get(_ALLOWED)
+    if given is None:
+        return ""
+    try:
+        allowed = json.loads(given) if isinstance(given, str) else given
+    except (ValueError, RecursionError):
+        allowed = None
+    if not isinstance(allowed, list) or len(allowed) != 1 or not _ACCOUNT.fullmatch(str(allowed[0])):
+        raise StackFileError(
+            f"{path}: {_ALLOWED} = {reprlib.repr(given)} is not one account: the rehearsal plays one, and none of "
+            'several is more so than another; write one id of 12 digits, in quotes (["123456789012"]), or rehearse a '
+            "copy that does: --config-file FILE"
+        )
+    return str(allowed[0])
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -112,6 +112,11 @@ class StackFolder:
         return self.root / "rights.json"
 
     @property
+    def recorded_scenarios(self) -> Path:
+        """Names of the scenarios that ran while that was recorded."""
+        return self.root / "recorded-scenarios.json"
+
+    @property
     def run_file(self) -> Path:
         """What the running daemon tells about itself (pid, ports), as JSON."""
         return self.root / "daemon.json"

@@ -13,8 +13,11 @@ from typing import Any
 
 import grpc
 import pytest
+import yaml
 from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
+
+from scale_test.version import version
 
 ROOT = Path(__file__).resolve().parents[2]
 PACK = ROOT / "policies"
@@ -52,6 +55,8 @@ def judged(analyzer: Any, properties: dict[str, Any]) -> dict[str, Any]:
 
 def test_starts_as_the_engine_starts_it(analyzer: Any, rules: list[str]) -> None:
     info = analyzer.GetAnalyzerInfo(empty_pb2.Empty())
+    # One version: the engine tells that of PulumiPolicy.yaml, and the SDK would tell one of its own.
+    assert info.version == version() == yaml.safe_load((PACK / "PulumiPolicy.yaml").read_text())["version"]
     assert [policy.name for policy in info.policies] == rules
 
     found = judged(analyzer, {"spec": {"limits": {"cpu": "100"}}})

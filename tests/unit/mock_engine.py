@@ -15,6 +15,8 @@ from pulumi.runtime.proto import source_pb2
 
 PARTITION, ACCOUNT, REGION = "aws", "123456789012", "us-east-1"
 SUBSCRIPTION = "12345678-1234-1234-1234-123456789012"
+#: Range of Services of EKS clusters that are there already: the example's.
+SERVICES = "172.20.0.0/16"
 ZONES = ["us-east-1a", "us-east-1b", "us-east-1c", "us-east-1d"]
 
 
@@ -106,6 +108,9 @@ class _Cloud(mocks.Mocks):
                 return {"logGroupNames": self.log_groups}, []
             case "aws:eks/getClusters:getClusters":
                 return {"names": self.clusters}, []
+            case "aws:eks/getCluster:getCluster":
+                network = {"ipFamily": "ipv4", "serviceIpv4Cidr": SERVICES}
+                return {"name": args.args["name"], "kubernetesNetworkConfigs": [network]}, []
             case "aws:eks/getAddonVersion:getAddonVersion":
                 return {"version": f"default of {args.args['addonName']} for {args.args['kubernetesVersion']}"}, []
             case "aws:ssm/getParameter:getParameter":

@@ -519,6 +519,18 @@ def test_a_change_of_the_cluster_is_guarded(stack: str) -> None:
     assert list(resource(shipped(stack), CLUSTER).request.hooks.before_update) == hooks
 
 
+@both
+def test_a_private_cluster_in_a_network_of_its_own_is_warned_of(stack: str) -> None:
+    hook = ["aks-cluster-no-way"]
+    assert list(resource(shipped(stack), CLUSTER).request.hooks.before_create) == hook
+    assert not resource(variant(), CLUSTER).request.hooks.before_create
+    # A network that is there already may have a way into it.
+    existing = deployed(stack, network__subnetCidr=None, network__subnetId=SUBNET)
+    assert not resource(existing, CLUSTER).request.hooks.before_create
+    public = deployed(stack, cluster__publicAccessCidrs=["1.1.1.0/24"])
+    assert not resource(public, CLUSTER).request.hooks.before_create
+
+
 def test_one_guard_can_be_lifted_for_one_update() -> None:
     assert list(resource(variant(), CLUSTER).request.hooks.before_update) == ["aks-cluster-system-pool"]
 

@@ -77,6 +77,7 @@ ALLOWED: dict[str, set[str]] = {
         "rehearsal/azure/identity/roles",
     },
     "rehearsal/rights/recording": {"rehearsal/state"},
+    "rehearsal/rights/completeness": {"rehearsal/rights", "rehearsal/state"},
     "rehearsal/rights/shown": {"rehearsal/rights", "rehearsal/host/steering"},
     "rehearsal/host": {"rehearsal/host", "rehearsal/state"},
     "rehearsal/host/user_environment": set(),

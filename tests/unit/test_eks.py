@@ -12,9 +12,11 @@ import pulumi
 import pytest
 
 from components import eks, versions
+from components.kubernetes import warns_of_no_way
+from components.kubernetes.cilium import refuse_other_addresses
 from tests.unit.example_stack import eks as settings
 from tests.unit.example_stack import example
-from tests.unit.mock_engine import ACCOUNT, PARTITION, REGION, ZONES, Deployment, Registered, deploy, unknown
+from tests.unit.mock_engine import ACCOUNT, PARTITION, REGION, SERVICES, ZONES, Deployment, Registered, deploy, unknown
 
 MAIN = Path(__file__).resolve().parents[2] / "__main__.py"
 ADMIN = "arn:aws:iam::210987654321:role/teams/platform-admin"
@@ -184,6 +186,65 @@ def test_the_log_group_outlives_the_cluster(
     assert logs.retainOnDelete
     assert logs.importId == taken_over
     assert list(logs.ignoreChanges) == (["retentionInDays", "tags"] if as_it_is else [])
+
+
+@pytest.mark.parametrize("services", ["172.20.0.0/16", "172.21.0.0/16"])
+def test_a_change_that_would_replace_the_cluster_is_refused(services: str) -> None:
+    changed = settings(network__serviceCidr=services)
+    there: Any = {"log_groups": [GROUP], "clusters": ["karpstack-eks"]}
+    if services == SERVICES:
+        assert deploy(lambda: eks.Environment("eks", changed), **there)
+        return
+    with pytest.raises(pulumi.RunError) as caught:
+        deploy(lambda: eks.Environment("eks", changed), **there)
+    for part in (
+        "karpstack:network.serviceCidr 172.20.0.0/16 -> 172.21.0.0/16",
+        "replace the cluster",
+        "another stack",
+    ):
+        assert part in str(caught.value)
+    # Where there is no cluster, nothing is replaced.
+    assert deploy(lambda: eks.Environment("eks", changed), log_groups=[GROUP])
+
+
+CILIUM = "kubernetes:helm.sh/v3:Release"
+
+
+def cilium_update(**changes: Any) -> pulumi.ResourceHookArgs:
+    pool = {"clusterPoolIPv4PodCIDRList": ["10.100.0.0/16"], "clusterPoolIPv4MaskSize": 24.0}
+    old, new = ({"values": {"ipam": {"operator": each}}} for each in (pool, pool | changes))
+    return pulumi.ResourceHookArgs("urn", "id", "eks-cilium-release", CILIUM, old_inputs=old, new_inputs=new)
+
+
+def test_a_change_of_pods_addresses_is_refused() -> None:
+    assert list(release(stack(), "cilium-release").request.hooks.before_update) == ["eks-cilium-pods"]
+    for change, text in (
+        (
+            {"clusterPoolIPv4PodCIDRList": ["10.101.0.0/16"]},
+            "karpstack:network.podCidr 10.100.0.0/16 -> 10.101.0.0/16",
+        ),
+        ({"clusterPoolIPv4MaskSize": 25}, "karpstack:network.podCidrMaskSize 24 -> 25"),
+    ):
+        with pytest.raises(pulumi.RunError) as caught:
+            refuse_other_addresses(cilium_update(**change))
+        assert text in str(caught.value)
+        assert "another stack" in str(caught.value)
+    refuse_other_addresses(cilium_update())
+    refuse_other_addresses(pulumi.ResourceHookArgs("urn", "id", "eks-cilium-release", CILIUM))
+
+
+def test_a_cluster_that_nobody_could_reach_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list(resource(stack(), CLUSTER).request.hooks.before_create) == ["eks-cluster-no-way"]
+    assert not resource(variant(), CLUSTER).request.hooks.before_create
+    said: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", said.append)
+    warn: Any = warns_of_no_way("no-way", fix="open a door").callback
+    warn(pulumi.ResourceHookArgs("urn", "", "eks-cluster-control-plane", CLUSTER))
+    (text,) = said
+    key, consequence, fix = text.splitlines()
+    assert key == "karpstack:cluster.publicAccessCidrs = []"
+    assert "eks-cluster-control-plane will have no public endpoint" in consequence
+    assert fix == "    fix: open a door"
 
 
 def test_flow_logs_are_a_choice() -> None:

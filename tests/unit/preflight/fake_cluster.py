@@ -12,6 +12,7 @@ EKS = {
     "region": "us-east-1",
     "clusterName": "karpstack-eks",
     "karpenterVersion": "1.14.1",
+    "karpenterNamespace": "kube-system",
     "nodePools": ["default"],
     "nodeClasses": ["default"],
     "defaultNodePools": [],
@@ -19,6 +20,7 @@ EKS = {
 NAP = {**EKS, "cloud": "azure", "karpenterVersion": "managed", "defaultNodePools": ["system-surge"]}
 SERVICES, VOLUMES, BUDGETS = "/api/v1/services", "/api/v1/persistentvolumes", "/apis/policy/v1/poddisruptionbudgets"
 POOLS, CLAIMS = "/apis/karpenter.sh/v1/nodepools", "/apis/karpenter.sh/v1/nodeclaims"
+DEPLOYMENTS = "/apis/apps/v1/deployments"
 CLASSES, NODES, PODS = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses", "/api/v1/nodes", "/api/v1/pods"
 
 
@@ -58,6 +60,8 @@ def of_the_stack() -> FakeCluster:
         spec={"terminationGracePeriod": "1h"},
         status={"providerID": "aws:///us-east-1a/i-1"},
     )
+    karpenter = {"labels": {"app.kubernetes.io/name": "karpenter"}}
+    made.put(DEPLOYMENTS, "karpenter", namespace="kube-system", metadata=karpenter, status={"readyReplicas": 2})
     made.put(NODES, "node-1", metadata=pool)
     made.put(NODES, "system-1")
     made.put(PODS, "web-1", namespace="shop", metadata={"labels": {"app": "web"}}, spec={"nodeName": "node-1"})

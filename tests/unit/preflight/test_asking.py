@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -64,6 +66,38 @@ def test_another_failure_is_no_refusal(error: Exception) -> None:
     with pytest.raises(NotAskedError) as caught:
         Aws("us-east-1", lambda service: Client(get_role=error)).ask("iam", "GetRole", RoleName="x")
     assert not caught.value.refused
+
+
+def test_no_look_takes_longer_than_a_look_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    asked = Aws("us-east-1", lambda service: Pages(clock))
+    assert asked.all("ec2", "DescribeVpcs", "Vpcs") == [1, 2]
+    with pytest.raises(NotAskedError, match="ec2:DescribeSubnets was not answered: AWS took more than 300 s"):
+        asked.all("ec2", "DescribeSubnets", "Subnets")
+    clock[0] = 301.0
+    assert asked.all("ec2", "DescribeVpcs", "Vpcs") == [1, 2]  # is known
+    with pytest.raises(NotAskedError, match="iam:GetRole was not answered") as refused:
+        asked.ask("iam", "GetRole", RoleName="x")
+    assert refused.value.call == "iam:GetRole"
+
+
+class Pages:
+    """A client whose lists have two pages; each of those with subnets takes a minute longer than a look may."""
+
+    def __init__(self, clock: list[float]) -> None:
+        self._clock = clock
+
+    def can_paginate(self, name: str) -> bool:
+        return True
+
+    def get_paginator(self, name: str) -> Any:
+        def pages() -> Iterator[dict[str, Any]]:
+            for number in (1, 2):
+                self._clock[0] += 360 if name == "describe_subnets" else 1
+                yield {"Vpcs": [number], "Subnets": [number]}
+
+        return SimpleNamespace(paginate=pages)
 
 
 def test_what_is_not_there_is_none() -> None:

@@ -16,7 +16,7 @@ from preflight import cli
 from preflight.finding import Checked, Finding, UnknowableError
 from preflight.looking import before_up
 from preflight.shown import as_data, table
-from preflight.stack import CLOSED, configuration, deployer, parse, raw, state
+from preflight.stack import CLOSED, State, configuration, deployer, parse, raw, setting, state
 from tests.unit.example_stack import ROOT, example
 from tests.unit.example_stack import configuration as example_values
 
@@ -177,9 +177,9 @@ def test_the_state_tells_what_the_stack_has_made() -> None:
     exported = {
         "deployment": {
             "resources": [
-                {"type": "pulumi:pulumi:Stack", "outputs": {"clusterName": "karpstack-eks"}},
-                {"type": "karpstack:eks:Environment", "id": ""},
-                {"type": "aws:ec2/vpc:Vpc", "custom": True, "id": "vpc-1"},
+                {"urn": "a::s", "type": "pulumi:pulumi:Stack", "outputs": {"clusterName": "karpstack-eks"}},
+                {"urn": "a::e", "type": "karpstack:eks:Environment", "id": ""},
+                {"urn": "a::vpc", "type": "aws:ec2/vpc:Vpc", "custom": True, "id": "vpc-1", "protect": True},
             ]
         }
     }
@@ -188,10 +188,51 @@ def test_the_state_tells_what_the_stack_has_made() -> None:
     assert not read.has("aws:ec2/vpc:Vpc", "vpc-2")
     assert (read.count("aws:ec2/vpc:Vpc"), read.count("aws:eks/cluster:Cluster")) == (1, 0)
     assert read.outputs == {"clusterName": "karpstack-eks"}
+    assert read.protected == {"a::vpc": "vpc"}
 
 
 def test_a_stack_that_was_never_up_has_made_nothing() -> None:
-    assert parse({"deployment": {}}).resources == frozenset()
+    assert parse({"deployment": {}}) == State()
+    assert parse({"version": 3, "deployment": {"manifest": {}, "resources": None}}) == State()
+
+
+RESOURCE = {"urn": "a::vpc", "type": "aws:ec2/vpc:Vpc", "id": "vpc-1"}
+
+
+@pytest.mark.parametrize(
+    "exported",
+    [
+        [],
+        None,
+        {"version": 3},
+        {"version": 3, "deployment": None},
+        {"version": 3, "deployment": []},
+        {"version": 1, "checkpoint": {"latest": {"resources": [RESOURCE]}}},  # as version 1 to 3 of a state's file
+        {"version": 4, "deployment": {"resources": {"a::vpc": RESOURCE}}},
+        {"version": 4, "deployment": {"resources": [RESOURCE, "vpc"]}},
+        {"version": 4, "deployment": {"resources": [{**RESOURCE, "type": {"name": "vpc"}}]}},
+        {"version": 4, "deployment": {"resources": [{**RESOURCE, "id": ["vpc-1"]}]}},
+        {"version": 4, "deployment": {"resources": [{"id": "vpc-1"}]}},
+    ],
+)
+def test_a_state_of_another_shape_is_said_in_one_sentence(exported: Any) -> None:
+    read = parse(exported)
+    assert "wrote a state of another shape (version" in read.unread
+    assert (read.resources, read.outputs) == (frozenset(), {})
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ({"karpstack:cluster": {"a": 1}}, 1),
+        ({"karpstack:cluster": '{"a": 1}'}, 1),
+        ({"karpstack:cluster": "{"}, None),
+        ({"karpstack:cluster": CLOSED}, None),
+        ({}, None),
+    ],
+)
+def test_a_setting_is_read_whoever_wrote_it(values: dict[str, Any], found: int | None) -> None:
+    assert setting(values, "cluster", "a") == found
 
 
 def test_a_machine_without_pulumi(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -28,8 +28,9 @@ HEAD = """\
 What whoever runs `pulumi up`, `pulumi destroy` and the looks before them must be allowed: for the example, in
 us-east-1 of the account 123456789012. Names follow `karpstack:name`; the actions are those with which Pulumi's AWS
 provider creates, reads, changes and deletes the stack's resources. It is longer than one managed policy may be (6,144
-characters): attach its statements as several, or inline to a role. `python -m preflight eks` asks IAM's simulator
-whether the caller has it ([what it looks at](preflight.md)).
+characters). `python -m preflight rights eks` prints it for a stack's own names and choices, in documents that IAM
+takes; `--account ID` where no credentials say it. `python -m preflight eks` asks IAM's simulator whether the caller has
+it ([what it looks at](preflight.md)).
 
 `FirstCluster` and `FirstNodeGroup` are needed once in an account, `OpenIdConnectProvider` with
 `karpenter.identity: irsa` only, what begins with `FlowLogs`, and `PassFlowLogsRole`, with
@@ -47,6 +48,7 @@ subscription. On the resource group alone it is too little: the stack makes that
 
 Who may assign roles may give themselves any. To narrow that, assign it with a condition: only the roles Network
 Contributor, Virtual Machine Contributor, Managed Identity Operator and Azure Kubernetes Service RBAC Cluster Admin.
+`python -m preflight rights aks-nap` prints role, assignments and this condition for what a stack has.
 
 `register/action` is needed once in a subscription, `federatedIdentityCredentials` with `mode: self-hosted` only,
 `listClusterAdminCredential/action` with `cluster.localAccounts: true` only, `Microsoft.Insights` and

@@ -8,14 +8,17 @@ from typing import Any
 import pytest
 
 from preflight.aws.asking import Aws
-from preflight.destroy import nodes, workloads
-from preflight.destroy.checks import CHECKS
+from preflight.destroy import controller, nodes, protection, reached, workloads
+from preflight.destroy.checks import checks
+from preflight.destroy.cluster import Gone
 from preflight.destroy.subject import Subject
 from preflight.finding import Finding, in_the_way, run
+from preflight.stack import State
 from tests.unit.preflight.fake_cluster import (
     BUDGETS,
     CLAIMS,
     CLASSES,
+    DEPLOYMENTS,
     EKS,
     NAP,
     PODS,
@@ -37,10 +40,87 @@ def look(check: Callable[[Subject], Iterable[Finding]], cluster: FakeCluster, **
 
 
 def test_nothing_is_in_the_way_of_the_stack_alone(cluster: FakeCluster) -> None:
-    checked = run(CHECKS, Subject(cluster, EKS))
-    assert [each.name for each in checked] == list(CHECKS)
+    checked = run(checks(Subject(cluster, EKS)), Subject(cluster, EKS))
     said = [(each.name, finding.severity) for each in checked for finding in each.findings]
     assert said == [("how long it takes", "note")]
+
+
+def test_only_what_can_be_asked_counts(cluster: FakeCluster) -> None:
+    aws, azure, nobody = (checks(Subject(cluster, outputs, *asked)) for outputs, *asked in ASKED)
+    of_azure = {"machines", "locks", "who else is in the network", "who else is in the group"}
+    of_aws = {"load balancers in the account", "security groups", "instances"}
+    assert set(aws) & (of_aws | of_azure) == of_aws
+    assert set(azure) & (of_aws | of_azure) == of_azure
+    assert not set(nobody) & (of_aws | of_azure)
+    # Where AKS runs Karpenter, there is no controller to look at.
+    assert ("controller" in aws, "controller" in azure) == (True, False)
+
+
+ASKED: Any = ((EKS, object(), None), (NAP, None, object()), (EKS,))
+
+
+def test_a_cluster_that_is_gone_has_nothing() -> None:
+    subject = Subject(Gone("karpstack.example"), EKS)
+    told = {each.name: each.findings for each in run(checks(subject), subject) if each.findings}
+    assert list(told) == ["cluster"]
+    assert told["cluster"][0].what == "the stack's cluster is gone already"
+
+
+URN = "urn:pulumi:eks::karpstack::karpstack:eks:Cluster$aws:eks/cluster:Cluster::eks-cluster"
+
+
+@pytest.mark.parametrize("given", [{"deletionProtection": True}, '{"deletionProtection": true}', {}])
+def test_what_pulumi_has_as_protected(cluster: FakeCluster, given: Any) -> None:
+    state = State(protected={URN: "eks-cluster"})
+    (finding,) = protection.protection(Subject(cluster, EKS, state=state, configured={"karpstack:cluster": given}))
+    assert (finding.severity, finding.what) == ("error", "eks-cluster is protected")
+    assert "set karpstack:cluster.deletionProtection to false, and pulumi up, before" in finding.fix
+    assert f"pulumi state unprotect '{URN}'" in finding.fix
+
+
+@pytest.mark.parametrize(
+    ("state", "severity"),
+    [(State(), "note"), (None, "warning")],  # whoever gives the outputs has not shown the state
+)
+def test_protection_that_the_stacks_file_asks_for(cluster: FakeCluster, state: State | None, severity: str) -> None:
+    configured = {"karpstack:cluster": {"deletionProtection": True}}
+    (finding,) = protection.protection(Subject(cluster, EKS, state=state, configured=configured))
+    assert finding.severity == severity
+    assert not list(protection.protection(Subject(cluster, EKS, state=state, configured={})))
+
+
+class Protected:
+    """A client of EKS whose cluster is protected."""
+
+    def describe_cluster(self, **given: Any) -> dict[str, Any]:
+        return {"cluster": {"name": given["name"], "deletionProtection": True}}
+
+
+def test_a_cluster_that_eks_protects_whatever_pulumi_knows(cluster: FakeCluster) -> None:
+    (finding,) = protection.protection(Subject(cluster, EKS, Aws("us-east-1", lambda service: Protected())))
+    assert finding.severity == "error"
+    assert finding.told_by == "eks:DescribeCluster"
+
+
+@pytest.mark.parametrize("status", [{}, {"readyReplicas": 0}, None])
+def test_a_controller_that_is_missing_or_not_ready(cluster: FakeCluster, status: dict[str, int] | None) -> None:
+    if status is None:
+        cluster.objects[DEPLOYMENTS].clear()
+    else:
+        cluster.objects[DEPLOYMENTS][0]["status"] = status
+    (finding,) = look(controller.controller, cluster)
+    assert finding.severity == "error"
+    assert "1 NodeClaims and 1 node classes have finalizers that only it takes away" in finding.what
+    assert ("there is no Deployment" in finding.what) == (status is None)
+    assert ("kubectl describe deployment --namespace kube-system karpenter" in finding.fix) == (status is not None)
+    for path in (CLAIMS, CLASSES):
+        cluster.objects[path].clear()
+    assert not look(controller.controller, cluster)  # nothing waits for it
+
+
+def test_a_cluster_without_an_answer_is_not_gone(cluster: FakeCluster) -> None:
+    (finding,) = reached.reached(Subject(FakeCluster("/version"), EKS))
+    assert finding.severity == "error"
 
 
 def test_a_service_with_a_load_balancer(cluster: FakeCluster) -> None:
@@ -212,6 +292,6 @@ def test_a_collection_that_may_not_be_read_hides_no_other(cluster: FakeCluster) 
     refusing = FakeCluster(refused=SERVICES)
     refusing.objects = cluster.objects
     cluster.put(POOLS, "by-hand", spec={"template": {"spec": {}}})
-    checked = {each.name: each.findings for each in run(CHECKS, Subject(refusing, EKS))}
+    checked = {each.name: each.findings for each in run(checks(Subject(refusing, EKS)), Subject(refusing, EKS))}
     assert checked["load balancers"][0].fix == f"needs GET {SERVICES}"
-    assert len(in_the_way(run(CHECKS, Subject(refusing, EKS)))) == 1
+    assert len(in_the_way(run(checks(Subject(refusing, EKS)), Subject(refusing, EKS)))) == 1

@@ -100,7 +100,7 @@ def test_a_server_that_knows_nothing_is_no_cluster(
     assert finding["what"] == "the cluster can't be asked: 404 no"
     assert "could not be judged: the cluster can't be asked" in checks["NodePools"][0]["what"]
     # The account was asked all the same.
-    assert checks["machines"] == []
+    assert checks["security groups"] == []
 
 
 def test_where_nobody_answers_nothing_is_known(

@@ -13,7 +13,7 @@ import boto3
 from botocore.config import Config
 from moto import mock_aws
 
-from rehearsal.aws.account import Account
+from rehearsal.aws.account import ACCOUNT_ID, Account
 from rehearsal.timing import Timing
 
 REGION = "us-east-1"
@@ -56,12 +56,14 @@ def _session() -> Any:
 
 
 @contextmanager
-def account(folder: Path, timing: Timing | None = None, *, used_spot: bool = False) -> Iterator[Account]:
+def account(
+    folder: Path, timing: Timing | None = None, *, used_spot: bool = False, account_id: str = ACCOUNT_ID
+) -> Iterator[Account]:
     """A prepared account."""
     table = folder / "prices.json"
     table.write_text(json.dumps({REGION: PRICES}))
     with mock_aws():
-        made = InProcessAccount(REGION, table, timing or Timing(), used_spot=used_spot)
+        made = InProcessAccount(REGION, table, timing or Timing(), used_spot=used_spot, account_id=account_id)
         made.prepare()
         try:
             yield made

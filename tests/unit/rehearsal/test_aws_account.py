@@ -50,6 +50,24 @@ def test_stopping_leaves_moto_as_it_was(tmp_path: Path) -> None:
     assert not hasattr(EKSResponse, "create_addon")
 
 
+def test_the_account_has_the_id_that_is_asked_for(tmp_path: Path) -> None:
+    own = "210987654321"
+    with account(tmp_path, account_id=own) as made:
+        assert made.client("sts").get_caller_identity()["Arn"] == f"arn:aws:iam::{own}:user/administrator"
+        role = made.client("iam").create_role(RoleName="one", AssumeRolePolicyDocument=trust("eks.amazonaws.com"))
+        assert role["Role"]["Arn"] == f"arn:aws:iam::{own}:role/one"
+        assert {vpc["OwnerId"] for vpc in made.client("ec2").describe_vpcs()["Vpcs"]} == {own}
+        assert made.client("ec2").describe_images()["Images"]
+        queue = made.client("sqs").create_queue(QueueName="one")["QueueUrl"]
+        assert own in queue
+        # A role's session too is in the account, and not in moto's own.
+        taken = made.client("sts").assume_role(RoleArn=role["Role"]["Arn"], RoleSessionName="one")["Credentials"]
+        keys = taken["AccessKeyId"], taken["SecretAccessKey"], taken["SessionToken"]
+        assert client("sts", *keys).get_caller_identity()["Account"] == own
+    with account(tmp_path) as made:
+        assert made.client("sts").get_caller_identity()["Account"] == "123456789012"
+
+
 def test_a_second_account_is_refused(aws: Account, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="one at a time"):
         Account("us-east-1", tmp_path / "prices.json", Timing()).prepare()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal import cli
+from rehearsal.engines import kubernetes
 from rehearsal.session import daemon, lock
 from rehearsal.session.stack_file import StackFile
 from rehearsal.state import ownership
@@ -179,6 +180,20 @@ def test_the_second_command_is_refused_and_told_of_the_first(
     with lock.held(folder, "python -m rehearsal up eks"):
         assert cli.main([command, "eks", "--state", str(tmp_path)]) == 1
     assert "`python -m rehearsal up eks`" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("untouched")
+@pytest.mark.parametrize("command", ["up", "run"])
+def test_another_kubernetes_version_is_refused_before_anything_starts(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configuration = tmp_path / "Pulumi.eks.yaml"
+    configuration.write_text(
+        'config: {"karpstack:cloud": aws, "aws:region": us-east-1, "karpstack:cluster": {version: "1.30"}}'
+    )
+    state = ["--state", str(tmp_path / "state"), "--config-file", str(configuration)]
+    assert cli.main([command, "eks", *state]) == 1
+    assert f'cluster.version = "1.30": the rehearsal has Kubernetes {kubernetes()} alone' in capsys.readouterr().err
 
 
 def test_status_takes_no_lock_and_shows_who_has_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

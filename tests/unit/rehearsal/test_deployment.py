@@ -64,9 +64,7 @@ def test_leftovers_that_stay_are_an_error_before_pulumi_waits_for_them(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     cluster = Cluster(monkeypatch, "nodepool.karpenter.sh/a\n", code=1)
-    with pytest.raises(
-        CommandError, match=r"nodepool\.karpenter\.sh/a could not be removed in 5m, .* down --force eks"
-    ):
+    with pytest.raises(CommandError, match=r"nodepool\.karpenter\.sh/a could not be removed in 5m, .* by hand"):
         destroy(tmp_path)
     assert [command[0] for command in cluster.commands] == ["kubectl"]
 

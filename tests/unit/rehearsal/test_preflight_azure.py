@@ -122,10 +122,10 @@ def test_who_may_not_give_roles_is_told_what_to_get(world: World) -> None:
 
 
 def test_what_this_stack_does_not_make_needs_no_right(world: World) -> None:
-    plain = {action for grant in rights.needed(looked_at(world, "aks-nap")) for action in grant.actions}
+    plain = {action for grant in rights.needed(looked_at(world, "aks-nap").settings) for action in grant.actions}
     workspace = f"{OTHER_GROUP}/providers/Microsoft.OperationalInsights/workspaces/logs"
     logged = looked_at(world, cluster__logWorkspaceId=workspace)
-    more = {action for grant in rights.needed(logged) for action in grant.actions}
+    more = {action for grant in rights.needed(logged.settings) for action in grant.actions}
     assert {action.split("/")[0] for action in more - plain} == {
         "Microsoft.Insights",
         "Microsoft.ManagedIdentity",
@@ -135,7 +135,7 @@ def test_what_this_stack_does_not_make_needs_no_right(world: World) -> None:
 def test_the_administrators_kubeconfig_is_asked_for_with_local_accounts_alone(world: World) -> None:
     action = "Microsoft.ContainerService/managedClusters/listClusterAdminCredential/action"
     for local in (True, False):
-        grants = rights.needed(looked_at(world, cluster__localAccounts=local))
+        grants = rights.needed(looked_at(world, cluster__localAccounts=local).settings)
         assert any(action in grant.actions for grant in grants) == local
 
 

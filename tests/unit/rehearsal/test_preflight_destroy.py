@@ -10,7 +10,7 @@ import pytest
 from preflight.aws.asking import Aws
 from preflight.azure.asking import Azure
 from preflight.destroy import balancers, subscription
-from preflight.destroy.checks import CHECKS
+from preflight.destroy.checks import checks
 from preflight.destroy.subject import Subject
 from preflight.finding import Finding, run
 from preflight.stack import State
@@ -119,6 +119,30 @@ def test_a_security_group_whose_load_balancer_is_gone(aws: Account, cluster: Fak
     assert not told()
 
 
+def test_a_security_group_of_awss_own_controller(aws: Account, cluster: FakeCluster) -> None:
+    ec2 = aws.client("ec2")
+    vpc = ec2.describe_vpcs()["Vpcs"][0]["VpcId"]
+    groups = []
+    for name, owner, resource in (
+        ("k8s-traffic-karpstackeks-1a2b3c", "karpstack-eks", {"elbv2.k8s.aws/resource": "backend-sg"}),
+        ("k8s-shop-web-4d5e6f", "karpstack-eks", {"ingress.k8s.aws/stack": "shop/web"}),
+        ("k8s-traffic-another-7a8b9c", "another", {"elbv2.k8s.aws/resource": "backend-sg"}),
+    ):
+        tags: Any = [
+            {"Key": key, "Value": value} for key, value in {"elbv2.k8s.aws/cluster": owner, **resource}.items()
+        ]
+        specified: Any = [{"ResourceType": "security-group", "Tags": tags}]
+        made = ec2.create_security_group(GroupName=name, Description="x", VpcId=vpc, TagSpecifications=specified)
+        groups.append(made["GroupId"])
+    found = list(balancers.groups(Subject(cluster, EKS, Aws(aws.region, aws.client))))
+    shared, frontend = sorted(found, key=lambda finding: "shop" in finding.what)
+    assert {finding.severity for finding in found} == {"error"}
+    assert f"{groups[0]} (k8s-traffic-karpstackeks-1a2b3c)" in shared.what
+    assert "the one that its load balancers share" in shared.what
+    assert shared.fix.endswith(f"delete-security-group --region us-east-1 --group-id {groups[0]}")
+    assert groups[1] in frontend.what
+
+
 def test_load_balancers_of_others(aws: Account, cluster: FakeCluster) -> None:
     balance(aws, "used", "elb", ("kubernetes.io/cluster/karpstack-eks", "shared"))
     for service in ("elb", "elbv2"):
@@ -173,7 +197,7 @@ def put_interface(world: World, identifier: str) -> None:
 def test_nothing_of_azure_is_in_the_way_of_the_stack_alone(world: World, cluster: FakeCluster) -> None:
     machine(world, "aks-default-1", **{"karpenter.sh_nodepool": "default"})
     cluster.objects[CLAIMS][0]["status"]["providerID"] = f"azure://{machine_id('aks-default-1', NODES)}"
-    checked = run(CHECKS, seen(world, cluster))
+    checked = run(checks(seen(world, cluster)), seen(world, cluster))
     said = {(each.name, finding.severity) for each in checked for finding in each.findings}
     assert said == {("how long it takes", "note")}
 
@@ -214,6 +238,18 @@ def test_a_lock_above_a_role_that_the_stack_has_given(world: World, cluster: Fak
     assert finding.what.endswith("karpstack-aks-hub")
 
 
+@pytest.mark.parametrize("subnet", ["nodes", None])
+def test_a_lock_above_an_existing_subnet_where_the_state_was_not_shown(
+    world: World, cluster: FakeCluster, subnet: str | None
+) -> None:
+    network = f"{GROUP}-hub/providers/Microsoft.Network/virtualNetworks/hub"
+    world.arm.put(f"{GROUP}-hub", GROUPS, {"location": REGION})
+    lock(world, f"{GROUP}-hub", "CanNotDelete")
+    named = {"karpstack:network": {"subnetId": f"{network}/subnets/{subnet}"}} if subnet else {}
+    found = list(subscription.locks(Subject(cluster, AZURE, None, asked(world), None, named)))
+    assert len(found) == (1 if subnet else 0)
+
+
 def test_a_machine_that_no_node_claim_names(world: World, cluster: FakeCluster) -> None:
     machine(world, "aks-lost", **{"karpenter.sh_nodepool": "default"})
     machine(world, "jump-host", owner="somebody")
@@ -247,5 +283,4 @@ def test_a_guest_in_the_stacks_group_goes_with_it(world: World, cluster: FakeClu
 
 
 def test_where_nothing_says_the_subscription_the_cluster_alone_is_asked(cluster: FakeCluster) -> None:
-    checked = {each.name: each.findings for each in run(CHECKS, Subject(cluster, AZURE))}
-    assert not any(checked[name] for name in ("locks", "machines", "who else is in the group"))
+    assert not checks(Subject(cluster, AZURE)).keys() & {"locks", "machines", "who else is in the group"}

@@ -409,6 +409,17 @@ def test_region_is_required_and_must_be_the_accounts(world: World) -> None:
     assert settings.replaces({"region": "us-east-1"}, {"region": "us-east-1"}) == []
 
 
+@pytest.mark.parametrize("given", [["123456789012"], '["123456789012"]', "[123456789012]", [], None])
+def test_the_rehearsed_account_is_allowed_where_the_stack_names_it(world: World, given: Any) -> None:
+    settings = configuration(world.account, world.clusters)
+    assert "allowedAccountIds" in settings.names
+    settings.configure({"region": "us-east-1", "allowedAccountIds": given}, threading.Event())
+    _refuses(
+        lambda: settings.configure({"region": "us-east-1", "allowedAccountIds": ["1"]}, threading.Event()),
+        "AWS account ID not allowed: 123456789012",
+    )
+
+
 @pytest.mark.parametrize("given", [{"tags": {"team": "platform"}}, '{"tags": {"team": "platform"}}'])
 def test_default_tags_come_as_a_block_or_as_json(world: World, given: Any) -> None:
     settings = configuration(world.account, world.clusters)
@@ -435,6 +446,9 @@ def test_functions(world: World) -> None:
     assert zones["names"] == sorted(zones["names"])
     assert len(zones["names"]) >= 3
     assert "use1-az3" not in zones["zoneIds"]
+    _refuses(
+        lambda: known["getCluster"]({"name": "none", "tags": None}), r"reading EKS Cluster \(none\): couldn't find"
+    )
     _refuses(lambda: known["getRegion"]({"region": "eu-west-1"}), "in us-east-1 alone")
     _refuses(lambda: known["getAvailabilityZones"]({"region": "eu-west-1"}), "does not know the argument region")
 

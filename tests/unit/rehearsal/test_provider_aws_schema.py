@@ -109,6 +109,7 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
     "aws:index/getAvailabilityZones:getAvailabilityZones": {},
     "aws:cloudwatch/getLogGroups:getLogGroups": {"logGroupNamePrefix": "/aws/eks/"},
     "aws:eks/getAddonVersion:getAddonVersion": {"addonName": "coredns", "kubernetesVersion": "1.36"},
+    "aws:eks/getCluster:getCluster": {},  # its name is added
     "aws:eks/getClusters:getClusters": {},
     "aws:ssm/getParameter:getParameter": {
         "name": "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/arm64/standard/recommended/release_version"
@@ -122,7 +123,11 @@ def test_every_function_is_tried(world: World) -> None:
 
 @pytest.mark.parametrize("token", FUNCTIONS)
 def test_results_of_functions_are_the_sdks(world: World, token: str) -> None:
-    known = invokes(world.account)[token](FUNCTIONS[token])
+    arguments = FUNCTIONS[token]
+    if token == "aws:eks/getCluster:getCluster":
+        created = world.create("aws:eks/cluster:Cluster", **CASES["aws:eks/cluster:Cluster"].inputs(world)).outputs
+        arguments = {"name": created["name"]}
+    known = invokes(world.account)[token](arguments)
     name = token.rpartition(":")[2]
     module = token.split(":")[1].split("/")[0].replace("index", "")
     sdk = importlib.import_module(f"pulumi_aws.{module}".rstrip("."))

@@ -255,6 +255,10 @@ stand-in of AWS refuses by the same judgement while it runs. What it asks about 
 Service Authorization Reference of 2026-09-26, the policies against upstream's template for Karpenter 1.14, and the
 judgement against another evaluator of IAM.
 
+A scenario may be the only one that uses a right. So nobody is advised to take one out while the recording is
+incomplete: in the middle of a run, or when scenarios of the soak have not run, it says which are lacking. `run` notes
+the scenarios that came to their end, and `--distil` keeps them; a scale test by hand is not noted.
+
 """
 SECTIONS: tuple[tuple[Cloud, str], ...] = (
     (

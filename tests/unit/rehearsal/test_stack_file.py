@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import stat
 import time
 from pathlib import Path
@@ -45,6 +46,39 @@ def test_azure_has_a_region_and_a_subscription(
     config = {"karpstack:cloud": "azure", "azure-native:location": "westus2", **more}
     found = StackFile.load(write(tmp_path, {"config": config}))
     assert (found.cloud, found.region, found.subscription) == ("azure", region, subscription)
+
+
+ONE = "210987654321"
+
+
+@pytest.mark.parametrize("given", [[ONE], json.dumps([ONE])])
+def test_the_one_account_that_is_allowed_is_played(tmp_path: Path, given: object) -> None:
+    found = StackFile.load(write(tmp_path, {"config": {**GOOD["config"], "aws:allowedAccountIds": given}}))
+    assert found.account == ONE
+    assert StackFile.load(write(tmp_path, GOOD)).account == ""
+    # It means nothing on another cloud.
+    assert StackFile.load(write(tmp_path, {"config": {**AZURE, "aws:allowedAccountIds": given}})).account == ""
+
+
+@pytest.mark.parametrize("given", [[], [ONE, "123456789012"], ["12345"], ONE, "[", {"id": ONE}, [[ONE]]])
+def test_what_is_not_one_account_is_refused(tmp_path: Path, given: object) -> None:
+    with pytest.raises(StackFileError, match=r"aws:allowedAccountIds = .* is not one account.*--config-file FILE"):
+        StackFile.load(write(tmp_path, {"config": {**GOOD["config"], "aws:allowedAccountIds": given}}))
+
+
+@pytest.mark.parametrize("section", [{"version": "1.35"}, '{"version": "1.35"}'])
+def test_another_kubernetes_version_is_refused(tmp_path: Path, section: object) -> None:
+    found = StackFile.load(write(tmp_path, {"config": {**GOOD["config"], "karpstack:cluster": section}}))
+    assert found.kubernetes == "1.35"
+    found.check_version("1.35")
+    with pytest.raises(StackFileError, match=r'version = "1\.35": .* 1\.36 alone, .*Write "1\.36", or rehearse a copy'):
+        found.check_version("1.36")
+
+
+@pytest.mark.parametrize("section", [{}, {"version": "latest"}, {"version": 1.35}, {"version": "1.35.1"}, "{", None])
+def test_what_is_no_version_is_the_programs_to_refuse(tmp_path: Path, section: object) -> None:
+    found = StackFile.load(write(tmp_path, {"config": {**GOOD["config"], "karpstack:cluster": section}}))
+    found.check_version("1.36")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,98 @@
+"""What whoever deploys one AKS stack must be given: a role with its actions, where, and under which condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from components.documents.roles import Role
+from components.settings import AksSettings
+
+from .deployer import Grant, assigning, custom_role, joining, logging, looking, registering
+from .rights import needed
+from .scopes import subscription_of, within
+
+#: Of the language of conditions.
+CONDITION_VERSION: Final = "2.0"
+_CLUSTER_ADMIN: Final = "Azure Kubernetes Service RBAC Cluster Admin"
+_ROLE_ID: Final = "[Microsoft.Authorization/roleAssignments:RoleDefinitionId] ForAnyOfAnyValues:GuidEquals"
+_CONDITION: Final = (
+    "((!(ActionMatches{{'Microsoft.Authorization/roleAssignments/write'}})) OR "
+    f"(@Request{_ROLE_ID} {{{{{{roles}}}}}})) AND "
+    "((!(ActionMatches{{'Microsoft.Authorization/roleAssignments/delete'}})) OR "
+    f"(@Resource{_ROLE_ID} {{{{{{roles}}}}}}))"
+)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A role for whoever deploys.
+
+    Attributes:
+        role: Its name.
+        scope: Where.
+        condition: Which roles may be given with it, in Azure's language of conditions; empty where it gives none.
+    """
+
+    role: str
+    scope: str
+    condition: str = ""
+
+    @property
+    def command(self) -> str:
+        """What assigns it; `DEPLOYER` stands for the object id of who gets it."""
+        given = f'az role assignment create --assignee-object-id DEPLOYER --role "{self.role}" --scope {self.scope}'
+        with_condition = f' --condition-version {CONDITION_VERSION} --condition "{self.condition}"'
+        return given + (with_condition if self.condition else "")
+
+
+def definition(settings: AksSettings) -> dict[str, Any]:
+    """The custom role, as `az role definition create` takes it."""
+    what = f"Makes, changes and removes the AKS environment {settings.name}."
+    return custom_role(_name(settings), what, _grants(settings), _scopes(settings))
+
+
+def assignments(settings: AksSettings) -> list[Assignment]:
+    """That role, on the subscription and on a workspace in another one; and what has to be there already."""
+    condition = _CONDITION.format(roles=", ".join(each.value for each in _given(settings)))
+    found = [Assignment(_name(settings), scope, condition) for scope in _places(settings)]
+    if settings.cluster.deployer_role == "existing" and not settings.cluster.local_accounts:
+        found.append(Assignment(_CLUSTER_ADMIN, _places(settings)[0]))
+    return found
+
+
+def _name(settings: AksSettings) -> str:
+    return f"{settings.name} deployer"
+
+
+def _grants(settings: AksSettings) -> Iterable[Grant]:
+    yield from needed(settings)
+    if settings.network.subnet_id:
+        yield joining()
+        yield assigning()
+    if settings.cluster.log_workspace_id:
+        yield logging()
+    yield from registering()
+    yield from looking()
+
+
+def _given(settings: AksSettings) -> list[Role]:
+    """The roles that the stack gives: its cluster's identity, its controller's, and who deploys."""
+    found = [Role.NETWORK_CONTRIBUTOR]
+    if settings.karpenter is not None:
+        found += [Role.VIRTUAL_MACHINE_CONTRIBUTOR, Role.MANAGED_IDENTITY_OPERATOR]
+    if settings.cluster.deployer_role != "existing" and not settings.cluster.local_accounts:
+        found.append(Role.AKS_RBAC_CLUSTER_ADMIN)
+    return found
+
+
+def _places(settings: AksSettings) -> list[str]:
+    """The stack's subscription, in which an existing subnet lies too, and a workspace in another one."""
+    own, workspace = f"/subscriptions/{settings.subscription_id}", settings.cluster.log_workspace_id
+    return [own, *([workspace] if workspace and not within(workspace, own) else [])]
+
+
+def _scopes(settings: AksSettings) -> list[str]:
+    """Subscriptions: a custom role can be assigned in those that it names."""
+    return list(dict.fromkeys(map(subscription_of, _places(settings))))

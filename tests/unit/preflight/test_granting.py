@@ -1,0 +1,152 @@
+"""`python -m preflight rights`: what whoever deploys a stack has to be given, for that stack's own names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components import aks
+from components.documents.roles import Role, definition_id
+from components.naming import EksNames
+from preflight import cli
+from preflight.aws import documents
+from preflight.aws.asking import Aws
+from preflight.aws.deployer import Scope, policy
+from preflight.azure import assignments
+from preflight.finding import UnknowableError
+from tests.unit import example_stack
+from tests.unit.mock_engine import SUBSCRIPTION, deploy
+
+ACCOUNT = "210987654321"
+ASSIGNMENT = "azure-native:authorization:RoleAssignment"
+ELSEWHERE = "/subscriptions/87654321-4321-4321-4321-210987654321/resourceGroups/hub/providers"
+SUBNET = (
+    f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft.Network/virtualNetworks/hub/subnets/nodes"
+)
+WORKSPACE = f"{ELSEWHERE}/Microsoft.OperationalInsights/workspaces/logs"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert cli.main(["rights", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_documents_have_every_statement_once_and_iam_takes_each() -> None:
+    settings = example_stack.eks(
+        name="a-name-of-the-greatest-length-there-is", karpenter__identity="irsa", network__flowLogRetentionDays=30
+    )
+    found = documents.documents(settings, "aws-us-gov", ACCOUNT)
+    scope = Scope(partition="aws-us-gov", region=settings.region, account=ACCOUNT, names=EksNames(settings.name))
+    assert [one for each in found for one in each["Statement"]] == policy(scope)["Statement"]
+    assert len(found) > 1
+    for each in found:
+        assert documents.size(each) <= documents.LARGEST
+        assert documents.size(each) == len("".join(json.dumps(each, indent=2).split()))
+
+
+@pytest.mark.parametrize(
+    ("changes", "sids"),
+    [
+        ({"karpenter__identity": "irsa"}, {"OpenIdConnectProvider"}),
+        ({"network__flowLogRetentionDays": 30}, {"FlowLogs", "FlowLogsRole", "PassFlowLogsRole"}),
+        ({"karpenter__interruptionQueue": True}, {"InterruptionQueue", "EventRules"}),
+    ],
+)
+def test_what_the_stack_does_not_have_is_not_in_them(changes: dict[str, Any], sids: set[str]) -> None:
+    none = {"karpenter__interruptionQueue": False, "nodePools": {}}
+    without = _sids(documents.documents(example_stack.eks(**none), "aws", ACCOUNT))
+    assert not sids & without
+    assert sids <= _sids(documents.documents(example_stack.eks(**{**none, **changes}), "aws", ACCOUNT))
+
+
+def _sids(found: list[documents.Document]) -> set[str]:
+    return {one["Sid"] for each in found for one in each["Statement"]}
+
+
+def test_the_policies_have_the_stacks_own_names(capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(capsys, "eks", "--account", ACCOUNT)
+    text = json.dumps(found)
+    assert f"arn:aws:iam::{ACCOUNT}:role/karpstack-eks-cluster" in text
+    assert "123456789012" not in text
+    assert cli.main(["rights", "eks", "--account", ACCOUNT]) == 0
+    said = capsys.readouterr().out
+    assert f"{len(found['policies'])} policies for whoever deploys eks, to be attached together:" in said
+    assert "of 6144 characters" in said
+
+
+def test_the_account_is_the_one_that_is_allowed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "Pulumi.x.yaml"
+    file.write_text(
+        yaml.safe_dump({"config": {**example_stack.configuration("eks"), "aws:allowedAccountIds": [ACCOUNT]}})
+    )
+    assert f"arn:aws:iam::{ACCOUNT}:" in json.dumps(printed(capsys, "x", "--project", str(tmp_path)))
+
+
+def test_an_account_that_nobody_knows_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def nobody(*_: object) -> Aws:
+        raise UnknowableError("no credentials")
+
+    monkeypatch.setattr(Aws, "connect", nobody)
+    assert cli.main(["rights", "eks"]) == 2
+    assert "no credentials; or say which account it is, with --account" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["rights", "eks", "--account", "1234"])
+    assert "give its 12 digits" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stack", ["aks-nap", "aks-self-hosted"])
+@pytest.mark.parametrize("deployer", ["User", "existing"])
+def test_the_condition_lets_the_deployer_give_the_roles_that_the_stack_gives(stack: str, deployer: str) -> None:
+    settings = example_stack.aks(stack, cluster__deployerRole=deployer)
+    made = deploy(lambda: aks.Environment("aks", settings)).of(ASSIGNMENT)
+    given = {
+        role for one in made for role in Role if one.inputs["roleDefinitionId"] == definition_id(SUBSCRIPTION, role)
+    }
+    assert given
+    own, *others = assignments.assignments(settings)
+    assert {role for role in Role if role.value in own.condition} == given
+    assert own.condition.count("GuidEquals {") == 2
+    assert own.scope == f"/subscriptions/{SUBSCRIPTION}"
+    assert [one.role for one in others] == (
+        ["Azure Kubernetes Service RBAC Cluster Admin"] if deployer == "existing" else []
+    )
+
+
+def test_the_condition_is_written_as_azure_reads_it() -> None:
+    (own,) = assignments.assignments(example_stack.aks("aks-nap"))
+    roles = "4d97b98b-1d4f-4787-a291-c67834d212e7, b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
+    attribute = "[Microsoft.Authorization/roleAssignments:RoleDefinitionId] ForAnyOfAnyValues:GuidEquals"
+    assert own.condition == (
+        "((!(ActionMatches{'Microsoft.Authorization/roleAssignments/write'})) OR "
+        f"(@Request{attribute} {{{roles}}})) AND "
+        "((!(ActionMatches{'Microsoft.Authorization/roleAssignments/delete'})) OR "
+        f"(@Resource{attribute} {{{roles}}}))"
+    )
+    assert own.command.endswith(f'--condition-version 2.0 --condition "{own.condition}"')
+
+
+def test_the_role_is_of_what_the_stack_has_and_holds_where_it_lies(capsys: pytest.CaptureFixture[str]) -> None:
+    own = printed(capsys, "aks-nap")
+    assert not any("federatedIdentityCredentials" in action for action in own["role"]["Actions"])
+    assert "Microsoft.Network/virtualNetworks/write" in own["role"]["Actions"]
+    assert own["role"]["AssignableScopes"] == [one["scope"] for one in own["assignments"]]
+    settings = example_stack.aks(
+        "aks-nap", network__subnetCidr=None, network__subnetId=SUBNET, cluster__logWorkspaceId=WORKSPACE
+    )
+    role = assignments.definition(settings)
+    assert "Microsoft.Network/virtualNetworks/write" not in role["Actions"]
+    assert "Microsoft.Network/virtualNetworks/subnets/join/action" in role["Actions"]
+    assert "Microsoft.OperationalInsights/workspaces/sharedKeys/action" in role["Actions"]
+    assert [one.scope for one in assignments.assignments(settings)] == [
+        f"/subscriptions/{SUBSCRIPTION}",
+        WORKSPACE,
+    ]
+    assert role["AssignableScopes"] == [f"/subscriptions/{SUBSCRIPTION}", ELSEWHERE.partition("/resourceGroups")[0]]
+    assert cli.main(["rights", "aks-nap"]) == 0
+    assert "az role assignment create --assignee-object-id DEPLOYER" in capsys.readouterr().out

@@ -1,0 +1,193 @@
+"""`down`: what is in the way is told before and after, what drains is told meanwhile, and what cannot go stays up."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rehearsal import cli
+from rehearsal.session import daemon, removal
+from rehearsal.session.deployment import CommandError
+from rehearsal.session.removal import NotLookedError, Progress, draining, hindrances
+from rehearsal.state import ownership
+from rehearsal.state.folder import StackFolder
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, stdout: str, stderr: str = "", code: int = 0) -> list[list[str]]:
+    """Let every program say this; the commands that are given."""
+    commands: list[list[str]] = []
+
+    def run(command: list[str], **_: Any) -> SimpleNamespace:
+        commands.append(command)
+        return SimpleNamespace(stdout=stdout, stderr=stderr, returncode=code)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    return commands
+
+
+def finding(severity: str, what: str, fix: str = "") -> dict[str, str]:
+    return {"severity": severity, "what": what, "consequence": "it stays", "fix": fix, "told_by": "x"}
+
+
+def test_what_the_look_before_destroy_finds_is_told_errors_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = [
+        {"name": "volumes", "findings": [finding("warning", "a disk", "delete it"), finding("note", "an aside")]},
+        {"name": "load balancers", "findings": [finding("error", "a Service")]},
+    ]
+    commands = answers(monkeypatch, json.dumps({"checks": checks}), code=1)
+    assert hindrances("eks", Path("/s/Pulumi.eks.yaml"), Path("/p"), {}) == [
+        "error: load balancers: a Service: it stays",
+        "warning: volumes: a disk: it stays; fix: delete it",
+    ]
+    assert commands[0][1:] == [
+        *("-m", "preflight", "destroy", "eks", "--config-file", "/s/Pulumi.eks.yaml", "--json"),
+    ]
+
+
+@pytest.mark.parametrize("stdout", ["", "[]", "{}", '{"checks": [{}]}'])
+def test_a_look_that_was_none_says_why(monkeypatch: pytest.MonkeyPatch, stdout: str) -> None:
+    answers(monkeypatch, stdout, "error: no cluster answers\n", 2)
+    with pytest.raises(NotLookedError, match="no cluster answers"):
+        hindrances("eks", Path("x"), Path("y"), {})
+
+
+def claim(name: str, *conditions: tuple[str, str, str], deleted: bool = True) -> dict[str, Any]:
+    told = [{"type": kind, "status": status, "message": message} for kind, status, message in conditions]
+    metadata = {"name": name, **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleted else {})}
+    return {"metadata": metadata, "status": {"conditions": told}}
+
+
+def test_nodes_that_drain_are_named_with_what_they_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = [
+        claim("a", ("Drained", "Unknown", "Draining")),
+        claim("b", ("Drained", "True", ""), ("VolumesDetached", "Unknown", "AwaitingVolumeDetachment")),
+        claim("c"),
+        claim("stays", ("Drained", "Unknown", "Draining"), deleted=False),
+    ]
+    answers(monkeypatch, json.dumps({"items": claims}))
+    assert draining(["kubectl"], {}) == ["a (Draining)", "b (AwaitingVolumeDetachment)", "c"]
+    answers(monkeypatch, "", "connection refused", 1)
+    assert draining(["kubectl"], {}) == []
+
+
+def test_progress_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    left = ["a (Draining)", "b", "c", "d", "e", "f"]
+    asked: list[float] = []
+
+    def ask() -> list[str]:
+        asked.append(clock[0])
+        return left
+
+    progress = Progress(ask)
+    for clock[0] in (1.0, 16.0, 17.0, 33.0):
+        progress.look()
+        left = left[:1] if clock[0] == 17.0 else left
+    assert asked == [16.0, 33.0]
+    assert capsys.readouterr().err.splitlines() == [
+        "After 16 s NodeClaims are left: a (Draining), b, c, d, e and 1 more.",
+        "After 33 s NodeClaims are left: a (Draining).",
+    ]
+    left = []
+    clock[0] = 60.0
+    progress.look()
+    assert not capsys.readouterr().err
+
+
+class Stack:
+    """A stack that is up, whose removal ends as it is told."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+        self.calls: list[str] = []
+        self.ends: BaseException | None = None
+        self.in_the_way: list[str] = ["error: load balancers: the Service shop/web"]
+        self.root = folder
+        ownership.claim(StackFolder("eks", folder / "eks"))
+        monkeypatch.setattr(daemon, "running", lambda _: object() if "stop" not in self.calls else None)
+        monkeypatch.setattr(daemon, "stop", self._stop)
+        monkeypatch.setattr(cli, "_deployment", lambda _: self)
+        monkeypatch.setattr(cli, "_tell_crashes", lambda _: None)
+
+    def _stop(self, _: StackFolder) -> list[str]:
+        self.calls.append("stop")
+        return []
+
+    def hindrances(self) -> list[str]:
+        self.calls.append("look")
+        if not self.in_the_way:
+            raise removal.NotLookedError("nobody answers")
+        return self.in_the_way
+
+    def destroy(self) -> None:
+        self.calls.append("destroy")
+        if self.ends:
+            raise self.ends
+
+    def down(self) -> int:
+        return cli.main(["down", "eks", "--state", str(self.root)])
+
+
+@pytest.fixture
+def stack(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stack:
+    return Stack(monkeypatch, tmp_path)
+
+
+def test_down_tells_what_is_in_the_way_and_tries(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    assert stack.down() == 0
+    assert stack.calls == ["look", "destroy", "stop"]
+    said = capsys.readouterr()
+    assert "In the way of `pulumi destroy`, which is tried all the same:\n  error: load balancers: the" in said.err
+    assert said.out == "eks: down\n"
+    assert stack.down() == 0
+    assert capsys.readouterr().out == "eks: nothing is running\n"
+
+
+def test_what_cannot_be_destroyed_stays_up_until_it_can(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    stack.ends = CommandError("`pulumi destroy` failed (exit code 255)")
+    assert stack.down() == 1
+    assert stack.calls == ["look", "destroy", "look"]
+    said = capsys.readouterr().err
+    assert "What is in the way now:\n  error: load balancers: the Service shop/web" in said
+    assert "eks and its engines stay up" in said
+    assert "go on: python -m rehearsal down eks; or give it up as it is: python -m rehearsal down --force eks" in said
+    stack.ends = None
+    assert stack.down() == 0
+    assert stack.calls[3:] == ["look", "destroy", "stop"]
+
+
+def test_a_look_that_fails_hinders_no_down(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    stack.in_the_way = []
+    assert stack.down() == 0
+    assert stack.calls == ["look", "destroy", "stop"]
+    assert "What is in the way of `pulumi destroy` is not known: nobody answers" in capsys.readouterr().err
+
+
+def test_an_interrupted_down_stops_the_engines(stack: Stack) -> None:
+    stack.ends = KeyboardInterrupt()
+    assert stack.down() == 130
+    assert stack.calls == ["look", "destroy", "stop"]
+
+
+@pytest.mark.parametrize("ends", [None, CommandError("`pulumi destroy` failed")])
+def test_a_run_leaves_nothing_up_whatever_becomes_of_its_removal(
+    stack: Stack, ends: BaseException | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack.ends = ends
+    end: Callable[[StackFolder], None] = vars(cli)["_end"]
+    folder = StackFolder("eks", stack.root / "eks")
+    if ends:
+        with pytest.raises(CommandError):
+            end(folder)
+        assert stack.calls == ["destroy", "look", "stop"]
+        assert "What is in the way now:" in capsys.readouterr().err
+    else:
+        end(folder)
+        assert stack.calls == ["destroy", "stop"]

@@ -1,0 +1,102 @@
+"""Whether a recording of rights is of the whole soak, and what is said, and not advised, where it is not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rehearsal import cli
+from rehearsal.rights import completeness, recording
+from rehearsal.rights.recording import Principal, Question, Recording, Use
+from rehearsal.rights.review import review
+from rehearsal.session import daemon
+from rehearsal.state import ownership
+from rehearsal.state.folder import StackFolder
+from tests.unit.example_stack import ROOT
+
+SCENARIOS = ROOT / "playbooks" / "scenarios"
+DOCUMENT = {
+    "Statement": [
+        {"Sid": "Used", "Effect": "Allow", "Action": "sqs:ReceiveMessage", "Resource": "*"},
+        {"Sid": "Unused", "Effect": "Allow", "Action": "sqs:DeleteMessage", "Resource": "*"},
+    ]
+}
+RECORDING = Recording("aws", [Principal("x", {"one": DOCUMENT}, [Use(Question("sqs:ReceiveMessage", "*"), 1)])])
+
+
+def test_a_whole_recording_advises_what_to_take_out() -> None:
+    (problem,) = review(RECORDING, []).problems
+    assert problem == (
+        "Unused: sqs:DeleteMessage on * was not used, and nobody says why it stays; take it out of the policy, or give "
+        "the reason"
+    )
+
+
+def test_an_incomplete_recording_advises_nothing_and_says_what_is_lacking() -> None:
+    (problem,) = review(RECORDING, [], ["drift", "what down asks"]).problems
+    assert "the recording is incomplete" in problem
+    assert problem.endswith("it lacks of the whole soak: drift, what down asks")
+    assert "take it out" not in problem
+
+
+def test_what_is_asked_without_a_right_is_told_whatever_is_lacking() -> None:
+    refused = Use(Question("sqs:PurgeQueue", "*"), 1, refused=1)
+    told = replace(RECORDING, principals=[replace(RECORDING.principals[0], uses=[refused])])
+    assert "x asked for sqs:PurgeQueue on * (1 times), and no right allows it" in review(told, [], ["drift"]).problems
+
+
+def test_the_soak_is_what_suits_the_environment() -> None:
+    none = replace(RECORDING, scenarios=frozenset())
+    lacking = completeness.lacking(none, SCENARIOS)
+    assert {"drift", "eks-interruption", "eks-cheapest-fit"} < set(lacking)
+    assert "self-hosted-inflate" not in lacking
+    assert "self-hosted-inflate" in completeness.lacking(replace(none, cloud="azure"), SCENARIOS)
+    assert not completeness.lacking(replace(RECORDING, scenarios=frozenset(lacking)), SCENARIOS)
+    # Of a file that does not say, nothing is known.
+    assert not completeness.lacking(RECORDING, SCENARIOS)
+
+
+def test_a_file_keeps_the_scenarios_and_several_add_theirs(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("one.json", "two.json", "silent.json")]
+    for file, scenarios in zip(files, (frozenset({"drift"}), frozenset({"churn"}), None), strict=True):
+        file.write_text(recording.text(replace(RECORDING, scenarios=scenarios)))
+    assert recording.read(files[:2]).scenarios == frozenset({"drift", "churn"})
+    assert recording.read(files).scenarios is None
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"stories": [{}]}', '{"stories": 1}'])
+def test_what_is_no_report_has_no_scenarios(tmp_path: Path, content: str) -> None:
+    (tmp_path / "report.json").write_text(content)
+    assert completeness.ended(tmp_path / "report.json") == []
+    assert completeness.ended(tmp_path / "missing.json") == []
+
+
+def test_a_run_notes_its_scenarios_and_the_next_adds_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = StackFolder("eks", tmp_path / "eks")
+    ownership.claim(folder)
+    folder.rights.write_text(recording.text(RECORDING))
+    report = tmp_path / "report"
+    told = [["drift"], ["churn"]]
+
+    def play(_: StackFolder, variables: dict[str, str]) -> int:
+        written = Path(variables["report_dir"])
+        written.mkdir(exist_ok=True)
+        (written / "report.json").write_text(json.dumps({"stories": [{"name": name} for name in told.pop(0)]}))
+        return 0
+
+    monkeypatch.setattr(cli, "_play", play)
+    monkeypatch.setattr(daemon, "running", lambda _: object())
+    for _ in range(2):
+        assert cli.main(["run", "eks", "--state", str(tmp_path), "--report", str(report)]) == 0
+    assert completeness.noted(folder.recorded_scenarios) == {"churn", "drift"}
+    assert cli.main(["rights", "eks", "--state", str(tmp_path), "--json"]) == 1
+    problems = " ".join(json.loads(capsys.readouterr().out)["problems"])
+    lacks = problems.partition("it lacks of the whole soak: ")[2].split(", ")
+    assert "budget" in lacks
+    assert not {"churn", "drift"} & set(lacks)
+    assert "what down asks" in problems
