@@ -115,7 +115,7 @@ goldens: environment ## Write the golden files anew, and what is generated from 
 # Without what looks at previews or writes documents, and of karpenter/ only what the rules read.
 pack: ## Put the policy pack together in build/pack, complete in itself, for `pulumi policy publish`
 	@rm -rf build/pack && mkdir -p build/pack
-	@tar -C policies -cf - --exclude=__pycache__ --exclude=./reference.py --exclude=./examples.json . | tar -C build/pack -xf -
+	@tar -C policies -cf - --exclude=__pycache__ --exclude=./reference.py --exclude=./eks.json --exclude=./aks-*.json . | tar -C build/pack -xf -
 	@tar -cf - --exclude=__pycache__ --exclude=karpenter/crds.py --exclude=karpenter/schemas karpenter | tar -C build/pack -xf -
 	@sed -i.bak 's|virtualenv: .*|virtualenv: .venv|' build/pack/PulumiPolicy.yaml && rm build/pack/PulumiPolicy.yaml.bak
 	@grep -oE '"(pulumi[a-z-]*|cronsim)==[0-9.]*"' pyproject.toml | tr -d '"' > build/pack/requirements.txt

@@ -37,6 +37,8 @@ from rehearsal.state.folder import StackFolder, stack_name
 # The stories that are run unless others are asked for: the published walk-throughs, a minute or two.
 _WALK_THROUGH = "walk-through"
 _ALL = "all"
+# What the review calls the policy pack without a configuration.
+_BASELINE = "baseline"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -112,10 +114,10 @@ def _parser() -> argparse.ArgumentParser:
     review.add_argument("--output", type=Path, help="folder for the documents (default: build/review/<stack>)")
     review.add_argument(
         "--policy-pack-config",
-        type=Path,
-        default=PROJECT / "policies" / "examples.json",
-        help="configuration of the policy pack (default: policies/examples.json, which is production.json with the "
-        "exceptions of the example environments)",
+        metavar="FILE",
+        default="",
+        help="configuration of the policy pack, or `baseline` for none (default: policies/<stack>.json, as for `up`, "
+        "and the baseline where that is missing)",
     )
     for parser_ in (up, run):
         parser_.add_argument("--keep", action="store_true", help="leave the stack running, also after a failure")
@@ -344,6 +346,9 @@ def _review(options: argparse.Namespace) -> int:
 def _review_alone(options: argparse.Namespace, folder: StackFolder, stack_file: StackFile) -> int:
     """Start the daemon unless it runs, and review; what this call started, it stops."""
     output = ownership.place_results(options.output or PROJECT / "build" / "review" / folder.stack, "--output")
+    configuration = options.policy_pack_config
+    if configuration and configuration != _BASELINE:
+        configuration = str(Path(configuration).resolve())
     engines = ensure()
     running = daemon.running(folder)
     try:
@@ -354,7 +359,7 @@ def _review_alone(options: argparse.Namespace, folder: StackFolder, stack_file: 
             else:
                 _forget(folder)
                 _, deployment = _start(folder, stack_file, engines)
-            return deployment.review(stack_file, output, options.policy_pack_config.resolve())
+            return deployment.review(stack_file, output, configuration)
     finally:
         if not running:
             daemon.stop(folder)

@@ -30,6 +30,7 @@ from rehearsal.state import records
 from rehearsal.state.folder import StackFolder
 
 PROJECT = Path(__file__).resolve().parents[2]
+PACK = PROJECT / "policies"
 
 # What a scale test makes carries this label (see playbooks/README.md).
 _SCALE_TEST = "app.kubernetes.io/part-of=karpstack-scale-test"
@@ -45,6 +46,12 @@ class _PulumiLock:
 
 class CommandError(Exception):
     """A command of the rehearsal failed; its own output has said why."""
+
+
+def policies(stack: str) -> Path | None:
+    """The configuration of the policy pack for a stack, as the review finds it too; None is the pack's baseline."""
+    found = PACK / f"{stack}.json"
+    return found if found.is_file() else None
 
 
 def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> dict[str, str]:
@@ -132,13 +139,21 @@ class Deployment:
             self._run("stack", "init", self._folder.stack, "--no-select", folder=self._folder.pulumi)
 
     def up(self) -> None:
-        """Create or update the stack, judged by the policy pack.
+        """Create or update the stack, judged by the policy pack with the stack's configuration of it.
 
         Raises:
             CommandError: Pulumi or a policy refused.
             LostError: The rehearsal has ended meanwhile.
         """
-        self._run("up", "--yes", "--skip-preview", "--suppress-outputs", "--policy-pack", str(PROJECT / "policies"))
+        stack = self._folder.stack
+        configuration = policies(stack)
+        if configuration:
+            tell(f"Judged by policies/{configuration.name}.")
+        else:
+            tell(f"Judged by the baseline of the policy pack; the configuration of a stack is policies/{stack}.json.")
+        judged = ["--policy-pack", str(PACK)]
+        judged += ["--policy-pack-config", str(configuration)] if configuration else []
+        self._run("up", "--yes", "--skip-preview", "--suppress-outputs", *judged)
 
     def destroy(self) -> None:
         """Destroy everything that the stack created, after what an interrupted scale test left.
@@ -161,13 +176,13 @@ class Deployment:
         ansible = Path(sys.executable).parent / "ansible-playbook"
         return self._call([str(ansible), str(playbook), "-e", given, *more])
 
-    def review(self, stack_file: StackFile, output: Path, configuration: Path) -> int:
+    def review(self, stack_file: StackFile, output: Path, configuration: str = "") -> int:
         """Preview the stack and write the review's documents; the exit code of `python -m review`.
 
         Args:
             stack_file: The stack's configuration, to which findings are pinned.
             output: Folder of the documents.
-            configuration: Configuration of the policy pack.
+            configuration: Configuration of the policy pack, a file or `baseline`; the stack's own if empty.
 
         Raises:
             CommandError: It was killed.
@@ -175,7 +190,8 @@ class Deployment:
         """
         command = [sys.executable, "-m", "review", "--stack", self._folder.stack]
         command += ["--config-file", str(stack_file.path), "--output", str(output)]
-        return self._call([*command, "--policy-pack-config", str(configuration)])
+        command += ["--policy-pack-config", configuration] if configuration else []
+        return self._call(command)
 
     def _remove_leftovers(self) -> None:
         """Remove what a scale test made that was killed: the nodes of its NodePools would keep the stack's node class.

@@ -230,7 +230,7 @@ def preview_as_production(stack: RehearsedStack) -> str:
 
     The output from the policies on, which names each finding.
     """
-    configuration = str(ROOT / "policies" / "examples.json")
+    configuration = str(ROOT / "policies" / f"{stack.folder.stack}.json")
     result = stack.by_hand(
         *("pulumi", "preview", "--non-interactive"),
         *("--policy-pack", str(ROOT / "policies"), "--policy-pack-config", configuration),

@@ -86,8 +86,8 @@ class Started:
     def prepare(self, stack_file: StackFile) -> None:
         self.calls.append("prepare")
 
-    def review(self, stack_file: StackFile, output: Path, configuration: Path) -> int:
-        self.calls.append(f"review {stack_file.path.name} {output.name} {configuration.name}")
+    def review(self, stack_file: StackFile, output: Path, configuration: str = "") -> int:
+        self.calls.append(f"review {stack_file.path.name} {output.name} {Path(configuration).name}".strip())
         if self._code < 0:
             raise KeyboardInterrupt
         return self._code
@@ -98,7 +98,7 @@ def test_review_stops_what_it_started(monkeypatch: pytest.MonkeyPatch, tmp_path:
     started = Started(monkeypatch, code)
     monkeypatch.setattr("rehearsal.session.daemon.running", lambda _: None)
     assert cli.main(["review", "eks", "--state", str(tmp_path), "--output", str(tmp_path / "out")]) == code
-    assert started.calls == ["forget", "prepare", "review Pulumi.eks.yaml out examples.json", "stop"]
+    assert started.calls == ["forget", "prepare", "review Pulumi.eks.yaml out", "stop"]
 
 
 def test_an_interrupted_review_stops_what_it_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -123,3 +123,15 @@ def test_what_is_protected_is_known_before_pulumi_begins(tmp_path: Path, state: 
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"checkpoint": {"latest": state}}))
     assert protected(folder) == names
+
+
+@pytest.mark.parametrize(("stack", "words"), [("eks", "policies/eks.json"), ("prod", "baseline of the policy pack")])
+def test_an_update_is_judged_by_the_stacks_own_configuration_and_says_so(
+    stack: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = Cluster(monkeypatch, "")
+    Deployment(StackFolder(stack, tmp_path), EngineSet(tmp_path), DaemonInfo(1, 1.0, "aws", "us-east-1")).up()
+    (command,) = cluster.commands
+    named = ["--policy-pack-config", str(deployment.PACK / "eks.json")] if stack == "eks" else []
+    assert [word for word in command if word in named or "config" in word] == named
+    assert f"Judged by {'the ' if stack == 'prod' else ''}{words}" in capsys.readouterr().err
