@@ -21,7 +21,7 @@ from rehearsal.cluster.plugins.__main__ import TOKEN_FILE
 from rehearsal.engines import EngineSet
 from rehearsal.host import user_environment
 from rehearsal.host.processes import ending, mark, stop_marked
-from rehearsal.session import daemon
+from rehearsal.session import daemon, pulumi_by_hand
 from rehearsal.session.command import call
 from rehearsal.session.daemon import DaemonInfo
 from rehearsal.session.stack_file import StackFile
@@ -57,6 +57,7 @@ def policies(stack: str) -> Path | None:
 def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> dict[str, str]:
     """The variables that point pulumi, kubectl, ansible-playbook and clients of the cloud at one rehearsed stack."""
     path = [
+        str(PROJECT / "rehearsal" / "session" / "commands"),
         str(PROJECT / "rehearsal" / "cluster" / "plugins"),
         str(Path(sys.executable).parent),
         str(engines.root / "bin"),
@@ -64,7 +65,7 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
     ]
     pulumi = engines.program("pulumi").parent
     if pulumi != engines.root / "bin":
-        path.insert(0, str(pulumi))
+        path.insert(1, str(pulumi))  # its own language host is beside it
     found = {
         "PATH": os.pathsep.join(dict.fromkeys(path)),
         "PULUMI_HOME": str(folder.pulumi / "home"),
@@ -72,7 +73,9 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
         # Guards the simulated account's state alone, which lives and dies with this folder.
         "PULUMI_CONFIG_PASSPHRASE": "rehearsal",
         "PULUMI_STACK": folder.stack,
-        "PULUMI_OPTION_CONFIG_FILE": str(folder.stack_configuration),
+        pulumi_by_hand.PULUMI: str(engines.program("pulumi")),
+        pulumi_by_hand.COPY: str(folder.stack_configuration),
+        pulumi_by_hand.EDITED: _edited(folder),
         "PULUMI_DEBUG_PROVIDERS": ",".join(f"{name}:{port}" for name, port in info.providers.items()),
         "PULUMI_SKIP_UPDATE_CHECK": "1",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "1",
@@ -99,6 +102,14 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
     return {key: value for key, value in found.items() if value}
 
 
+def _edited(folder: StackFolder) -> str:
+    """The stack file that the user edits."""
+    try:
+        return folder.edited.read_text()
+    except FileNotFoundError:  # brought up before there was a record of it
+        return str(PROJECT / f"Pulumi.{folder.stack}.yaml")
+
+
 def protected(folder: StackFolder) -> list[str]:
     """Names of the resources that Pulumi would not delete, which it finds out when most of the rest is gone."""
     states = (folder.pulumi / "state" / ".pulumi" / "stacks").glob(f"*/{folder.stack}.json")
@@ -117,6 +128,7 @@ class Deployment:
         self._folder = folder
         self._pulumi = engines.program("pulumi")
         self._kubectl = engines.program("kubectl")
+        self._configured = ("--config-file", str(folder.stack_configuration))
         self._environment = {
             **user_environment.allowed(os.environ),
             **user_environment.passed(os.environ),
@@ -133,6 +145,8 @@ class Deployment:
         backend = self._folder.pulumi / "state"
         backend.mkdir(parents=True, exist_ok=True)
         stack_file.copy_to(self._folder.stack_configuration)
+        records.write_text(self._folder.edited, str(stack_file.path))
+        self._environment[pulumi_by_hand.EDITED] = str(stack_file.path)
         if not (backend / ".pulumi").exists():
             # `stack init` knows no --config-file and writes its salt beside Pulumi.yaml: beside a copy, then.
             shutil.copyfile(PROJECT / "Pulumi.yaml", self._folder.pulumi / "Pulumi.yaml")
@@ -153,7 +167,7 @@ class Deployment:
             tell(f"Judged by the baseline of the policy pack; the configuration of a stack is policies/{stack}.json.")
         judged = ["--policy-pack", str(PACK)]
         judged += ["--policy-pack-config", str(configuration)] if configuration else []
-        self._run("up", "--yes", "--skip-preview", "--suppress-outputs", *judged)
+        self._run("up", "--yes", "--skip-preview", "--suppress-outputs", *self._configured, *judged)
 
     def destroy(self) -> None:
         """Destroy everything that the stack created, after what an interrupted scale test left.
@@ -163,7 +177,7 @@ class Deployment:
             LostError: The rehearsal has ended meanwhile.
         """
         self._remove_leftovers()
-        self._run("destroy", "--yes", "--skip-preview", "--suppress-outputs")
+        self._run("destroy", "--yes", "--skip-preview", "--suppress-outputs", *self._configured)
 
     def play(self, playbook: Path, variables: Mapping[str, str], *more: str) -> int:
         """Run a playbook and return its exit code; Ansible takes the variables' values as they are, as no templates.
