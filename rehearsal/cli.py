@@ -124,10 +124,11 @@ def _parser() -> argparse.ArgumentParser:
     chosen = run.add_mutually_exclusive_group()
     chosen.add_argument("--scenarios", default="", help="names of scenarios, separated by commas")
     chosen.add_argument(
-        "--tags",
-        help="run the scenarios with one of these tags, separated by commas; `all` for every one that suits the stack "
-        f"(default: {_WALK_THROUGH}, and {_ALL} with --scenario-dir)",
+        "--labels",
+        help="run the scenarios with one of these labels, separated by commas; `all` for every one that suits the "
+        f"stack (default: {_WALK_THROUGH}, and {_ALL} with --scenario-dir)",
     )
+    chosen.add_argument("--tags", dest="labels", help=argparse.SUPPRESS)  # until 0.1, but Ansible's are another thing
     run.add_argument("--scenario-dir", type=Path, help="folder of scenarios of your own (default: playbooks/scenarios)")
     run.add_argument("--report", type=Path, help="folder for the report (default: build/rehearsal/<stack>)")
     add(
@@ -322,15 +323,15 @@ def _choice(options: argparse.Namespace) -> dict[str, str]:
         found["scenario_dir"] = str(options.scenario_dir.resolve())
     if options.scenarios:
         found["scenarios"] = options.scenarios
-    elif (tags := options.tags or (_ALL if options.scenario_dir else _WALK_THROUGH)) != _ALL:
-        found["scenario_tags"] = tags
+    elif (labels := options.labels or (_ALL if options.scenario_dir else _WALK_THROUGH)) != _ALL:
+        found["scenario_labels"] = labels
     return found
 
 
 def _check_scenarios(choice: dict[str, str]) -> None:
     """Refuse scenarios before a stack is made for them; the playbook refuses what only the stack can tell."""
     folder = [choice["scenario_dir"]] if "scenario_dir" in choice else []
-    chosen = [f"--names={choice.get('scenarios', '')}", f"--tags={choice.get('scenario_tags', '')}"]
+    chosen = [f"--names={choice.get('scenarios', '')}", f"--labels={choice.get('scenario_labels', '')}"]
     command = [sys.executable, "-m", "scale_test", "check", *folder, *chosen]
     checked = subprocess.run(command, cwd=PROJECT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if checked.returncode:

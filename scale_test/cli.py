@@ -79,10 +79,13 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(command=command)
         return added
 
-    checking = add("check", _check, "check scenarios, and the names and tags by which they are chosen; needs no stack")
+    checking = add(
+        "check", _check, "check scenarios, and the names and labels by which they are chosen; needs no stack"
+    )
     checking.add_argument("folder", type=Path, nargs="?", default=_SCENARIOS, help="theirs")
     checking.add_argument("--names", default="", help="separated by commas")
-    checking.add_argument("--tags", default="", help="separated by commas")
+    checking.add_argument("--labels", default="", help="separated by commas; `tags` in the scenarios")
+    checking.add_argument("--tags", dest="labels", help=argparse.SUPPRESS)  # until 0.1, but Ansible's are another thing
 
     recording = add("record", _record, "record the cluster that KUBECONFIG names, until SIGTERM")
     recording.add_argument("timeline", type=Path, help="the file to append to")
@@ -125,7 +128,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _check(given: argparse.Namespace) -> int:
     scenarios = load(given.folder)
-    check_names(scenarios, _words(given.names), _words(given.tags))
+    check_names(scenarios, _words(given.names), _words(given.labels))
     print(f"{len(scenarios)} scenarios in {given.folder}: nothing is wrong with them")
     return 0
 

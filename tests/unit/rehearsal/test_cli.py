@@ -32,14 +32,15 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
 @pytest.mark.parametrize(
     ("arguments", "variables"),
     [
-        ([], {"scenario_tags": "walk-through"}),
-        (["--tags", "fault,scale"], {"scenario_tags": "fault,scale"}),
-        (["--tags", "all"], {}),
+        ([], {"scenario_labels": "walk-through"}),
+        (["--labels", "fault,scale"], {"scenario_labels": "fault,scale"}),
+        (["--labels", "all"], {}),
+        (["--tags", "fault"], {"scenario_labels": "fault"}),
         (["--scenarios", "drift,budget"], {"scenarios": "drift,budget"}),
         (["--scenario-dir", "mine"], {"scenario_dir": str(Path("mine").resolve())}),
         (
-            ["--scenario-dir", "mine", "--tags", "a"],
-            {"scenario_dir": str(Path("mine").resolve()), "scenario_tags": "a"},
+            ["--scenario-dir", "mine", "--labels", "a"],
+            {"scenario_dir": str(Path("mine").resolve()), "scenario_labels": "a"},
         ),
     ],
 )

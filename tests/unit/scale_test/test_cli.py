@@ -122,7 +122,10 @@ def test_todays_scenarios_judge(folder: Path, tmp_path_factory: pytest.TempPathF
         (["wait", "{}/timeline.jsonl", "{}/fit.yml", "9"], "step 9: eks-cheapest-fit has"),
         (["compare", "{}", "{}"], "its report.json cannot be read"),
         (["check", "--names", "nap-defalt"], "'nap-defalt' is not one, so it cannot be run; did you mean nap-default?"),
-        (["check", "--tags", "walk-through, falt"], "'falt': no scenario has it, so it would pick none; did you mean"),
+        (
+            ["check", "--labels", "walk-through, falt"],
+            "'falt': no scenario has it, so it would pick none; did you mean",
+        ),
         (["check", "{}"], "fit.yml: name: 'eks-cheapest-fit' differs from the file's"),
     ],
 )
