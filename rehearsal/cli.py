@@ -6,6 +6,7 @@ Reads arguments and talks to people; the work is done by `rehearsal.session.daem
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import os
 import shlex
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -25,7 +26,7 @@ from rich.table import Table
 from rehearsal.engines import EngineSet
 from rehearsal.engines.builder import BuildError, ensure
 from rehearsal.host import limits, user_environment
-from rehearsal.host.processes import stop_marked
+from rehearsal.host.processes import marked, stop_marked
 from rehearsal.rights import reasons, recording
 from rehearsal.session import daemon, lock
 from rehearsal.session.deployment import PROJECT, CommandError, Deployment, environment, protected
@@ -68,6 +69,11 @@ def main(arguments: list[str] | None = None) -> int:
         ValueError,
     ) as error:
         tell(str(error), heading="error:")
+        return 1
+    except (OSError, MemoryError) as error:
+        if not (said := limits.exhausted(error)):
+            raise
+        tell(said, heading="error:")
         return 1
     except KeyboardInterrupt:
         tell("Interrupted.")
@@ -119,6 +125,12 @@ def _parser() -> argparse.ArgumentParser:
         help="configuration of the policy pack, or `baseline` for none (default: policies/<stack>.json, as for `up`, "
         "and the baseline where that is missing)",
     )
+    up.add_argument(
+        "--review",
+        type=Path,
+        help="folder for the review of what is up (default: build/review/<stack>, as of `review`)",
+    )
+    up.add_argument("--no-review", action="store_true", help="write no review")
     for parser_ in (up, run):
         parser_.add_argument("--keep", action="store_true", help="leave the stack running, also after a failure")
     chosen = run.add_mutually_exclusive_group()
@@ -202,13 +214,31 @@ def _stack_file(options: argparse.Namespace) -> StackFile:
 def _up(options: argparse.Namespace) -> int:
     stack_file = _stack_file(options)
     with _alone(options) as folder:
+        output = None if options.no_review else _review_folder(folder, options.review, "--review")
         _bring_up(folder, stack_file, keep=options.keep, stay=True)
+        if output:
+            _review_again(folder, stack_file, output)
     console.print(
         f'[bold green]{folder.stack} is up.[/] By hand: [bold]eval "$(python -m rehearsal env {folder.stack})"[/]; '
         f"scale tests: [bold]python -m rehearsal run {folder.stack}[/]",
         soft_wrap=True,
     )
     return 0
+
+
+def _review_again(folder: StackFolder, stack_file: StackFile, output: Path) -> None:
+    """Write the review anew, with everything known; the update has passed, whatever the review says."""
+    try:
+        with _watched(folder):
+            code = _deployment(folder).review(stack_file, output)
+    except CommandError as error:
+        tell(
+            f"{error}, so there is no review of {folder.stack} as it is; again: python -m rehearsal review "
+            f"{folder.stack}"
+        )
+        return
+    if code:
+        tell(f"The review of {folder.stack} as it is did not pass; what it says stands above.")
 
 
 def _bring_up(folder: StackFolder, stack_file: StackFile, *, keep: bool, stay: bool) -> None:
@@ -304,8 +334,16 @@ def _run_alone(options: argparse.Namespace, folder: StackFolder, stack_file: Sta
     if ours:
         _check_scenarios(choice)
         _bring_up(folder, stack_file, keep=options.keep, stay=options.keep)
-    with _watched(folder, stop_on_failure=ours and not options.keep):
-        code = _play(folder, {**choice, "report_dir": str(report)})
+    try:
+        with _watched(folder, stop_on_failure=ours and not options.keep):
+            code = _play(folder, {**choice, "report_dir": str(report)})
+    except KeyboardInterrupt:
+        if not ours:
+            tell(
+                f"{folder.stack} was up before and stays up. What the interrupted story made is removed by the next "
+                f"run, and by: python -m rehearsal down {folder.stack}"
+            )
+        raise
     if ours and not options.keep:
         _end(folder)
     page = report / "report.html"
@@ -344,9 +382,13 @@ def _review(options: argparse.Namespace) -> int:
         return _review_alone(options, folder, stack_file)
 
 
+def _review_folder(folder: StackFolder, said: Path | None, option: str) -> Path:
+    return ownership.place_results(said or PROJECT / "build" / "review" / folder.stack, option)
+
+
 def _review_alone(options: argparse.Namespace, folder: StackFolder, stack_file: StackFile) -> int:
     """Start the daemon unless it runs, and review; what this call started, it stops."""
-    output = ownership.place_results(options.output or PROJECT / "build" / "review" / folder.stack, "--output")
+    output = _review_folder(folder, options.output, "--output")
     configuration = options.policy_pack_config
     if configuration and configuration != _BASELINE:
         configuration = str(Path(configuration).resolve())
@@ -404,6 +446,7 @@ def _status(options: argparse.Namespace) -> int:
     from rehearsal.session import listeners
 
     folder = _folder(options)
+    _check_known(folder)
     info = daemon.running(folder)
     if holder := lock.holder(folder):
         tell(f"{folder.stack}: {lock.described(holder)} is working on it")
@@ -413,11 +456,8 @@ def _status(options: argparse.Namespace) -> int:
         )
         _tell_crashes(folder)
         _tell_end(folder)
-        if not holder and (lost := daemon.find(folder)):
-            tell(
-                f"{folder.stack}: its state is lost, but its daemon runs (pid {', '.join(str(one.pid) for one in lost)}"
-                f"); end it with: python -m rehearsal down {folder.stack}"
-            )
+        if not holder:
+            _tell_orphans(folder)
         return 3
     table = Table(title=f"{folder.stack}: up, {info.cloud} {info.region}", title_justify="left")
     for column in ("engine", "pid", "memory", "log"):
@@ -441,8 +481,40 @@ def _status(options: argparse.Namespace) -> int:
     return 1 if info.crashes else 0
 
 
+def _tell_orphans(folder: StackFolder) -> None:
+    """Tell of processes that run although nothing in the state folder tells of them, or that is gone."""
+    found = [one for daemon_ in daemon.find(folder) for one in (daemon_, *daemon_.children(recursive=True))]
+    found += [one for one in marked(folder) if one not in found]
+    memory = 0
+    for one in found:
+        with suppress(psutil.Error):
+            memory += one.memory_info().rss
+    if found:
+        tell(
+            f"{folder.stack}: its state is lost, but {len(found)} of its processes run ({memory / 2**20:.0f} MiB, "
+            f"pid {', '.join(str(one.pid) for one in found)}); end them with: python -m rehearsal down {folder.stack}"
+        )
+
+
+def _check_known(folder: StackFolder) -> None:
+    """Refuse a stack of which there is nothing: neither a file, nor a rehearsal, nor what is left of one."""
+    if folder.root.exists() or (PROJECT / f"Pulumi.{folder.stack}.yaml").is_file():
+        return
+    if daemon.find(folder) or marked(folder):
+        return
+    files = (path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in PROJECT.glob("Pulumi.*.yaml"))
+    rehearsed = (path.parent.name for path in folder.root.parent.glob(f"*/{folder.marker.name}"))
+    known = sorted({*files, *rehearsed})
+    near = difflib.get_close_matches(folder.stack, known, 1)
+    raise ValueError(
+        f"there is no stack {folder.stack}: no Pulumi.{folder.stack}.yaml, and no rehearsal in {folder.root.parent}; "
+        + (f"did you mean {near[0]}?" if near else f"the stacks here are: {', '.join(known)}")
+    )
+
+
 def _down(options: argparse.Namespace) -> int:
     folder = _folder(options)
+    _check_known(folder)
     if not folder.root.exists():
         return _nothing_to_take_down(folder)
     patience = 0.5
@@ -472,7 +544,7 @@ def _refuse_protected(folder: StackFolder) -> None:
 
 
 def _nothing_to_take_down(folder: StackFolder) -> int:
-    left = daemon.stop(folder)
+    left = [*daemon.stop(folder), *stop_marked(folder)]
     print(f"{folder.stack}: nothing is running" + (f"; stopped what was left: {', '.join(left)}" if left else ""))
     return 0
 

@@ -23,7 +23,7 @@ from .reports.comparing import compare_reports
 from .reports.folder import TIMELINE
 from .reports.schema import Report
 from .reports.table import table
-from .reports.writing import told, write
+from .reports.writing import told, with_evidence_in, write
 from .scenarios.choosing import check_names
 from .scenarios.environments import Stack, StackError, known
 from .scenarios.scenario import ScenarioError, load, names, parse
@@ -216,7 +216,7 @@ def _made(given: argparse.Namespace) -> dict[str, Any]:
             f"{timeline}: tells of {', '.join(missing)}, of which {given.scenarios} has no file, so that they could "
             "not be judged; name the folder that has them with --scenarios"
         )
-    return report.make(
+    made = report.make(
         [scenarios[name].in_environment(environment.kind) for name in about.scenarios],
         Reader(timeline).new_lines(),
         stack,
@@ -225,6 +225,7 @@ def _made(given: argparse.Namespace) -> dict[str, Any]:
         thresholds=Thresholds.load(given.thresholds, names(given.scenarios, _SCENARIOS)),
         version=version(),
     )
+    return with_evidence_in(given.folder, made)
 
 
 def _shown(made: dict[str, Any]) -> int:

@@ -45,6 +45,7 @@ class RehearsedStack:
         """Run `python -m rehearsal COMMAND STACK ...`; its output is merged."""
         name, *rest = arguments
         extra = ["--config-file", str(self.configuration)] if name in ("up", "run", "review") else []
+        extra += ["--no-review"] if name == "up" else []  # it goes to the checkout, which tests share
         return subprocess.run(
             [
                 sys.executable,
