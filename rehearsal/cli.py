@@ -471,11 +471,11 @@ def _status(options: argparse.Namespace) -> int:
         except psutil.NoSuchProcess:
             continue
         total += memory
-        log = escape(str(folder.logs / f"{name}.log"))
-        table.add_row(escape(name), str(process.pid), f"{memory / 2**20:.0f} MiB", log)
+        table.add_row(escape(name), str(process.pid), f"{memory / 2**20:.0f} MiB", escape(f"{name}.log"))
     table.add_section()
     table.add_row("all", "", f"{total / 2**20:.0f} MiB", "")
     Console().print(table)
+    print(f"Logs are in {folder.logs}")  # by no table, which would cut the path in two
     Console().print(listeners.table(folder, info))
     _tell_crashes(folder)
     return 1 if info.crashes else 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from rehearsal.engines import EngineSet
 from rehearsal.host import user_environment
 from rehearsal.host.processes import ending, mark, stop_marked
 from rehearsal.session import daemon, pulumi_by_hand
-from rehearsal.session.command import call
+from rehearsal.session.command import Shown, call
 from rehearsal.session.daemon import DaemonInfo
 from rehearsal.session.stack_file import StackFile
 from rehearsal.session.terminal import tell
@@ -37,6 +38,15 @@ _SCALE_TEST = "app.kubernetes.io/part-of=karpstack-scale-test"
 _LEFTOVERS = "5m"  # as kubectl has it
 
 
+# ` +  aws:ec2:Vpc eks-network-vpc creating (0s)`; what failed has stars before the state.
+_PROGRESS = re.compile(
+    r"[ @+~-]{1,4} *(?P<type>\w[\w.-]*(:[\w./-]+)+) \S+ "
+    r"(?P<state>(creat|updat|delet|replac|read|refresh|import|runn)\w*)\b"
+)
+_DOTS = "@ "
+_COMPONENTS = "karpstack:"
+
+
 @dataclass(frozen=True)
 class _PulumiLock:
     """What Pulumi writes into a lock of its file backend, as far as it is read here."""
@@ -46,6 +56,14 @@ class _PulumiLock:
 
 class CommandError(Exception):
     """A command of the rehearsal failed; its own output has said why."""
+
+
+def is_news(line: str) -> bool:
+    """Whether a line of Pulumi's is shown where nobody watches: of its progress, one for each of our components."""
+    progress = _PROGRESS.match(line)
+    if progress is None:
+        return not line.startswith(_DOTS)
+    return progress["type"].startswith(_COMPONENTS) and progress["state"].endswith("ed")
 
 
 def policies(stack: str) -> Path | None:
@@ -242,14 +260,15 @@ class Deployment:
     def _run(self, *arguments: str, folder: Path = PROJECT) -> None:
         self._unlock()
         command = [str(self._pulumi), *arguments, "--non-interactive", "--color", _colour()]
-        code = self._call(command, folder)
+        shown = None if sys.stdout.isatty() else Shown(is_news, self._folder.logs / "pulumi.log")
+        code = self._call(command, folder, shown)
         if code:
             raise CommandError(f"`pulumi {' '.join(arguments)}` failed (exit code {code})")
 
-    def _call(self, command: Sequence[str], folder: Path = PROJECT) -> int:
+    def _call(self, command: Sequence[str], folder: Path = PROJECT, shown: Shown | None = None) -> int:
         """Run a command for as long as the daemon serves it; nothing that it started outlives it."""
         try:
-            code = call(command, self._environment, folder, self._check)
+            code = call(command, self._environment, folder, self._check, shown)
         finally:
             stop_marked(self._folder)
         if code < 0:

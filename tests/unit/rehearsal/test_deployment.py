@@ -135,3 +135,27 @@ def test_an_update_is_judged_by_the_stacks_own_configuration_and_says_so(
     named = ["--policy-pack-config", str(deployment.PACK / "eks.json")] if stack == "eks" else []
     assert command[command.index("--policy-pack") + 2 :][: len(named) or 1] == (named or ["--non-interactive"])
     assert f"Judged by {'the ' if stack == 'prod' else ''}{words}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "news"),
+    [
+        (" +  aws:ec2:Vpc eks-network-vpc creating (0s) ", False),
+        (" +  aws:ec2:Vpc eks-network-vpc created (0.02s) ", False),
+        (" +  kubernetes:karpenter.sh/v1:NodePool eks-nodes-pool-default created (0.02s)", False),
+        ("    pulumi:pulumi:Stack karpstack-eks running ", False),
+        (" +- aws:sqs:Queue eks-queue replaced", False),
+        ("@ updating.....", False),
+        (" +  karpstack:eks:Network eks-network creating (0s)", False),
+        (" +  karpstack:eks:Network eks-network created (1s)", True),
+        (" -  karpstack:eks:Network eks-network deleted", True),
+        (" +  aws:ec2:Vpc eks-network-vpc **creating failed** error: no", True),
+        ("    + 93 created", True),
+        ("Updating (eks):", True),
+        ("  kubernetes:karpenter.sh/v1:NodePool (eks-nodes-pool-default):", True),
+        ("    error: update failed", True),
+        ("", True),
+    ],
+)
+def test_without_a_terminal_progress_is_a_line_for_each_component(line: str, news: bool) -> None:
+    assert deployment.is_news(line) is news
