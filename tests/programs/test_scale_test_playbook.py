@@ -20,7 +20,7 @@ OUTPUTS = {
 }
 
 
-def play(folder: Path, *more: str) -> tuple[int, str]:
+def play(folder: Path, *more: str, path: str = os.environ["PATH"]) -> tuple[int, str]:
     """Exit code and output, each run of blanks one blank."""
     (folder / "outputs.json").write_text(json.dumps(OUTPUTS))
     ansible = Path(sys.executable).parent / "ansible-playbook"
@@ -34,6 +34,7 @@ def play(folder: Path, *more: str) -> tuple[int, str]:
             "ANSIBLE_HOME": str(folder / "ansible"),
             "ANSIBLE_FORCE_COLOR": "0",
             "PWD": str(folder),
+            "PATH": path,
         },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -57,3 +58,10 @@ def test_a_relative_folder_is_found_and_nothing_that_suits_is_an_error(tmp_path:
     code, output = play(tmp_path, "--check", "-e", "scenario_dir=sc2")
     assert code != 0, output
     assert "none can be run here, so nothing would be tested: eks-limit: existingNodePools: the stack has no" in output
+
+
+def test_a_pulumi_that_is_not_there_is_said(tmp_path: Path) -> None:
+    code, output = play(tmp_path, "--check", "-e", "stack_outputs=", path="/usr/bin:/bin")
+    assert code != 0, output
+    assert "The stack is not up" in output
+    assert "there is no program pulumi in PATH" in output

@@ -159,3 +159,9 @@ def test_an_update_is_judged_by_the_stacks_own_configuration_and_says_so(
 )
 def test_without_a_terminal_progress_is_a_line_for_each_component(line: str, news: bool) -> None:
     assert deployment.is_news(line) is news
+
+
+def test_an_import_comes_to_its_end_without_code_that_nobody_can_write(tmp_path: Path) -> None:
+    info = DaemonInfo(1, 1.0, "aws", "us-east-1")
+    found = deployment.environment(StackFolder("eks", tmp_path), EngineSet(tmp_path), info)
+    assert found["PULUMI_OPTION_GENERATE_CODE"] == "false"
