@@ -45,6 +45,7 @@ _PROGRESS = re.compile(
 )
 _DOTS = "@ "
 _COMPONENTS = "karpstack:"
+_BEGINNINGS = ("creating", "updating", "replacing", "deleting")
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ def is_news(line: str) -> bool:
     progress = _PROGRESS.match(line)
     if progress is None:
         return not line.startswith(_DOTS)
-    return progress["type"].startswith(_COMPONENTS) and progress["state"].endswith("ed")
+    # The engine says when a component begins, and not of each when it ends.
+    return progress["type"].startswith(_COMPONENTS) and progress["state"] in _BEGINNINGS
 
 
 def policies(stack: str) -> Path | None:
