@@ -130,6 +130,7 @@ def _bottlerocket(
 
 def pinned(parameter: str) -> Image | None:
     """The image of a release by the parameter with its id; None where there is none, as the facts tell."""
+    variants: tuple[tuple[str, str], ...]
     if found := _AL2023_PINNED.fullmatch(parameter):
         make, family, variants = _al2023, "al2023", _AL2023_VARIANTS
     elif found := _BOTTLEROCKET_PINNED.fullmatch(parameter):

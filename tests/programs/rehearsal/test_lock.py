@@ -100,6 +100,23 @@ def test_a_holder_is_ended_by_an_interrupt(folder: StackFolder) -> None:
             pass
 
 
+def test_what_a_holder_leaves_behind_when_it_ends_is_ended_too(folder: StackFolder) -> None:
+    waiting = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)"
+    holder = HOLDER.replace(
+        "time.sleep(60)", f"import subprocess; subprocess.Popen([sys.executable, '-c', {waiting!r}]).wait()"
+    )
+    holder = holder.replace("print(", "import os; os.setpgrp(); print(")
+    command = [sys.executable, "-c", holder, str(folder.root)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        while not (children := psutil.Process(process.pid).children()):
+            time.sleep(0.01)
+        time.sleep(0.3)  # until it ignores what interrupts
+        assert lock.end_holder(folder, 5)
+        assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in children)
+
+
 def test_only_the_process_that_holds_it_is_ended(folder: StackFolder) -> None:
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as bystander:
         try:
