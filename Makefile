@@ -1,7 +1,8 @@
 # Two commands matter: `make rehearsal` and `make test`. Both do all the set-up; `make help` lists the rest.
 
 STACK  ?= eks
-TAGS   ?= walk-through
+# Of scenarios; until 0.1 they were TAGS.
+LABELS ?= $(or $(TAGS),walk-through)
 PYTHON ?= python3
 
 # One cache folder, shared by all checkouts; nothing else is written outside this one.
@@ -49,11 +50,11 @@ $(READY): requirements.lock
 engines: ## Build the engines that are missing into the cache
 	@$(PYTHON) -m rehearsal.engines
 
-rehearsal: setup ## Bring STACK up, run its stories with one of TAGS, write the report, take it down
-	@$(BIN)/python -m rehearsal run $(STACK) --tags $(TAGS)
+rehearsal: setup ## Bring STACK up, run its stories with one of LABELS, write the report, take it down
+	@$(BIN)/python -m rehearsal run $(STACK) --labels $(LABELS)
 
 soak: setup ## Like rehearsal, with every scenario: the long ones, and those that break something
-	@$(BIN)/python -m rehearsal run $(STACK) --tags all
+	@$(BIN)/python -m rehearsal run $(STACK) --labels all
 
 rights: environment ## Print which rights the controller used in the last rehearsal of STACK, and why the others stay
 	@$(BIN)/python -m rehearsal rights $(STACK)
@@ -115,7 +116,7 @@ goldens: environment ## Write the golden files anew, and what is generated from 
 # Without what looks at previews or writes documents, and of karpenter/ only what the rules read.
 pack: ## Put the policy pack together in build/pack, complete in itself, for `pulumi policy publish`
 	@rm -rf build/pack && mkdir -p build/pack
-	@tar -C policies -cf - --exclude=__pycache__ --exclude=./reference.py --exclude=./examples.json . | tar -C build/pack -xf -
+	@tar -C policies -cf - --exclude=__pycache__ --exclude=./reference.py --exclude=./eks.json --exclude=./aks-*.json . | tar -C build/pack -xf -
 	@tar -cf - --exclude=__pycache__ --exclude=karpenter/crds.py --exclude=karpenter/schemas karpenter | tar -C build/pack -xf -
 	@sed -i.bak 's|virtualenv: .*|virtualenv: .venv|' build/pack/PulumiPolicy.yaml && rm build/pack/PulumiPolicy.yaml.bak
 	@grep -oE '"(pulumi[a-z-]*|cronsim)==[0-9.]*"' pyproject.toml | tr -d '"' > build/pack/requirements.txt

@@ -15,8 +15,9 @@ from rules.rule import Rule
 
 PACK: Final = Path(__file__).resolve().parent
 DOCUMENT: Final = PACK.parent / "docs" / "policies.md"
-#: `production.json` is for stacks, `examples.json` is the same with the exceptions of the example environments.
-CONFIGURATIONS: Final = (PACK / "production.json", PACK / "examples.json")
+#: `production.json` is to be copied; the others are those of the example stacks: the same, with exceptions.
+EXAMPLES: Final = tuple(PACK / f"{stack}.json" for stack in ("eks", "aks-nap", "aks-self-hosted"))
+CONFIGURATIONS: Final = (PACK / "production.json", *EXAMPLES)
 
 _EXCEPTIONS: Final = "exceptions"
 

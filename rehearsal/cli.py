@@ -6,6 +6,7 @@ Reads arguments and talks to people; the work is done by `rehearsal.session.daem
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import os
 import shlex
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from rich.table import Table
 from rehearsal.engines import EngineSet, kubernetes
 from rehearsal.engines.builder import BuildError, ensure
 from rehearsal.host import limits, user_environment
-from rehearsal.host.processes import stop_marked
+from rehearsal.host.processes import marked, stop_marked
 from rehearsal.rights import completeness, reasons, recording
 from rehearsal.session import daemon, lock
 from rehearsal.session.deployment import PROJECT, CommandError, Deployment, environment, protected
@@ -39,6 +40,8 @@ from rehearsal.state.folder import StackFolder, stack_name
 # The stories that are run unless others are asked for: the published walk-throughs, a minute or two.
 _WALK_THROUGH = "walk-through"
 _ALL = "all"
+# What the review calls the policy pack without a configuration.
+_BASELINE = "baseline"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -68,6 +71,11 @@ def main(arguments: list[str] | None = None) -> int:
         ValueError,
     ) as error:
         tell(str(error), heading="error:")
+        return 1
+    except (OSError, MemoryError) as error:
+        if not (said := limits.exhausted(error)):
+            raise
+        tell(said, heading="error:")
         return 1
     except KeyboardInterrupt:
         tell("Interrupted.")
@@ -114,20 +122,27 @@ def _parser() -> argparse.ArgumentParser:
     review.add_argument("--output", type=Path, help="folder for the documents (default: build/review/<stack>)")
     review.add_argument(
         "--policy-pack-config",
-        type=Path,
-        default=PROJECT / "policies" / "examples.json",
-        help="configuration of the policy pack (default: policies/examples.json, which is production.json with the "
-        "exceptions of the example environments)",
+        metavar="FILE",
+        default="",
+        help="configuration of the policy pack, or `baseline` for none (default: policies/<stack>.json, as for `up`, "
+        "and the baseline where that is missing)",
     )
+    up.add_argument(
+        "--review",
+        type=Path,
+        help="folder for the review of what is up (default: build/review/<stack>, as of `review`)",
+    )
+    up.add_argument("--no-review", action="store_true", help="write no review")
     for parser_ in (up, run):
         parser_.add_argument("--keep", action="store_true", help="leave the stack running, also after a failure")
     chosen = run.add_mutually_exclusive_group()
     chosen.add_argument("--scenarios", default="", help="names of scenarios, separated by commas")
     chosen.add_argument(
-        "--tags",
-        help="run the scenarios with one of these tags, separated by commas; `all` for every one that suits the stack "
-        f"(default: {_WALK_THROUGH}, and {_ALL} with --scenario-dir)",
+        "--labels",
+        help="run the scenarios with one of these labels, separated by commas; `all` for every one that suits the "
+        f"stack (default: {_WALK_THROUGH}, and {_ALL} with --scenario-dir)",
     )
+    chosen.add_argument("--tags", dest="labels", help=argparse.SUPPRESS)  # until 0.1, but Ansible's are another thing
     run.add_argument("--scenario-dir", type=Path, help="folder of scenarios of your own (default: playbooks/scenarios)")
     run.add_argument("--report", type=Path, help="folder for the report (default: build/rehearsal/<stack>)")
     add(
@@ -202,13 +217,31 @@ def _up(options: argparse.Namespace) -> int:
     stack_file = _stack_file(options)
     stack_file.check_version(kubernetes())  # before engines are built, which may take a quarter of an hour
     with _alone(options) as folder:
+        output = None if options.no_review else _review_folder(folder, options.review, "--review")
         _bring_up(folder, stack_file, keep=options.keep, stay=True)
+        if output:
+            _review_again(folder, stack_file, output)
     console.print(
         f'[bold green]{folder.stack} is up.[/] By hand: [bold]eval "$(python -m rehearsal env {folder.stack})"[/]; '
         f"scale tests: [bold]python -m rehearsal run {folder.stack}[/]",
         soft_wrap=True,
     )
     return 0
+
+
+def _review_again(folder: StackFolder, stack_file: StackFile, output: Path) -> None:
+    """Write the review anew, with everything known; the update has passed, whatever the review says."""
+    try:
+        with _watched(folder):
+            code = _deployment(folder).review(stack_file, output)
+    except CommandError as error:
+        tell(
+            f"{error}, so there is no review of {folder.stack} as it is; again: python -m rehearsal review "
+            f"{folder.stack}"
+        )
+        return
+    if code:
+        tell(f"The review of {folder.stack} as it is did not pass; what it says stands above.")
 
 
 def _bring_up(folder: StackFolder, stack_file: StackFile, *, keep: bool, stay: bool) -> None:
@@ -305,8 +338,16 @@ def _run_alone(options: argparse.Namespace, folder: StackFolder, stack_file: Sta
         stack_file.check_version(kubernetes())
         _check_scenarios(choice)
         _bring_up(folder, stack_file, keep=options.keep, stay=options.keep)
-    with _watched(folder, stop_on_failure=ours and not options.keep):
-        code = _play(folder, {**choice, "report_dir": str(report)})
+    try:
+        with _watched(folder, stop_on_failure=ours and not options.keep):
+            code = _play(folder, {**choice, "report_dir": str(report)})
+    except KeyboardInterrupt:
+        if not ours:
+            tell(
+                f"{folder.stack} was up before and stays up. What the interrupted story made is removed by the next "
+                f"run, and by: python -m rehearsal down {folder.stack}"
+            )
+        raise
     if "scenario_dir" not in choice and _is_written(report / "report.json", started):
         completeness.note(folder.recorded_scenarios, completeness.ended(report / "report.json"))
     if ours and not options.keep:
@@ -331,15 +372,15 @@ def _choice(options: argparse.Namespace) -> dict[str, str]:
         found["scenario_dir"] = str(options.scenario_dir.resolve())
     if options.scenarios:
         found["scenarios"] = options.scenarios
-    elif (tags := options.tags or (_ALL if options.scenario_dir else _WALK_THROUGH)) != _ALL:
-        found["scenario_tags"] = tags
+    elif (labels := options.labels or (_ALL if options.scenario_dir else _WALK_THROUGH)) != _ALL:
+        found["scenario_labels"] = labels
     return found
 
 
 def _check_scenarios(choice: dict[str, str]) -> None:
     """Refuse scenarios before a stack is made for them; the playbook refuses what only the stack can tell."""
     folder = [choice["scenario_dir"]] if "scenario_dir" in choice else []
-    chosen = [f"--names={choice.get('scenarios', '')}", f"--tags={choice.get('scenario_tags', '')}"]
+    chosen = [f"--names={choice.get('scenarios', '')}", f"--labels={choice.get('scenario_labels', '')}"]
     command = [sys.executable, "-m", "scale_test", "check", *folder, *chosen]
     checked = subprocess.run(command, cwd=PROJECT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if checked.returncode:
@@ -352,9 +393,16 @@ def _review(options: argparse.Namespace) -> int:
         return _review_alone(options, folder, stack_file)
 
 
+def _review_folder(folder: StackFolder, said: Path | None, option: str) -> Path:
+    return ownership.place_results(said or PROJECT / "build" / "review" / folder.stack, option)
+
+
 def _review_alone(options: argparse.Namespace, folder: StackFolder, stack_file: StackFile) -> int:
     """Start the daemon unless it runs, and review; what this call started, it stops."""
-    output = ownership.place_results(options.output or PROJECT / "build" / "review" / folder.stack, "--output")
+    output = _review_folder(folder, options.output, "--output")
+    configuration = options.policy_pack_config
+    if configuration and configuration != _BASELINE:
+        configuration = str(Path(configuration).resolve())
     engines = ensure()
     running = daemon.running(folder)
     try:
@@ -365,7 +413,7 @@ def _review_alone(options: argparse.Namespace, folder: StackFolder, stack_file: 
             else:
                 _forget(folder)
                 _, deployment = _start(folder, stack_file, engines)
-            return deployment.review(stack_file, output, options.policy_pack_config.resolve())
+            return deployment.review(stack_file, output, configuration)
     finally:
         if not running:
             daemon.stop(folder)
@@ -415,6 +463,7 @@ def _status(options: argparse.Namespace) -> int:
     from rehearsal.session import listeners
 
     folder = _folder(options)
+    _check_known(folder)
     info = daemon.running(folder)
     if holder := lock.holder(folder):
         tell(f"{folder.stack}: {lock.described(holder)} is working on it")
@@ -424,11 +473,8 @@ def _status(options: argparse.Namespace) -> int:
         )
         _tell_crashes(folder)
         _tell_end(folder)
-        if not holder and (lost := daemon.find(folder)):
-            tell(
-                f"{folder.stack}: its state is lost, but its daemon runs (pid {', '.join(str(one.pid) for one in lost)}"
-                f"); end it with: python -m rehearsal down {folder.stack}"
-            )
+        if not holder:
+            _tell_orphans(folder)
         return 3
     table = Table(title=f"{folder.stack}: up, {info.cloud} {info.region}", title_justify="left")
     for column in ("engine", "pid", "memory", "log"):
@@ -442,18 +488,50 @@ def _status(options: argparse.Namespace) -> int:
         except psutil.NoSuchProcess:
             continue
         total += memory
-        log = escape(str(folder.logs / f"{name}.log"))
-        table.add_row(escape(name), str(process.pid), f"{memory / 2**20:.0f} MiB", log)
+        table.add_row(escape(name), str(process.pid), f"{memory / 2**20:.0f} MiB", escape(f"{name}.log"))
     table.add_section()
     table.add_row("all", "", f"{total / 2**20:.0f} MiB", "")
     Console().print(table)
+    print(f"Logs are in {folder.logs}")  # by no table, which would cut the path in two
     Console().print(listeners.table(folder, info))
     _tell_crashes(folder)
     return 1 if info.crashes else 0
 
 
+def _tell_orphans(folder: StackFolder) -> None:
+    """Tell of processes that run although nothing in the state folder tells of them, or that is gone."""
+    found = [one for daemon_ in daemon.find(folder) for one in (daemon_, *daemon_.children(recursive=True))]
+    found += [one for one in marked(folder) if one not in found]
+    memory = 0
+    for one in found:
+        with suppress(psutil.Error):
+            memory += one.memory_info().rss
+    if found:
+        tell(
+            f"{folder.stack}: its state is lost, but {len(found)} of its processes run ({memory / 2**20:.0f} MiB, "
+            f"pid {', '.join(str(one.pid) for one in found)}); end them with: python -m rehearsal down {folder.stack}"
+        )
+
+
+def _check_known(folder: StackFolder) -> None:
+    """Refuse a stack of which there is nothing: neither a file, nor a rehearsal, nor what is left of one."""
+    if folder.root.exists() or (PROJECT / f"Pulumi.{folder.stack}.yaml").is_file():
+        return
+    if daemon.find(folder) or marked(folder):
+        return
+    files = (path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in PROJECT.glob("Pulumi.*.yaml"))
+    rehearsed = (path.parent.name for path in folder.root.parent.glob(f"*/{folder.marker.name}"))
+    known = sorted({*files, *rehearsed})
+    near = difflib.get_close_matches(folder.stack, known, 1)
+    raise ValueError(
+        f"there is no stack {folder.stack}: no Pulumi.{folder.stack}.yaml, and no rehearsal in {folder.root.parent}; "
+        + (f"did you mean {near[0]}?" if near else f"the stacks here are: {', '.join(known)}")
+    )
+
+
 def _down(options: argparse.Namespace) -> int:
     folder = _folder(options)
+    _check_known(folder)
     if not folder.root.exists():
         return _nothing_to_take_down(folder)
     patience = 0.5
@@ -483,7 +561,7 @@ def _refuse_protected(folder: StackFolder) -> None:
 
 
 def _nothing_to_take_down(folder: StackFolder) -> int:
-    left = daemon.stop(folder)
+    left = [*daemon.stop(folder), *stop_marked(folder)]
     print(f"{folder.stack}: nothing is running" + (f"; stopped what was left: {', '.join(left)}" if left else ""))
     return 0
 

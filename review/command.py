@@ -18,7 +18,6 @@ from .preview import preview
 
 PROJECT: Final = Path(__file__).resolve().parents[1]
 PACK: Final = PROJECT / "policies"
-_BASELINE: Final = "baseline"
 _DOCUMENTS: Final = {"review.html": page.render, "review.md": markdown.render, "review.sarif": sarif.render}
 _CODES: Final = {"passed": 0, "refused": 1, "failed": 2}
 
@@ -32,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     project = options.project.resolve()
     source = (options.config_file or project / f"Pulumi.{options.stack}.yaml").resolve()
-    configured = None if options.policy_pack_config == _BASELINE else Path(options.policy_pack_config).resolve()
+    configured = _configured(options.policy_pack_config, options.stack)
     output = (options.output or project / "build" / "review" / options.stack).resolve()
     known = rules()
     try:
@@ -49,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         configuration=source,
         uri=_uri(source, project),
         settings=settings,
-        settings_name=_uri(configured, project) if configured else _BASELINE,
+        settings_name=_uri(configured, project) if configured else wording.BASELINE,
     )
     write(review, output)
     _tell(review, output)
@@ -97,12 +96,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--policy-pack-config",
-        default=str(PACK / "production.json"),
         metavar="FILE",
-        help=f"configuration of the pack, or `{_BASELINE}` for none (default: production.json)",
+        help=f"configuration of the pack, or `{wording.BASELINE}` for none (default: policies/<stack>.json, and "
+        f"{wording.BASELINE} where that is missing)",
     )
     parser.add_argument("--output", type=Path, help="folder for the documents (default: build/review/<stack>)")
     return parser
+
+
+def _configured(said: str | None, stack: str) -> Path | None:
+    """The configuration of the pack that judges; None is the baseline."""
+    if said is None:
+        return configuration.of_stack(PACK, stack)
+    return None if said == wording.BASELINE else Path(said).resolve()
 
 
 def _uri(path: Path, project: Path) -> str:
@@ -116,4 +122,5 @@ def _tell(review: Review, folder: Path) -> None:
     for finding in review.mandatory:
         print(f"mandatory: {finding.rule}: {wording.subject(finding.resource)}: {finding.violation}")
     print(f"{wording.headline(review)} {wording.summary(review)}")
+    print(f"Judged by {wording.judge(review)}.")
     print(f"Review: {folder / 'review.html'}, review.md and review.sarif beside it")

@@ -17,6 +17,8 @@ _DOING = {
     "read": "to read",
     "same": "unchanged",
 }
+#: What the pack without a configuration is called.
+BASELINE = "baseline"
 _HEADLINES = {"passed": "Passed", "refused": "Refused", "failed": "The preview failed"}
 
 
@@ -25,6 +27,13 @@ def headline(review: Review) -> str:
     gaps = len({gap.rule for gap in review.not_judged})
     verdict = _HEADLINES[review.verdict]
     return f"{verdict}, {gaps} {plural('rule', gaps)} not judged." if gaps else f"{verdict}."
+
+
+def judge(review: Review) -> str:
+    """Which configuration of the pack judged; a stack without one of its own is told where it would be."""
+    if review.pack_configuration != BASELINE:
+        return review.pack_configuration
+    return f"the {BASELINE} of the policy pack; the configuration of a stack is policies/{review.stack}.json"
 
 
 def doing(operation: str) -> str:

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from karpenter.instance_types import FOLDER, Facts, FactsError
 
@@ -23,7 +23,7 @@ from .reports.comparing import compare_reports
 from .reports.folder import TIMELINE
 from .reports.schema import Report
 from .reports.table import table
-from .reports.writing import told, write
+from .reports.writing import told, with_evidence_in, write
 from .scenarios.choosing import check_names
 from .scenarios.environments import Stack, StackError, known
 from .scenarios.scenario import ScenarioError, load, names, parse
@@ -36,7 +36,7 @@ _SCENARIOS = _PLAYBOOKS / "scenarios"
 _TOKEN = "KARPSTACK_METRICS_TOKEN"  # noqa: S105 - the name of a variable
 _RECORDER_SECONDS = 30.0
 
-FAILED, WRONG = 1, 2
+FAILED, WRONG, NOT_COMPARABLE = 1, 2, 3
 
 
 class InputError(ValueError):
@@ -47,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Returns:
-        0; 1 if a story failed, or the verdict is worse and `--fail-if-worse` was said; 2 if something that was given
-        cannot be used.
+        0; 1 if a story failed, or a comparison found what `--fail-if` says; 2 if something that was given cannot be
+        used; 3 if two reports are not comparable.
     """
     given = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = given.command
@@ -79,10 +79,13 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(command=command)
         return added
 
-    checking = add("check", _check, "check scenarios, and the names and tags by which they are chosen; needs no stack")
+    checking = add(
+        "check", _check, "check scenarios, and the names and labels by which they are chosen; needs no stack"
+    )
     checking.add_argument("folder", type=Path, nargs="?", default=_SCENARIOS, help="theirs")
     checking.add_argument("--names", default="", help="separated by commas")
-    checking.add_argument("--tags", default="", help="separated by commas")
+    checking.add_argument("--labels", default="", help="separated by commas; `tags` in the scenarios")
+    checking.add_argument("--tags", dest="labels", help=argparse.SUPPRESS)  # until 0.1, but Ansible's are another thing
 
     recording = add("record", _record, "record the cluster that KUBECONFIG names, until SIGTERM")
     recording.add_argument("timeline", type=Path, help="the file to append to")
@@ -110,18 +113,22 @@ def _parser() -> argparse.ArgumentParser:
 
     add("schema", _schema, "print the JSON schema of report.json")
 
-    comparing = add("compare", _compare, "compare two reports and write a page")
+    comparing = add("compare", _compare, "compare two reports and write a page; exit code 3 if they are not comparable")
     comparing.add_argument("before", type=Path, help="folder of the report to compare with")
     comparing.add_argument("after", type=Path, help="folder of the report that is judged")
     comparing.add_argument("--output", type=Path, help="the page; comparison.html in AFTER if not said")
     comparing.add_argument("--rules", type=Path, default=_PLAYBOOKS / "vars" / "comparison.yml", help="differences")
-    comparing.add_argument("--fail-if-worse", action="store_true", help="exit with 1 if the verdict is worse")
+    comparing.add_argument(
+        "--fail-if",
+        choices=get_args(comparison.FailIf),
+        help="exit with 1: if the verdict is worse; or if any value got worse, or any story fails now",
+    )
     return parser
 
 
 def _check(given: argparse.Namespace) -> int:
     scenarios = load(given.folder)
-    check_names(scenarios, _words(given.names), _words(given.tags))
+    check_names(scenarios, _words(given.names), _words(given.labels))
     print(f"{len(scenarios)} scenarios in {given.folder}: nothing is wrong with them")
     return 0
 
@@ -173,8 +180,14 @@ def _compare(given: argparse.Namespace) -> int:
         )
     except ValueError as error:
         raise InputError(str(error)) from error
-    print(visible(result.sentence), *map(visible, comparison.what_got_worse(result)), sep="\n")
-    return FAILED if given.fail_if_worse and result.verdict == "worse" else 0
+    print(
+        visible(f"{result.verdict.capitalize()}. {result.sentence}"),
+        *map(visible, comparison.what_got_worse(result)),
+        sep="\n",
+    )
+    if result.verdict == "not comparable":
+        return NOT_COMPARABLE
+    return FAILED if given.fail_if and comparison.refused(result, given.fail_if) else 0
 
 
 def _schema(given: argparse.Namespace) -> int:
@@ -203,7 +216,7 @@ def _made(given: argparse.Namespace) -> dict[str, Any]:
             f"{timeline}: tells of {', '.join(missing)}, of which {given.scenarios} has no file, so that they could "
             "not be judged; name the folder that has them with --scenarios"
         )
-    return report.make(
+    made = report.make(
         [scenarios[name].in_environment(environment.kind) for name in about.scenarios],
         Reader(timeline).new_lines(),
         stack,
@@ -212,6 +225,7 @@ def _made(given: argparse.Namespace) -> dict[str, Any]:
         thresholds=Thresholds.load(given.thresholds, names(given.scenarios, _SCENARIOS)),
         version=version(),
     )
+    return with_evidence_in(given.folder, made)
 
 
 def _shown(made: dict[str, Any]) -> int:

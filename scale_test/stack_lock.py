@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 
 _HOLDER = "lock-holder.json"
@@ -75,10 +76,20 @@ def _tell(path: Path, owner: int) -> None:
 def _busy(path: Path) -> str:
     try:
         holder = json.loads(path.read_text(encoding="utf-8"))
-        who = f"`{holder['name']}` (process {holder['pid']})"
+        who = f"`{holder['name']}` (process {holder['pid']}{_since(int(holder['pid']))})"
+        end = f" (kill -INT {int(holder['pid'])})"
     except (OSError, ValueError, TypeError, KeyError):
-        who = "another command"
+        who, end = "another command", ""
     return (
         f"{who} is working on this rehearsed stack, and a scale test beside it would be judged by the other's nodes; "
-        "wait until it has ended, or end it"
+        f"wait until it has ended, or end it{end}"
     )
+
+
+def _since(pid: int) -> str:
+    import psutil
+
+    try:
+        return f", since {datetime.fromtimestamp(psutil.Process(pid).create_time()):%H:%M:%S}"
+    except (psutil.Error, OverflowError):  # a holder of another machine's, or an old record
+        return ""

@@ -16,8 +16,9 @@ from botocore.session import Session
 
 from rehearsal.aws import dispatch, load_balancers
 from rehearsal.aws.cloud import AccountView, AwsCloud
-from rehearsal.aws.ec2 import catalogue, images, instances, lookups, prices
+from rehearsal.aws.ec2 import catalogue, instances, lookups, prices
 from rehearsal.aws.ec2.fleet import Fleets
+from rehearsal.aws.ec2.images import Images
 from rehearsal.aws.ec2.prices import PriceTable
 from rehearsal.aws.eks.api import Eks
 from rehearsal.aws.eks.last_lines import LastLines
@@ -153,8 +154,10 @@ class Account:
         self.fleet.patch(self._patches)
         self.events.patch(self._patches)
         self._identity.patch(self._patches)
-        self._view.images = images.seed(self.account_id, self.region)
-        MotoEks(self.region, self.eks, self.roles, self._view.images, self._last_lines.follow).patch(self._patches)
+        machine_images = Images(self.account_id, self.region)
+        machine_images.patch(self._patches)
+        self._view.images = machine_images.known
+        MotoEks(self.region, self.eks, self.roles, machine_images, self._last_lines.follow).patch(self._patches)
         self.roles.seed()
         if self._used_spot:
             self.roles.make_spot_role()

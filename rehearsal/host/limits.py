@@ -1,10 +1,14 @@
-"""What a rehearsal needs of the machine: room on the disk and open files. Looked at before anything is started."""
+"""What a rehearsal needs of the machine: room, memory and open files. Looked at before anything is started."""
 
 from __future__ import annotations
 
+import errno
+import os
 import resource
 import shutil
 from pathlib import Path
+
+import psutil
 
 # Measured on EKS: `up` and the walk-throughs took 136 MB, most of it etcd's log, which comes in files of 64 MB;
 # with the first minutes of a burst of 1,000 pods it was 166 MB. Three times that, for long runs; see README.md.
@@ -15,6 +19,15 @@ _FULL = 64 * 10**6
 # burst. Five times that.
 _LEAST_FILES = 1024
 _ENOUGH_FILES = 10_240
+# Measured: the whole of a rehearsal has 1.1 GiB resident. With less than this, the kernel would kill an engine.
+_LEAST_MEMORY = 768 * 2**20
+_FIXES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room, or put the state elsewhere with --state DIR"),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), f"end other programs, or raise the limit: ulimit -n {_ENOUGH_FILES}"),
+    **dict.fromkeys(
+        (errno.ENOMEM, errno.EAGAIN), "end other programs, or other rehearsals: memory or processes ran out"
+    ),
+}
 
 
 class LimitError(RuntimeError):
@@ -44,12 +57,27 @@ def check(folder: Path) -> None:
         )
     if now != resource.RLIM_INFINITY and now < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    memory = psutil.virtual_memory().available + psutil.swap_memory().free
+    if memory < _LEAST_MEMORY:
+        raise LimitError(
+            f"{memory / 2**20:.0f} MiB of memory are free, so the kernel would kill an engine during a story; "
+            f"end other programs, or other rehearsals, until {_LEAST_MEMORY / 2**20:.0f} MiB are"
+        )
     existing, free = _room(folder)
     if free < _LEAST_ROOM:
         raise LimitError(
             f"{existing} has {free / 2**20:.0f} MiB free, so etcd would stop in the middle of a story; make room for "
             f"{_LEAST_ROOM / 2**20:.0f} MiB, or put the state elsewhere with --state DIR"
         )
+
+
+def exhausted(error: OSError | MemoryError) -> str:
+    """What the machine has run out of, and the fix, where that is the error; empty if it is another one."""
+    if isinstance(error, MemoryError):
+        return f"there is no memory left, so nothing more was done; {_FIXES[errno.ENOMEM]}"
+    fix = _FIXES.get(error.errno or 0)
+    where = f" ({error.filename})" if error.filename else ""
+    return f"{os.strerror(error.errno or 0)}{where}, so nothing more was done; {fix}" if fix else ""
 
 
 def shortage(folder: Path) -> str:

@@ -355,9 +355,14 @@ def mark(folder: StackFolder) -> dict[str, str]:
     return {_MARK: str(folder.root)}
 
 
+def marked(folder: StackFolder) -> list[psutil.Process]:
+    """What commands of the stack have started and what runs still, this process apart."""
+    return [process for process in psutil.process_iter() if _is_marked(process, folder)]
+
+
 def stop_marked(folder: StackFolder, grace: float = 5.0) -> list[str]:
     """Stop what commands of the stack have left behind; the programs that were still running."""
-    found = [process for process in psutil.process_iter() if _is_marked(process, folder)]
+    found = marked(folder)
     names = []
     for process in found:
         with suppress(psutil.NoSuchProcess):

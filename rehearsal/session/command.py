@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from rehearsal.host.processes import with_parent
 
@@ -17,8 +20,25 @@ _SECONDS_BETWEEN_LOOKS = 0.25
 _GRACE = 4.0
 
 
+@dataclass(frozen=True)
+class Shown:
+    """What is shown of a command's output.
+
+    Attributes:
+        keep: Whether a line is.
+        log: The file to which all of it is appended.
+    """
+
+    keep: Callable[[str], bool]
+    log: Path
+
+
 def call(
-    command: Sequence[str], variables: Mapping[str, str], folder: Path, check: Callable[[], None] = lambda: None
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    folder: Path,
+    check: Callable[[], None] = lambda: None,
+    shown: Shown | None = None,
 ) -> int:
     """Run a command to its end.
 
@@ -31,6 +51,7 @@ def call(
         variables: Its whole environment.
         folder: Where it runs.
         check: Raises when what the command needs is gone: then the command is ended, and the error goes on.
+        shown: What is shown of its output; all of it if not said.
 
     Returns:
         Its exit code.
@@ -43,8 +64,12 @@ def call(
         cwd=folder,
         env=dict(variables),
         stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE if shown else None,
         process_group=0,
     )
+    showing = threading.Thread(target=_show, args=(process.stdout, shown), daemon=True)
+    if shown:
+        showing.start()
     interrupted = False
     while True:
         try:
@@ -53,11 +78,24 @@ def call(
         except KeyboardInterrupt:
             _tell(process, signal.SIGKILL if interrupted else signal.SIGINT)
             interrupted = True
+    if shown:
+        showing.join(_GRACE)  # what the command has started may hold its output open
     if interrupted or code == -signal.SIGINT:
         raise KeyboardInterrupt
     if code:
         check()  # what it needed may have gone a moment before, and is why it failed
     return code
+
+
+def _show(output: IO[bytes], shown: Shown) -> None:
+    with shown.log.open("ab") as log:
+        for line in output:
+            with suppress(OSError):  # a full disk is said by others; the command must not wait for who reads it
+                log.write(line)
+                log.flush()
+            text = line.decode(errors="replace")
+            if shown.keep(text):
+                print(text, end="", flush=True)
 
 
 def _wait(process: subprocess.Popen[bytes], check: Callable[[], None]) -> int:

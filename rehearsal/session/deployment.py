@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,8 +22,8 @@ from rehearsal.cluster.plugins.__main__ import TOKEN_FILE
 from rehearsal.engines import EngineSet
 from rehearsal.host import user_environment
 from rehearsal.host.processes import ending, mark, stop_marked
-from rehearsal.session import daemon, removal
-from rehearsal.session.command import call
+from rehearsal.session import daemon, pulumi_by_hand, removal
+from rehearsal.session.command import Shown, call
 from rehearsal.session.daemon import DaemonInfo
 from rehearsal.session.stack_file import StackFile
 from rehearsal.session.terminal import tell
@@ -30,10 +31,21 @@ from rehearsal.state import records
 from rehearsal.state.folder import StackFolder
 
 PROJECT = Path(__file__).resolve().parents[2]
+PACK = PROJECT / "policies"
 
 # What a scale test makes carries this label (see playbooks/README.md).
 _SCALE_TEST = "app.kubernetes.io/part-of=karpstack-scale-test"
 _LEFTOVERS = "5m"  # as kubectl has it
+
+
+# ` +  aws:ec2:Vpc eks-network-vpc creating (0s)`; what failed has stars before the state.
+_PROGRESS = re.compile(
+    r"[ @+~-]{1,4} *(?P<type>\w[\w.-]*(:[\w./-]+)+) \S+ "
+    r"(?P<state>(creat|updat|delet|replac|read|refresh|import|runn)\w*)\b"
+)
+_DOTS = "@ "
+_COMPONENTS = "karpstack:"
+_BEGINNINGS = ("creating", "updating", "replacing", "deleting")
 
 
 @dataclass(frozen=True)
@@ -47,9 +59,25 @@ class CommandError(Exception):
     """A command of the rehearsal failed; its own output has said why."""
 
 
+def is_news(line: str) -> bool:
+    """Whether a line of Pulumi's is shown where nobody watches: of its progress, one for each of our components."""
+    progress = _PROGRESS.match(line)
+    if progress is None:
+        return not line.startswith(_DOTS)
+    # The engine says when a component begins, and not of each when it ends.
+    return progress["type"].startswith(_COMPONENTS) and progress["state"] in _BEGINNINGS
+
+
+def policies(stack: str) -> Path | None:
+    """The configuration of the policy pack for a stack, as the review finds it too; None is the pack's baseline."""
+    found = PACK / f"{stack}.json"
+    return found if found.is_file() else None
+
+
 def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> dict[str, str]:
     """The variables that point pulumi, kubectl, ansible-playbook and clients of the cloud at one rehearsed stack."""
     path = [
+        str(PROJECT / "rehearsal" / "session" / "commands"),
         str(PROJECT / "rehearsal" / "cluster" / "plugins"),
         str(Path(sys.executable).parent),
         str(engines.root / "bin"),
@@ -57,7 +85,7 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
     ]
     pulumi = engines.program("pulumi").parent
     if pulumi != engines.root / "bin":
-        path.insert(0, str(pulumi))
+        path.insert(1, str(pulumi))  # its own language host is beside it
     found = {
         "PATH": os.pathsep.join(dict.fromkeys(path)),
         "PULUMI_HOME": str(folder.pulumi / "home"),
@@ -65,8 +93,12 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
         # Guards the simulated account's state alone, which lives and dies with this folder.
         "PULUMI_CONFIG_PASSPHRASE": "rehearsal",
         "PULUMI_STACK": folder.stack,
-        "PULUMI_OPTION_CONFIG_FILE": str(folder.stack_configuration),
+        pulumi_by_hand.PULUMI: str(engines.program("pulumi")),
+        pulumi_by_hand.COPY: str(folder.stack_configuration),
+        pulumi_by_hand.EDITED: _edited(folder),
         "PULUMI_DEBUG_PROVIDERS": ",".join(f"{name}:{port}" for name, port in info.providers.items()),
+        # `pulumi import` writes it by the packages' schemas, which an attached provider does not have.
+        "PULUMI_OPTION_GENERATE_CODE": "false",
         "PULUMI_SKIP_UPDATE_CHECK": "1",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "1",
         "KARPSTACK_PYTHON": sys.executable,
@@ -92,6 +124,14 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
     return {key: value for key, value in found.items() if value}
 
 
+def _edited(folder: StackFolder) -> str:
+    """The stack file that the user edits."""
+    try:
+        return folder.edited.read_text()
+    except FileNotFoundError:  # brought up before there was a record of it
+        return str(PROJECT / f"Pulumi.{folder.stack}.yaml")
+
+
 def protected(folder: StackFolder) -> list[str]:
     """Names of the resources that Pulumi would not delete, which it finds out when most of the rest is gone."""
     states = (folder.pulumi / "state" / ".pulumi" / "stacks").glob(f"*/{folder.stack}.json")
@@ -110,6 +150,7 @@ class Deployment:
         self._folder = folder
         self._pulumi = engines.program("pulumi")
         self._kubectl = engines.program("kubectl")
+        self._configured = ("--config-file", str(folder.stack_configuration))
         self._environment = {
             **user_environment.allowed(os.environ),
             **user_environment.passed(os.environ),
@@ -126,19 +167,29 @@ class Deployment:
         backend = self._folder.pulumi / "state"
         backend.mkdir(parents=True, exist_ok=True)
         stack_file.copy_to(self._folder.stack_configuration)
+        records.write_text(self._folder.edited, str(stack_file.path))
+        self._environment[pulumi_by_hand.EDITED] = str(stack_file.path)
         if not (backend / ".pulumi").exists():
             # `stack init` knows no --config-file and writes its salt beside Pulumi.yaml: beside a copy, then.
             shutil.copyfile(PROJECT / "Pulumi.yaml", self._folder.pulumi / "Pulumi.yaml")
             self._run("stack", "init", self._folder.stack, "--no-select", folder=self._folder.pulumi)
 
     def up(self) -> None:
-        """Create or update the stack, judged by the policy pack.
+        """Create or update the stack, judged by the policy pack with the stack's configuration of it.
 
         Raises:
             CommandError: Pulumi or a policy refused.
             LostError: The rehearsal has ended meanwhile.
         """
-        self._run("up", "--yes", "--skip-preview", "--suppress-outputs", "--policy-pack", str(PROJECT / "policies"))
+        stack = self._folder.stack
+        configuration = policies(stack)
+        if configuration:
+            tell(f"Judged by policies/{configuration.name}.")
+        else:
+            tell(f"Judged by the baseline of the policy pack; the configuration of a stack is policies/{stack}.json.")
+        judged = ["--policy-pack", str(PACK)]
+        judged += ["--policy-pack-config", str(configuration)] if configuration else []
+        self._run("up", "--yes", "--skip-preview", "--suppress-outputs", *self._configured, *judged)
 
     def destroy(self) -> None:
         """Destroy everything that the stack created, after what an interrupted scale test left.
@@ -149,7 +200,8 @@ class Deployment:
         """
         self._remove_leftovers()
         progress = removal.Progress(lambda: removal.draining(self._on_the_cluster, self._environment))
-        self._run("destroy", "--yes", "--skip-preview", "--suppress-outputs", meanwhile=progress.look)
+        options = ("--yes", "--skip-preview", "--suppress-outputs", *self._configured)
+        self._run("destroy", *options, meanwhile=progress.look)
 
     def hindrances(self) -> list[str]:
         """What fails or holds up `destroy`, as the look before it has it.
@@ -170,13 +222,13 @@ class Deployment:
         ansible = Path(sys.executable).parent / "ansible-playbook"
         return self._call([str(ansible), str(playbook), "-e", given, *more])
 
-    def review(self, stack_file: StackFile, output: Path, configuration: Path) -> int:
+    def review(self, stack_file: StackFile, output: Path, configuration: str = "") -> int:
         """Preview the stack and write the review's documents; the exit code of `python -m review`.
 
         Args:
             stack_file: The stack's configuration, to which findings are pinned.
             output: Folder of the documents.
-            configuration: Configuration of the policy pack.
+            configuration: Configuration of the policy pack, a file or `baseline`; the stack's own if empty.
 
         Raises:
             CommandError: It was killed.
@@ -184,7 +236,8 @@ class Deployment:
         """
         command = [sys.executable, "-m", "review", "--stack", self._folder.stack]
         command += ["--config-file", str(stack_file.path), "--output", str(output)]
-        return self._call([*command, "--policy-pack-config", str(configuration)])
+        command += ["--policy-pack-config", configuration] if configuration else []
+        return self._call(command)
 
     def _remove_leftovers(self) -> None:
         """Remove what a scale test made that was killed: the nodes of its NodePools would keep the stack's node class.
@@ -224,12 +277,17 @@ class Deployment:
     def _run(self, *arguments: str, folder: Path = PROJECT, meanwhile: Callable[[], None] = lambda: None) -> None:
         self._unlock()
         command = [str(self._pulumi), *arguments, "--non-interactive", "--color", _colour()]
-        code = self._call(command, folder, meanwhile)
+        shown = None if sys.stdout.isatty() else Shown(is_news, self._folder.logs / "pulumi.log")
+        code = self._call(command, folder, shown, meanwhile)
         if code:
             raise CommandError(f"`pulumi {' '.join(arguments)}` failed (exit code {code})")
 
     def _call(
-        self, command: Sequence[str], folder: Path = PROJECT, meanwhile: Callable[[], None] = lambda: None
+        self,
+        command: Sequence[str],
+        folder: Path = PROJECT,
+        shown: Shown | None = None,
+        meanwhile: Callable[[], None] = lambda: None,
     ) -> int:
         """Run a command for as long as the daemon serves it; nothing that it started outlives it."""
 
@@ -238,7 +296,7 @@ class Deployment:
             meanwhile()
 
         try:
-            code = call(command, self._environment, folder, check)
+            code = call(command, self._environment, folder, check, shown)
         finally:
             stop_marked(self._folder)
         if code < 0:

@@ -62,7 +62,7 @@ def holder(folder: StackFolder) -> ProcessRecord | None:
 
 
 def end_holder(folder: StackFolder, grace: float = 60.0) -> ProcessRecord | None:
-    """Interrupt whoever holds the lock, as Ctrl-C does, and kill it after `grace` seconds; who it was, or None."""
+    """Interrupt whoever holds the lock, as Ctrl-C does, and kill what is left after `grace` seconds; who, or None."""
     found = holder(folder)
     process = found.process() if found else None
     if process is None:
@@ -70,11 +70,12 @@ def end_holder(folder: StackFolder, grace: float = 60.0) -> ProcessRecord | None
     family = [process, *process.children(recursive=True)]
     with suppress(psutil.NoSuchProcess):
         process.send_signal(signal.SIGINT)
-    if not ends(process, grace):
-        for one in family:
-            with suppress(psutil.NoSuchProcess):
-                one.kill()
-        psutil.wait_procs(family, 5)
+    ends(process, grace)
+    # Also where it has ended: Ansible leaves the module behind that was waiting.
+    for one in family:
+        with suppress(psutil.NoSuchProcess):
+            one.kill()
+    psutil.wait_procs(family, 5)
     return found
 
 

@@ -1,7 +1,7 @@
 """The little that the rehearsal reads of a stack's configuration: which cloud, and which region.
 
-Everything else in the file is the program's business. The file in the checkout is never written: Pulumi gets a
-copy in the state folder, because `pulumi stack init` adds an encryption salt.
+Everything else in the file is the program's business. Pulumi reads a copy in the state folder, because it adds an
+encryption salt; `rehearsal.session.pulumi_by_hand` says how the user's own file stays the one that counts.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from rehearsal.session.clouds import CLOUDS, Name
 from rehearsal.state import records
 
 _SALT = "encryptionsalt"
+_ENCRYPTION = (_SALT, "encryptedkey", "secretsprovider")
 _ALLOWED = "aws:allowedAccountIds"
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _MINOR = re.compile(r"1\.[0-9]{1,3}")
@@ -121,12 +122,12 @@ class StackFile:
             )
 
     def copy_to(self, target: Path) -> None:
-        """Write Pulumi's own copy, keeping the encryption salt that an earlier copy was given."""
-        salt = ""
-        if target.is_file():
-            salt = _read(target).get(_SALT, "")
-        content = _read(self.path)
-        if salt:
+        """Write Pulumi's own copy, keeping the encryption salt that an earlier copy was given.
+
+        The salt or key of a stack that is deployed somewhere stays out: the rehearsal could not open it.
+        """
+        content = {key: value for key, value in _read(self.path).items() if key not in _ENCRYPTION}
+        if target.is_file() and (salt := _read(target).get(_SALT)):
             content[_SALT] = salt
         records.write_text(target, yaml.safe_dump(content, sort_keys=False))
 

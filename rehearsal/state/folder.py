@@ -107,6 +107,11 @@ class StackFolder:
         return self.pulumi / f"Pulumi.{self.stack}.yaml"
 
     @property
+    def edited(self) -> Path:
+        """File with the path of the stack file that the user edits (see `rehearsal.session.pulumi_by_hand`)."""
+        return self.pulumi / "edited-stack-file"
+
+    @property
     def rights(self) -> Path:
         """What the controller asked of the cloud's access control (see `rehearsal.rights`)."""
         return self.root / "rights.json"

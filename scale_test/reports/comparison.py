@@ -26,7 +26,12 @@ _UNITS: dict[str, Callable[[float | None], str]] = {
     "count": units.count,
     "memory": units.memory,
 }
-Verdict = Literal["better", "worse", "same", "mixed", "unknown"]
+#: Of a story and of a report, in the words of all that show it.
+Verdict = Literal["better", "worse", "the same", "better and worse", "not comparable"]
+#: Of a value.
+Judgement = Literal["better", "worse", "the same", "not judged"]
+#: What a pipeline can fail on: the verdict, or any story that fails now and any value that got worse.
+FailIf = Literal["worse", "any-worse"]
 
 
 class _Model(BaseModel):
@@ -101,7 +106,7 @@ class Difference:
         unit: `duration`, `dollars`, `times`, `share`, `count` or `memory`: how it is written.
         before: None if it is not known.
         after: Likewise.
-        verdict: `unknown` if it is shown and not judged.
+        verdict: `not judged` if it is only shown.
         reason: Why it is not judged; empty otherwise.
         simulated: A fake gave it, at least on one side.
         phase: The phase that it is a percentile of; empty if it is something else.
@@ -112,7 +117,7 @@ class Difference:
     unit: str
     before: float | None
     after: float | None
-    verdict: Verdict
+    verdict: Judgement
     reason: str = ""
     simulated: bool = False
     phase: str = ""
@@ -250,6 +255,11 @@ def what_got_worse(comparison: Comparison) -> list[str]:
     ]
 
 
+def refused(comparison: Comparison, fail_if: FailIf) -> bool:
+    """Whether a pipeline that fails on this fails."""
+    return comparison.verdict == "worse" or (fail_if == "any-worse" and bool(what_got_worse(comparison)))
+
+
 def written(value: float | None, unit: str) -> str:
     """A value in its unit, for people."""
     return _UNITS[unit](value)
@@ -317,7 +327,7 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, u
         pair = (old["packing"] or {}).get(resource), (new["packing"] or {}).get(resource)
         yield _judged(name, "share", pair, rules.packing, unlike, more_is_better=True)
     nodes = len(old["nodeclaims"]), len(new["nodeclaims"])
-    yield Difference("nodes", "count", *nodes, "unknown", "the cost tells whether more is worse")
+    yield Difference("nodes", "count", *nodes, "not judged", "the cost tells whether more is worse")
     yield from _percentiles(old, new, rules, unlike)
 
 
@@ -371,34 +381,36 @@ def _judged(
     before, after = pair
     if before is None or after is None:
         reason = unlike or ("not known" if before is None and after is None else "known on one side only")
-        return Difference(name, unit, before, after, "unknown", reason, simulated)
+        return Difference(name, unit, before, after, "not judged", reason, simulated)
     if unlike:
-        return Difference(name, unit, before, after, "unknown", unlike, simulated)
+        return Difference(name, unit, before, after, "not judged", unlike, simulated)
     gap = abs(after - before)
-    verdict: Verdict = "same"
+    verdict: Judgement = "the same"
     if gap > margin.absolute and gap > margin.relative * abs(before):
         verdict = "better" if (after > before) == more_is_better else "worse"
     return Difference(name, unit, before, after, verdict, "", simulated)
 
 
-def _sum(verdicts: Iterable[Verdict]) -> Verdict:
+def _sum(verdicts: Iterable[Verdict | Judgement]) -> Verdict:
     distinct = set(verdicts)
-    if "mixed" in distinct or {"better", "worse"} <= distinct:
-        return "mixed"
-    order: tuple[Verdict, ...] = ("worse", "better", "same")
-    return next((verdict for verdict in order if verdict in distinct), "unknown")
+    if "better and worse" in distinct or {"better", "worse"} <= distinct:
+        return "better and worse"
+    order: tuple[Verdict, ...] = ("worse", "better", "the same")
+    return next((verdict for verdict in order if verdict in distinct), "not comparable")
 
 
 def _verdict(stories: Sequence[StoryComparison], controller: Sequence[Difference]) -> tuple[Verdict, str]:
     if not stories:
-        return "unknown", "The reports have no story in common."
+        return "not comparable", "The reports have no story in common."
     lost = [story.name for story in stories if story.passed == (True, False)]
     won = [story.name for story in stories if story.passed == (False, True)]
     if lost:
         return "worse", f"Passed before and fails now: {', '.join(lost)}."
     verdict = _sum([*(story.verdict for story in stories), *(difference.verdict for difference in controller)])
     values = [difference for story in stories for difference in story.differences] + list(controller)
-    counts = {kind: sum(difference.verdict == kind for difference in values) for kind in ("better", "worse", "same")}
+    counts = {
+        kind: sum(difference.verdict == kind for difference in values) for kind in ("better", "worse", "the same")
+    }
     judged = sum(counts.values())
     passing = f"Failed before and passes now: {', '.join(won)}. " if won else ""
     if not judged:

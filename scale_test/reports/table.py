@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -16,7 +16,7 @@ _NUMBERS = ("assertions", "seconds", "cost : least", "USD/h", "lived")
 
 
 def table(report: Mapping[str, Any], width: int = 150) -> str:
-    """A line a node, without colours."""
+    """A line for each kind of node at one price, without colours."""
     drawn = Table(
         title=visible(f"Scale test of {report['stack']}: {'passed' if report['passed'] else 'FAILED'}"),
         title_justify="left",
@@ -33,8 +33,8 @@ def table(report: Mapping[str, Any], width: int = 150) -> str:
             f"{story['seconds']:.1f}",
             f"{ratio:.1f}" if ratio is not None else "",
         )
-        for claim in story["nodeclaims"] or [None]:
-            drawn.add_row(*first, *(_cells(claim) if claim else ("none", "", "")))
+        for cells in _rows(story["nodeclaims"]) or [("none", "", "")]:
+            drawn.add_row(*first, *cells)
             first = ("", "", "", "", "")
         drawn.add_section()
     output = io.StringIO()
@@ -43,11 +43,22 @@ def table(report: Mapping[str, Any], width: int = 150) -> str:
     return output.getvalue().rstrip()
 
 
-def _cells(claim: Mapping[str, Any]) -> tuple[str, str, str]:
-    price, times = claim["price_per_hour"], claim["t"]
-    lived = f"{times['gone'] - times['created']:.0f} s" if times["gone"] is not None else ""
-    return (
-        visible(f"{claim['instance_type'] or 'not launched'} {claim['capacity_type'] or ''} {claim['zone'] or ''}"),
-        f"{price:.4f}" if price is not None else "not known",
-        lived,
-    )
+def _rows(claims: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """Node, price of one, and how long they lived; a burst has a hundred that are alike."""
+    kinds: dict[tuple[str, str], list[float | None]] = {}
+    for claim in claims:
+        price, times = claim["price_per_hour"], claim["t"]
+        node = f"{claim['instance_type'] or 'not launched'} {claim['capacity_type'] or ''} {claim['zone'] or ''}"
+        kind = visible(node), f"{price:.4f}" if price is not None else "not known"
+        kinds.setdefault(kind, []).append(None if times["gone"] is None else times["gone"] - times["created"])
+    return [
+        (f"{len(lives)} x {node}" if len(lives) > 1 else node, price, _lived(lives))
+        for (node, price), lives in kinds.items()
+    ]
+
+
+def _lived(lives: Iterable[float | None]) -> str:
+    known = [f"{life:.0f}" for life in sorted(life for life in lives if life is not None)]
+    if not known:
+        return ""
+    return f"{known[0]} s" if known[0] == known[-1] else f"{known[0]} to {known[-1]} s"

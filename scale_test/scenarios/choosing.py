@@ -1,4 +1,4 @@
-"""Which scenarios to run on a stack: by name, by tag, or all that suit it."""
+"""Which scenarios to run on a stack: by name, by label, or all that suit it."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ def choose(
         scenarios: All that there are.
         outputs: The stack's outputs.
         names: Those that are wanted.
-        tags: Or: those with one of these tags that suit the stack. With neither, all that suit it.
+        tags: Or: those with one of these labels (`tags` in their files) that suit the stack. With neither, all that
+            suit it.
         rehearsed: Whether the cloud is a rehearsal's, which can be told to fail.
 
     Raises:
-        ScenarioError: A name or a tag is unknown, a wanted scenario does not suit the stack, or none does.
+        ScenarioError: A name or a label is unknown, a wanted scenario does not suit the stack, or none does.
         StackError: The outputs do not describe an environment.
     """
     environment = environment_of(outputs)
@@ -64,16 +65,17 @@ def choose(
                 "expectations mean nothing on this stack; choose another scenario"
             )
             continue
+        here = scenario.in_environment(environment.kind)
         whys = (why_impossible(fault, environment, outputs, rehearsed=rehearsed) for fault in scenario.faults)
-        reasons = [why for why in whys if why]
-        if reasons and names:
-            problems += [f"{scenario.name}: {reason}; choose another scenario" for reason in reasons]
-        elif reasons:
-            skipped.append(Skipped(scenario.name, "; ".join(reasons)))
-        else:
-            here = scenario.in_environment(environment.kind)
-            problems += _mismatches(here, environment, outputs)
+        impossible = [why for why in whys if why]
+        mismatches = _mismatches(here, environment, outputs)
+        if not impossible and not mismatches:
             chosen.append(here)
+        elif names:
+            problems += [f"{scenario.name}: {reason}; choose another scenario" for reason in impossible] or mismatches
+        else:
+            own = [mismatch.removeprefix(f"{scenario.name}: ") for mismatch in mismatches]
+            skipped.append(Skipped(scenario.name, "; ".join(impossible or own)))
     if not chosen and not problems:
         problems.append(_none(environment, tags, skipped))
     if problems:
@@ -82,7 +84,7 @@ def choose(
 
 
 def check_names(scenarios: Sequence[Scenario], names: Sequence[str] = (), tags: Sequence[str] = ()) -> None:
-    """See that names and tags are those of scenarios, before there is a stack; `choose` does it too.
+    """See that names and labels are those of scenarios, before there is a stack; `choose` does it too.
 
     Raises:
         ScenarioError: One is not; all that are not are named at once.
@@ -94,7 +96,7 @@ def check_names(scenarios: Sequence[Scenario], names: Sequence[str] = (), tags: 
 def _unknown(scenarios: Sequence[Scenario], names: Sequence[str], tags: Sequence[str]) -> list[str]:
     if names and tags:
         return [
-            f"scenario_tags: {', '.join(tags)}: would have no effect beside scenarios, which names what is wanted; "
+            f"scenario_labels: {', '.join(tags)}: would have no effect beside scenarios, which names what is wanted; "
             "give one of both"
         ]
     known_names = {scenario.name for scenario in scenarios}
@@ -106,7 +108,7 @@ def _unknown(scenarios: Sequence[Scenario], names: Sequence[str], tags: Sequence
             if name not in known_names
         ),
         *(
-            f"scenario_tags: {tag!r}: no scenario has it, so it would pick none; {instead(tag, known_tags)}"
+            f"scenario_labels: {tag!r}: no scenario has it, so it would pick none; {instead(tag, known_tags)}"
             for tag in tags
             if tag not in known_tags
         ),
@@ -118,7 +120,7 @@ def _none(environment: Environment, tags: Sequence[str], skipped: Sequence[Skipp
         return "scenarios: none can be run here, so nothing would be tested: " + "; ".join(
             f"{name}: {reason}" for name, reason in skipped
         )
-    tagged = f" and has a tag of {', '.join(tags)}" if tags else ""
+    tagged = f" and has a label of {', '.join(tags)}" if tags else ""
     return (
         f"scenarios: none is written for {environment.kind}{tagged}, so nothing would be tested; "
         f"add {environment.kind} to the `stacks` of one"

@@ -37,7 +37,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             "-e",
             f"report_dir={folder}",
             "-e",
-            "scenario_tags=walk-through",
+            "scenario_labels=walk-through",
         ],
         cwd=ROOT,
         env={**os.environ, "PULUMI_STACK": STACK},

@@ -74,5 +74,5 @@ def recorded_review(name: str, stack: str) -> Review:
     """
     content = recording(name)
     said = recorded(content["code"], json.dumps(content["digest"]), [json.dumps(one) for one in content["events"]])
-    settings = json.loads((ROOT / "policies" / "examples.json").read_text())
+    settings = json.loads((ROOT / "policies" / f"{stack}.json").read_text())
     return review(said, stack, ROOT / f"Pulumi.{stack}.yaml", settings)

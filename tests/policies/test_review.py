@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from example_resources import STACKS
 from jsonschema import Draft7Validator
 from markdown_it import MarkdownIt
 from reviewing import (
@@ -609,6 +610,21 @@ def test_a_bad_configuration_of_the_pack_is_refused(
     assert "nothing" in said
 
 
-@pytest.mark.parametrize("path", [ROOT / "policies" / name for name in ("production.json", "examples.json")])
+def test_a_stack_has_one_configuration_of_the_pack(tmp_path: Path) -> None:
+    (tmp_path / "eks.json").write_text("{}")
+    assert configuration.of_stack(tmp_path, "eks") == tmp_path / "eks.json"
+    assert configuration.of_stack(tmp_path, "organisation/project/eks") == tmp_path / "eks.json"
+    assert configuration.of_stack(tmp_path, "prod") is None
+
+
+def test_the_command_says_which_configuration_judged() -> None:
+    made = review(preview(node_pool()), stack="prod")
+    assert wording.judge(made) == "policies/production.json"
+    baseline = made.model_copy(update={"pack_configuration": wording.BASELINE})
+    assert wording.judge(baseline).startswith("the baseline of the policy pack; ")
+    assert f"policies/{made.stack}.json" in wording.judge(baseline)
+
+
+@pytest.mark.parametrize("path", [ROOT / "policies" / f"{name}.json" for name in ("production", *STACKS)])
 def test_the_configurations_beside_the_pack_are_taken(path: Path) -> None:
     assert configuration.read(path, RULES) == json.loads(path.read_text())

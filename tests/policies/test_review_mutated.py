@@ -77,7 +77,7 @@ def test_a_broken_event_of_a_policy(draw: DataObject) -> None:
 
 
 @SHORT
-@given(mutations(json.loads((ROOT / "policies" / "examples.json").read_text())))
+@given(mutations(json.loads((ROOT / "policies" / "eks.json").read_text())))
 def test_a_broken_configuration_of_the_pack(tmp_path_factory: pytest.TempPathFactory, settings: Any) -> None:
     path = tmp_path_factory.getbasetemp() / "pack.json"
     path.write_text(json.dumps(settings))

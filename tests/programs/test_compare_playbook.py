@@ -66,7 +66,7 @@ def changed(output: str) -> str:
 def test_a_second_run_changes_nothing_and_a_pipeline_can_fail_on_worse(folder: Path) -> None:
     """Three runs in one: a start of Ansible takes longer than all that it does here."""
     again = {"import_playbook": str(PLAYBOOK)}
-    failing = again | {"vars": {"fail_if_worse": True, "comparison": "out/page.html"}}
+    failing = again | {"vars": {"fail_if": "any-worse", "comparison": "out/page.html"}}
     (folder / "three.yml").write_text(yaml.safe_dump([again, again, failing]))
     code, output = compare(folder, playbook=folder / "three.yml")
     # The first run wrote its page, the second nothing, the third its own before it failed.

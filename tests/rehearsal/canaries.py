@@ -31,12 +31,16 @@ WHERE_THEY_BELONG = {
 
 @contextmanager
 def planted(stack: RehearsedStack, key: str, secret: str) -> Iterator[None]:
-    """A stack with a secret setting, as `pulumi config set --secret` makes one, until the block ends."""
+    """A stack with a secret setting, as `pulumi config set --secret` makes one, until the block ends.
+
+    In the copy that Pulumi reads: into the user's own file no secret of a rehearsal is written.
+    """
+    copy = ("--config-file", str(stack.folder.stack_configuration))
     for command in (
         ("config", "set", "--secret", "--path", key, secret),
         ("up", "--yes", "--skip-preview", "--suppress-outputs"),
     ):
-        done = stack.by_hand("pulumi", *command, "--non-interactive")
+        done = stack.by_hand("pulumi", *command, *copy, "--non-interactive")
         assert done.returncode == 0, done.stdout
     try:
         yield

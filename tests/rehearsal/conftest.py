@@ -45,6 +45,7 @@ class RehearsedStack:
         """Run `python -m rehearsal COMMAND STACK ...`; its output is merged."""
         name, *rest = arguments
         extra = ["--config-file", str(self.configuration)] if name in ("up", "run", "review") else []
+        extra += ["--no-review"] if name == "up" else []  # it goes to the checkout, which tests share
         return subprocess.run(
             [
                 sys.executable,
@@ -230,7 +231,7 @@ def preview_as_production(stack: RehearsedStack) -> str:
 
     The output from the policies on, which names each finding.
     """
-    configuration = str(ROOT / "policies" / "examples.json")
+    configuration = str(ROOT / "policies" / f"{stack.folder.stack}.json")
     result = stack.by_hand(
         *("pulumi", "preview", "--non-interactive"),
         *("--policy-pack", str(ROOT / "policies"), "--policy-pack-config", configuration),

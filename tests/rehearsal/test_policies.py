@@ -100,8 +100,8 @@ def test_the_eks_environment_is_reviewed(eks: RehearsedStack, tmp_path: Path) ->
 
 
 def test_the_eks_environment_is_refused_when_it_breaks_a_rule(eks: RehearsedStack) -> None:
-    # The copy that the stack was brought up with, which plain pulumi reads.
-    configuration = eks.folder.stack_configuration
+    # The file that the stack was brought up with, which plain pulumi reads.
+    configuration = eks.configuration
     before = configuration.read_text()
     content = yaml.safe_load(before)
     del content["config"]["karpstack:nodePools"]["default"]["limits"]

@@ -77,7 +77,7 @@ def test_check_mode_looks_and_changes_nothing(eks: RehearsedStack, tmp_path: Pat
     before = namespaces()
     folder = tmp_path / "report"
     command = ("ansible-playbook", "playbooks/scale_test.yml", "--check", "-e", f"report_dir={folder}")
-    result = eks.by_hand(*command, "-e", "scenario_tags=walk-through,disruption")
+    result = eks.by_hand(*command, "-e", "scenario_labels=walk-through,disruption")
     assert result.returncode == 0, result.stdout
     for name in ("eks-cheapest-fit", "eks-spot-default", "drift"):
         assert name in result.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -14,7 +15,7 @@ DOCUMENTATION = r"""
 module: karpstack_compare
 short_description: Compare two reports of scale tests and write a page with differences and a verdict
 description:
-  - A verdict of C(worse) does not fail the module; RV(verdict) has it.
+  - No verdict fails the module; RV(verdict) and RV(refused) say what came of it.
   - A second run with the same reports changes nothing. Check mode compares and writes nothing.
 author: karpstack
 options:
@@ -34,6 +35,13 @@ options:
     description: What counts as a difference. C(vars/comparison.yml) beside the playbook has all keys.
     type: dict
     required: true
+  fail_if:
+    description:
+      - What a pipeline fails on. C(worse) is the verdict; C(any-worse) is any value that got worse and any story that
+        fails now, whatever got better.
+    type: str
+    choices: ["", worse, any-worse]
+    default: ""
 """
 
 EXAMPLES = r"""
@@ -47,12 +55,16 @@ EXAMPLES = r"""
 
 RETURN = r"""
 verdict:
-  description: C(better), C(worse), C(same), C(mixed) or C(unknown) if nothing can be compared.
+  description: C(better), C(worse), C(the same), C(better and worse) or C(not comparable).
   type: str
   returned: success
 sentence:
   description: The reason of the verdict.
   type: str
+  returned: success
+refused:
+  description: Whether O(fail_if) is met; false where it is not given.
+  type: bool
   returned: success
 worse:
   description: A text for each value that got worse and each story that fails now.
@@ -71,6 +83,7 @@ def main() -> None:
         argument_spec={
             **{key: {"type": "path", "required": True} for key in ("before", "after", "dest")},
             "rules": {"type": "dict", "required": True},
+            "fail_if": {"type": "str", "choices": ["", *get_args(comparison.FailIf)], "default": ""},
         },
         supports_check_mode=True,
     )
@@ -82,6 +95,7 @@ def main() -> None:
     module.exit_json(
         changed=changed,
         verdict=result.verdict,
+        refused=bool(module.params["fail_if"]) and comparison.refused(result, module.params["fail_if"]),
         sentence=visible(result.sentence),
         worse=[visible(line) for line in comparison.what_got_worse(result)],
         not_compared=[visible(line) for line in result.not_compared],

@@ -12,7 +12,7 @@ from scale_test.recording.timeline import Reader, TimelineError
 from scale_test.reports import report
 from scale_test.reports.folder import TIMELINE
 from scale_test.reports.table import table
-from scale_test.reports.writing import write
+from scale_test.reports.writing import with_evidence_in, write
 from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import parse
 from scale_test.version import version
@@ -107,6 +107,7 @@ def main() -> None:
         )
     except TimelineError as error:
         module.fail_json(msg=str(error))
+    made = with_evidence_in(folder, made)
     write(made, timeline, folder)
     module.exit_json(changed=True, passed=made["passed"], failures=report.failures(made), table=table(made))
 

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
 from botocore.exceptions import ClientError
 
-from rehearsal.aws.ec2.images import Image
+from rehearsal.aws.ec2.images import Image, Images, of_node_group
 from rehearsal.aws.eks.api import Eks, Record
 from rehearsal.aws.errors import answer
 from rehearsal.aws.iam import policies
@@ -62,10 +62,10 @@ class MotoEks:
         region: str,
         eks: Eks,
         roles: Roles,
-        images: Mapping[str, Image],
+        images: Images,
         follow: Callable[[str], None],
     ) -> None:
-        """`images` are the account's machine images by id; `follow` is told of each deleted cluster that kept logs."""
+        """`images` are the account's machine images; `follow` is told of each deleted cluster that kept logs."""
         self._region = region
         self._eks = eks
         self._roles = roles
@@ -370,7 +370,7 @@ class MotoEks:
         family = "bottlerocket-aws-k8s-" if ami_type.startswith("BOTTLEROCKET") else "amazon-eks-node-al2023-"
         found = [
             image
-            for image in self._images.values()
+            for image in self._images.known.values()
             if image.name.startswith(family)
             and image.architecture == architecture
             and f"-{version}-" in image.name
@@ -383,9 +383,18 @@ class MotoEks:
                 f"Requested Nodegroup release version for Kubernetes {version} is invalid: the rehearsal "
                 f"has no image for it",
             )
-        if release and not any(image.release == release for image in found):
+        if not release:
+            return next(image for image in found if image.latest)
+        image = next((image for image in found if image.release == release), None)
+        if image is None and family.startswith("amazon"):
+            image = of_node_group(architecture, version, release)
+            if image and image.id not in self._images.known:
+                self._images.add(image)
+            elif image:
+                image = None  # that day's image has another kubelet
+        if image is None:
             raise answer("InvalidParameterException", _BAD_RELEASE.format(release=release, version=version))
-        return max((image for image in found if release in (None, "", image.release)), key=lambda image: image.created)
+        return image
 
     def _subnets(self, ids: list[str], zones: int = 2) -> list[Any]:
         known = {name: subnet for subnets in self._eks.ec2.subnets.values() for name, subnet in subnets.items()}

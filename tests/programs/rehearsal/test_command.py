@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from rehearsal.host.processes import with_parent
-from rehearsal.session.command import call
+from rehearsal.session.command import Shown, call
 
 ROOT = Path(__file__).resolve().parents[3]
 # Says that it is there, and how often it was interrupted when it ends.
@@ -100,3 +100,20 @@ def test_a_command_is_interrupted_when_we_are_killed() -> None:
         assert parent.stdout.readline() == "ready\n"
         parent.kill()
         assert parent.stdout.read() == "heard 1\n"
+
+
+def test_of_an_output_what_is_kept_is_shown_and_all_is_logged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = Shown(lambda line: "kept" in line, tmp_path / "output.log")
+    assert (
+        call(
+            [sys.executable, "-c", "print('kept 1'); print('dropped'); print('kept 2')"],
+            os.environ,
+            tmp_path,
+            shown=shown,
+        )
+        == 0
+    )
+    assert capsys.readouterr().out == "kept 1\nkept 2\n"
+    assert (tmp_path / "output.log").read_text() == "kept 1\ndropped\nkept 2\n"

@@ -58,7 +58,7 @@ def test_the_second_hears_who_is_there_and_what_to_do(folder: StackFolder) -> No
         )
         with pytest.raises(lock.BusyError, match=words), lock.held(folder, "down", patience=0):
             pass
-        with pytest.raises(stack_lock.BusyError, match=rf"`python -m rehearsal up eks` \(process {process.pid}\)"):
+        with pytest.raises(stack_lock.BusyError, match=words.partition(".*down")[0]):
             stack_lock.take(folder.lock, os.getpid())
 
 
@@ -98,6 +98,23 @@ def test_a_holder_is_ended_by_an_interrupt(folder: StackFolder) -> None:
         assert found.pid == process.pid
         with lock.held(folder, "down", patience=0):
             pass
+
+
+def test_what_a_holder_leaves_behind_when_it_ends_is_ended_too(folder: StackFolder) -> None:
+    waiting = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)"
+    holder = HOLDER.replace(
+        "time.sleep(60)", f"import subprocess; subprocess.Popen([sys.executable, '-c', {waiting!r}]).wait()"
+    )
+    holder = holder.replace("print(", "import os; os.setpgrp(); print(")
+    command = [sys.executable, "-c", holder, str(folder.root)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        while not (children := psutil.Process(process.pid).children()):
+            time.sleep(0.01)
+        time.sleep(0.3)  # until it ignores what interrupts
+        assert lock.end_holder(folder, 5)
+        assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in children)
 
 
 def test_only_the_process_that_holds_it_is_ended(folder: StackFolder) -> None:

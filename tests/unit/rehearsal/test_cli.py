@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import runpy
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from rehearsal import cli
@@ -33,14 +35,15 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
 @pytest.mark.parametrize(
     ("arguments", "variables"),
     [
-        ([], {"scenario_tags": "walk-through"}),
-        (["--tags", "fault,scale"], {"scenario_tags": "fault,scale"}),
-        (["--tags", "all"], {}),
+        ([], {"scenario_labels": "walk-through"}),
+        (["--labels", "fault,scale"], {"scenario_labels": "fault,scale"}),
+        (["--labels", "all"], {}),
+        (["--tags", "fault"], {"scenario_labels": "fault"}),
         (["--scenarios", "drift,budget"], {"scenarios": "drift,budget"}),
         (["--scenario-dir", "mine"], {"scenario_dir": str(Path("mine").resolve())}),
         (
-            ["--scenario-dir", "mine", "--tags", "a"],
-            {"scenario_dir": str(Path("mine").resolve()), "scenario_tags": "a"},
+            ["--scenario-dir", "mine", "--labels", "a"],
+            {"scenario_dir": str(Path("mine").resolve()), "scenario_labels": "a"},
         ),
     ],
 )
@@ -87,8 +90,8 @@ class Started:
     def prepare(self, stack_file: StackFile) -> None:
         self.calls.append("prepare")
 
-    def review(self, stack_file: StackFile, output: Path, configuration: Path) -> int:
-        self.calls.append(f"review {stack_file.path.name} {output.name} {configuration.name}")
+    def review(self, stack_file: StackFile, output: Path, configuration: str = "") -> int:
+        self.calls.append(f"review {stack_file.path.name} {output.name} {Path(configuration).name}".strip())
         if self._code < 0:
             raise KeyboardInterrupt
         return self._code
@@ -99,7 +102,7 @@ def test_review_stops_what_it_started(monkeypatch: pytest.MonkeyPatch, tmp_path:
     started = Started(monkeypatch, code)
     monkeypatch.setattr("rehearsal.session.daemon.running", lambda _: None)
     assert cli.main(["review", "eks", "--state", str(tmp_path), "--output", str(tmp_path / "out")]) == code
-    assert started.calls == ["forget", "prepare", "review Pulumi.eks.yaml out examples.json", "stop"]
+    assert started.calls == ["forget", "prepare", "review Pulumi.eks.yaml out", "stop"]
 
 
 def test_an_interrupted_review_stops_what_it_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -257,3 +260,76 @@ def test_a_python_without_the_environment_says_what_to_run(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "psutil", None)
     with pytest.raises(SystemExit, match=r"lacks the module psutil, .*make environment"):
         runpy.run_module("rehearsal.__main__")
+
+
+@pytest.mark.usefixtures("untouched")
+@pytest.mark.parametrize("command", ["status", "down"])
+@pytest.mark.parametrize(
+    ("stack", "words"), [("ekz", "did you mean eks?"), ("nobodys", "the stacks here are: aks-nap")]
+)
+def test_a_stack_that_there_is_not_is_an_error(
+    command: str, stack: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([command, stack, "--state", str(tmp_path)]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"there is no stack {stack}: no Pulumi.{stack}.yaml, and no rehearsal in" in said
+    assert words in said
+
+
+def test_what_runs_after_its_state_was_deleted_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lost = psutil.Process()
+    monkeypatch.setattr(daemon, "find", lambda _: [lost])
+    assert cli.main(["status", "mine", "--state", str(tmp_path)]) == 3
+    said = " ".join(capsys.readouterr().err.split())
+    assert "mine: its state is lost, but " in said
+    assert str(lost.pid) in said
+    assert "down mine" in said
+
+
+def test_what_commands_of_a_deleted_state_had_started_is_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "stop_marked", lambda _: ["pulumi"])
+    assert cli.main(["down", "eks", "--state", str(tmp_path)]) == 0
+    assert "nothing is running; stopped what was left: pulumi" in capsys.readouterr().out
+
+
+def test_an_interrupted_run_says_that_what_was_up_before_stays(
+    played: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_play", interrupted)
+    assert cli.main(["run", "eks", "--state", str(tmp_path), "--report", str(tmp_path / "report")]) == 130
+    said = " ".join(capsys.readouterr().err.split())
+    assert "eks was up before and stays up." in said
+    assert "Report:" not in said
+
+
+@pytest.mark.parametrize(("code", "words"), [(0, ""), (1, "did not pass")])
+def test_an_update_writes_the_review_anew(
+    code: int, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started = Started(monkeypatch, code)
+    monkeypatch.setattr(cli, "_bring_up", lambda *_, **__: started.calls.append("up"))
+    monkeypatch.setattr(cli, "_deployment", lambda _: started)
+    command = ["up", "eks", "--state", str(tmp_path / "state")]
+    assert cli.main([*command, "--review", str(tmp_path / "out")]) == 0
+    assert started.calls == ["up", "review Pulumi.eks.yaml out"]
+    assert words in capsys.readouterr().err
+    assert cli.main([*command, "--no-review"]) == 0
+    assert started.calls[2:] == ["up"]
+
+
+def test_a_machine_that_has_run_out_is_named_and_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "daemon.json"))
+
+    monkeypatch.setattr(cli, "_bring_up", full)
+    assert cli.main(["up", "eks", "--state", str(tmp_path), "--no-review"]) == 1
+    assert "make room, or put the state elsewhere" in " ".join(capsys.readouterr().err.split())

@@ -121,3 +121,46 @@ def test_what_is_protected_is_known_before_pulumi_begins(tmp_path: Path, state: 
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"checkpoint": {"latest": state}}))
     assert protected(folder) == names
+
+
+@pytest.mark.parametrize(("stack", "words"), [("eks", "policies/eks.json"), ("prod", "baseline of the policy pack")])
+def test_an_update_is_judged_by_the_stacks_own_configuration_and_says_so(
+    stack: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = Cluster(monkeypatch, "")
+    Deployment(StackFolder(stack, tmp_path), EngineSet(tmp_path), DaemonInfo(1, 1.0, "aws", "us-east-1")).up()
+    (command,) = cluster.commands
+    named = ["--policy-pack-config", str(deployment.PACK / "eks.json")] if stack == "eks" else []
+    assert command[command.index("--policy-pack") + 2 :][: len(named) or 1] == (named or ["--non-interactive"])
+    assert f"Judged by {'the ' if stack == 'prod' else ''}{words}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "news"),
+    [
+        (" +  aws:ec2:Vpc eks-network-vpc creating (0s) ", False),
+        (" +  aws:ec2:Vpc eks-network-vpc created (0.02s) ", False),
+        (" +  kubernetes:karpenter.sh/v1:NodePool eks-nodes-pool-default created (0.02s)", False),
+        ("    pulumi:pulumi:Stack karpstack-eks running ", False),
+        (" +- aws:sqs:Queue eks-queue replaced", False),
+        ("@ updating.....", False),
+        (" +  karpstack:eks:Network eks-network creating (0s) ", True),
+        (" +  karpstack:eks:Network eks-network created ", False),
+        (" -  karpstack:eks:Network eks-network deleting (0s) ", True),
+        ("    karpstack:eks:Network eks-network running", False),
+        (" +  aws:ec2:Vpc eks-network-vpc **creating failed** error: no", True),
+        ("    + 93 created", True),
+        ("Updating (eks):", True),
+        ("  kubernetes:karpenter.sh/v1:NodePool (eks-nodes-pool-default):", True),
+        ("    error: update failed", True),
+        ("", True),
+    ],
+)
+def test_without_a_terminal_progress_is_a_line_for_each_component(line: str, news: bool) -> None:
+    assert deployment.is_news(line) is news
+
+
+def test_an_import_comes_to_its_end_without_code_that_nobody_can_write(tmp_path: Path) -> None:
+    info = DaemonInfo(1, 1.0, "aws", "us-east-1")
+    found = deployment.environment(StackFolder("eks", tmp_path), EngineSet(tmp_path), info)
+    assert found["PULUMI_OPTION_GENERATE_CODE"] == "false"

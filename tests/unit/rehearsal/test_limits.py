@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import resource
 from collections import namedtuple
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -56,5 +58,30 @@ def test_too_little_room_is_said(files: list[tuple[int, int]], tmp_path: Path, m
 def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, said: str) -> None:
     monkeypatch.setattr("rehearsal.host.limits.shutil.disk_usage", lambda _: Usage(2**30, 2**30 - free, free))
     found = limits.shortage(tmp_path / "eks")
+    assert said in found
+    assert bool(found) == bool(said)
+
+
+def test_too_little_memory_is_said(
+    files: list[tuple[int, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=500 * 2**20))
+    monkeypatch.setattr("psutil.swap_memory", lambda: SimpleNamespace(free=100 * 2**20))
+    with pytest.raises(LimitError, match=r"600 MiB of memory are free, .* until 768 MiB are"):
+        limits.check(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "x", "/state/daemon.json"), "No space left on device (/state/daemon.json), so"),
+        (OSError(errno.EMFILE, "x"), "ulimit -n"),
+        (OSError(errno.ENOMEM, "x"), "memory or processes ran out"),
+        (MemoryError(), "there is no memory left"),
+        (FileNotFoundError(errno.ENOENT, "x"), ""),
+    ],
+)
+def test_what_the_machine_has_run_out_of_is_named(error: OSError | MemoryError, said: str) -> None:
+    found = limits.exhausted(error)
     assert said in found
     assert bool(found) == bool(said)

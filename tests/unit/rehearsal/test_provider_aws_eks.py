@@ -443,6 +443,11 @@ def test_another_release_of_the_image_replaces_the_nodes(world: World, cluster: 
     assert {instance["ImageId"] for instance in _instances(world)} == {
         find({"name": f"{folder}/image_id"})["insecureValue"]
     }
+    # A release that exists, with its own kubelet, is made when it is asked for.
+    real = world.update(NODES, Created(group.id, outputs), **{**inputs, "releaseVersion": "1.36.2-20260714"})
+    assert real["releaseVersion"] == "1.36.2-20260714"
+    outputs = world.update(NODES, Created(group.id, real), **{**inputs, "releaseVersion": newest})
+    after = set(_plane(world).nodes)
     same = Created(group.id, outputs)
     world.update(NODES, same, **{**inputs, "releaseVersion": newest})
     assert set(_plane(world).nodes) == after

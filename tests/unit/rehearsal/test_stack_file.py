@@ -158,6 +158,12 @@ def test_a_missing_file_names_the_stacks_that_exist(tmp_path: Path) -> None:
         StackFile.load(tmp_path / "Pulumi.aks.yaml")
 
 
+def test_the_salt_or_key_of_a_stack_that_is_deployed_stays_out_of_the_copy(tmp_path: Path) -> None:
+    theirs = {"encryptionsalt": "v1:theirs", "secretsprovider": "awskms://alias/x", "encryptedkey": "AQ"}
+    StackFile.load(write(tmp_path, {**theirs, **GOOD})).copy_to(tmp_path / "copy.yaml")
+    assert yaml.safe_load((tmp_path / "copy.yaml").read_text()) == GOOD
+
+
 def test_the_copy_keeps_the_salt_and_the_original_stays(tmp_path: Path) -> None:
     stack_file = StackFile.load(write(tmp_path, GOOD))
     copy = tmp_path / "copy.yaml"

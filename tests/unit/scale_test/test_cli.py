@@ -12,6 +12,7 @@ import pytest
 from scale_test import cli
 from scale_test.recording.record import Sources, record
 from scale_test.recording.timeline import Line
+from scale_test.reports import comparison
 from scale_test.reports.writing import told
 from scale_test.scenarios.environments import Stack, StackError
 
@@ -63,8 +64,33 @@ def test_the_report_is_the_same_each_time(folder: Path, tmp_path_factory: pytest
     assert cli.main(["report", str(folder)]) == cli.main(["report", str(folder), "--output", str(other)]) == 0
     for name in ("report.json", "report.html", "junit.xml"):
         assert (folder / name).read_bytes() == (other / name).read_bytes()
-    assert cli.main(["compare", str(folder), str(other), "--fail-if-worse"]) == 0
+    assert cli.main(["compare", str(folder), str(other), "--fail-if", "any-worse"]) == 0
     assert (other / "comparison.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("verdict", "fail_if", "code"),
+    [
+        ("worse", [], 0),
+        ("worse", ["--fail-if", "worse"], 1),
+        ("better and worse", ["--fail-if", "worse"], 0),
+        ("better and worse", ["--fail-if", "any-worse"], 1),
+        ("not comparable", [], 3),
+    ],
+)
+def test_the_exit_code_of_a_comparison(
+    verdict: str,
+    fail_if: list[str],
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found: Any = comparison.Comparison(verdict, "Why.", (), (), (), ())  # type: ignore[arg-type]
+    monkeypatch.setattr(cli, "compare_reports", lambda *_: (found, True))
+    monkeypatch.setattr(comparison, "what_got_worse", lambda _: [] if verdict == "not comparable" else ["cost"])
+    assert cli.main(["compare", str(tmp_path), str(tmp_path), *fail_if]) == code
+    assert capsys.readouterr().out.startswith(f"{verdict.capitalize()}. Why.")
 
 
 def test_what_is_no_comparison_is_not_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,7 +122,10 @@ def test_todays_scenarios_judge(folder: Path, tmp_path_factory: pytest.TempPathF
         (["wait", "{}/timeline.jsonl", "{}/fit.yml", "9"], "step 9: eks-cheapest-fit has"),
         (["compare", "{}", "{}"], "its report.json cannot be read"),
         (["check", "--names", "nap-defalt"], "'nap-defalt' is not one, so it cannot be run; did you mean nap-default?"),
-        (["check", "--tags", "walk-through, falt"], "'falt': no scenario has it, so it would pick none; did you mean"),
+        (
+            ["check", "--labels", "walk-through, falt"],
+            "'falt': no scenario has it, so it would pick none; did you mean",
+        ),
         (["check", "{}"], "fit.yml: name: 'eks-cheapest-fit' differs from the file's"),
     ],
 )

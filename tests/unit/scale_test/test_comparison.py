@@ -38,9 +38,9 @@ def values(found: Comparison, verdict: str) -> set[str]:
 
 def test_the_same_report_is_the_same(before: dict[str, Any], rules: Rules) -> None:
     found = compare(before, copy.deepcopy(before), rules)
-    assert (found.verdict, found.settings, found.not_compared, what_got_worse(found)) == ("same", (), (), [])
+    assert (found.verdict, found.settings, found.not_compared, what_got_worse(found)) == ("the same", (), (), [])
     assert found.sentence.startswith("All ")
-    assert values(found, "same")
+    assert values(found, "the same")
 
 
 def test_slower_is_worse_and_faster_is_better(before: dict[str, Any], rules: Rules) -> None:
@@ -64,7 +64,18 @@ def test_dearer_is_worse_and_slower_but_cheaper_is_mixed(before: dict[str, Any],
     found = compare(before, BEFORE.but(dearer=1.2).report(), rules)
     assert found.verdict == "worse"
     assert values(found, "worse") == {"cost", "cost against the bound"}
-    assert compare(before, BEFORE.but(slower=1.6, dearer=0.3).report(), rules).verdict == "mixed"
+    assert compare(before, BEFORE.but(slower=1.6, dearer=0.3).report(), rules).verdict == "better and worse"
+
+
+def test_a_pipeline_can_fail_on_the_verdict_or_on_any_value(before: dict[str, Any], rules: Rules) -> None:
+    found = compare(before, BEFORE.but(slower=1.6, dearer=0.3).report(), rules)
+    assert what_got_worse(found)
+    assert (comparison.refused(found, "worse"), comparison.refused(found, "any-worse")) == (False, True)
+    worse = compare(before, BEFORE.but(dearer=1.2).report(), rules)
+    assert comparison.refused(worse, "worse")
+    assert comparison.refused(worse, "any-worse")
+    same = compare(before, before, rules)
+    assert not comparison.refused(same, "any-worse")
 
 
 def test_better_packing_is_better(before: dict[str, Any], rules: Rules) -> None:
@@ -79,7 +90,7 @@ def test_what_is_within_a_margin_is_the_same(before: dict[str, Any], rules: Rule
     after = copy.deepcopy(before)
     after["stories"][0]["cost"]["usd"] *= 1.04
     after["stories"][0]["durations"][0]["p50"] += 0.9  # by far more than 15 %
-    assert compare(before, after, rules).verdict == "same"
+    assert compare(before, after, rules).verdict == "the same"
     strict = rules.model_copy(update={"time": comparison.Margin(relative=0.15, absolute=0)})
     assert values(compare(before, after, strict), "worse") == {"pod pending to nominated, p50"}
 
@@ -98,7 +109,7 @@ def test_a_story_that_fails_now_outweighs_all(before: dict[str, Any], rules: Rul
 def test_a_story_that_failed_twice_has_no_verdict(rules: Rules) -> None:
     failing = BEFORE.but(failing=(BURST, INTERRUPTION)).report()
     found = compare(failing, failing, rules)
-    assert all(story.verdict == "unknown" for story in found.stories)
+    assert all(story.verdict == "not comparable" for story in found.stories)
     assert "eks-burst: it failed before and after, so only that is compared" in found.not_compared
 
 
@@ -107,14 +118,14 @@ def test_different_stories_are_said(before: dict[str, Any], rules: Rules) -> Non
     assert [story.name for story in found.stories] == [BURST]
     assert "eks-interruption: only in the report before" in found.not_compared
     assert "eks-drift: only in the report after" in found.not_compared
-    assert all(one.verdict == "unknown" for one in found.controller)
+    assert all(one.verdict == "not judged" for one in found.controller)
     nothing = compare(before, BEFORE.but(stories=("eks-drift",)).report(), rules)
-    assert (nothing.verdict, nothing.sentence) == ("unknown", "The reports have no story in common.")
+    assert (nothing.verdict, nothing.sentence) == ("not comparable", "The reports have no story in common.")
 
 
 def test_simulated_times_are_not_judged_against_real_ones(before: dict[str, Any], rules: Rules) -> None:
     found = compare(before, BEFORE.but(simulated=False).report(), rules)
-    assert found.verdict == "unknown"
+    assert found.verdict == "not comparable"
     assert found.not_compared == ("times and what follows from them: only the report after is from a real cluster",)
     assert {one.reason for story in found.stories for one in story.differences if one.phase} == {
         "one is simulated, the other is not"
@@ -127,7 +138,7 @@ def test_another_workload_or_other_steps_are_not_judged(before: dict[str, Any], 
     after["stories"][0]["configuration"]["workload"]["deployment"]["requests"]["cpu"] = "2"
     after["stories"][1]["steps"][0]["title"] = "step 1 (scale to 61)"
     found = compare(before, after, rules)
-    assert found.verdict == "unknown"
+    assert found.verdict == "not comparable"
     assert "eks-burst: another workload, so values are shown and not judged" in found.not_compared
     assert any(
         "eks-interruption: other steps (step 1 (scale to 60), step 2 (scale to 0);" in text
@@ -139,11 +150,11 @@ def test_few_values_and_unknown_prices_are_not_judged(before: dict[str, Any], ru
     few = BEFORE.but(nodes=3).report()
     found = {one.name: one for one in compare(few, few, rules).stories[0].differences}
     assert found["NodeClaim created to launched, p50"].reason == "fewer than 5 values"
-    assert found["pod pending to running, p50"].verdict == "same"
+    assert found["pod pending to running, p50"].verdict == "the same"
     assert found["pod pending to running, p99"].reason == "shown only"
     few["stories"][0]["cost"]["unknown"] = ["m5.large"]
     found = {one.name: one for one in compare(before, few, rules).stories[0].differences}
-    assert (found["cost"].verdict, found["cost"].reason) == ("unknown", "a price is not known")
+    assert (found["cost"].verdict, found["cost"].reason) == ("not judged", "a price is not known")
 
 
 def test_settings_that_differ_are_told(before: dict[str, Any], rules: Rules) -> None:
@@ -157,7 +168,7 @@ def test_settings_that_differ_are_told(before: dict[str, Any], rules: Rules) -> 
         (f"nodePools.{BURST}.disruption.consolidationPolicy", "WhenEmptyOrUnderutilized", "not set"),
         (f"nodePools.{BURST}.disruption.consolidateAfter", "5s", "30s"),
     )
-    assert found.verdict == "same", "another setting is what one compares for"
+    assert found.verdict == "the same", "another setting is what one compares for"
 
 
 def test_a_controller_that_needs_more_memory_is_worse(before: dict[str, Any], rules: Rules) -> None:
@@ -167,7 +178,7 @@ def test_a_controller_that_needs_more_memory_is_worse(before: dict[str, Any], ru
     assert found.verdict == "worse"
     assert what_got_worse(found) == ["Karpenter's controller: memory at most 136 MiB before, 272 MiB after"]
     after["controller"] = None
-    assert compare(before, after, rules).verdict == "same"
+    assert compare(before, after, rules).verdict == "the same"
 
 
 def test_kinds_of_nodes_are_counted(before: dict[str, Any], rules: Rules) -> None:
@@ -212,6 +223,8 @@ def test_the_page_shows_it_all(before: dict[str, Any], rules: Rules) -> None:
     ):
         assert part in text, part
     assert "<script" not in html
+    # Reasons are long: a column that cannot wrap would be cut on a page of 1200 pixels.
+    assert '<td><span class="muted">not judged: ' in html
     assert html.count('data-series="before"') == html.count('data-series="after"') == 18
     assert "NodeClaim launched to registered" in html
     assert not re.search(r">\s*(None|True|False)\b", html)

@@ -14,6 +14,7 @@ from scale_test.recording.timeline import Line
 from scale_test.reports import report
 from scale_test.reports.junit import junit
 from scale_test.reports.table import table
+from scale_test.reports.writing import with_evidence_in
 from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import Scenario, parse
 
@@ -320,3 +321,27 @@ def test_the_table_shows_verdicts_nodes_and_prices(make: Make) -> None:
     shown = table(make(instanceTypes=["m5.xlarge"]))
     for part in ("FAILED", "passed", "m5.large on-demand", "c8g.2xlarge spot", "0.0960"):
         assert part in shown
+
+
+def test_nodes_that_are_alike_are_one_row(make: Make) -> None:
+    report = make()
+    story = report["stories"][0]
+    (claim,) = story["nodeclaims"]
+    times = claim["t"]
+    longer = {**claim, "t": {**times, "gone": times["gone"] + 10}}
+    story["nodeclaims"] = [claim, longer, {**claim, "zone": "us-east-1f"}]
+    rows = [line for line in table(report).splitlines() if "m5.large" in line]
+    assert len(rows) == 2
+    lived = f"{times['gone'] - times['created']:.0f}"
+    assert "2 x m5.large" in rows[0]
+    assert f"{lived} to {float(lived) + 10:.0f} s" in rows[0]
+    assert "us-east-1f" in rows[1]
+
+
+def test_nobody_is_sent_to_evidence_that_is_not_there(make: Make, tmp_path: Path) -> None:
+    found = with_evidence_in(tmp_path, make(instanceTypes=["m5.xlarge"]))
+    assert "evidence/" not in str(found)
+    name = found["stories"][0]["name"]
+    (tmp_path / "evidence" / name).mkdir(parents=True)
+    kept = with_evidence_in(tmp_path, make(instanceTypes=["m5.xlarge"]))
+    assert f"evidence/{name}/" in str(kept["stories"][0])

@@ -305,12 +305,12 @@ def test_named_ones_are_chosen_in_their_order(scenarios: dict[str, Scenario], ou
     [
         (["eks-cheapest-fitt"], {}, "'eks-cheapest-fitt' is not one, .* did you mean eks-cheapest-fit?"),
         (
-            [],
+            ["eks-cheapest-fit"],
             {"nodePools": ["default", "cheapest-fit"]},
             "nodePools.cheapest-fit: the stack has .* overwrite",
         ),
         (
-            [],
+            ["eks-spot-consolidation"],
             {"nodeClasses": ["default"]},
             "no node class 'bottlerocket', so no node could be launched; use of default",
         ),
@@ -337,8 +337,8 @@ def test_tags_pick_those_that_suit_the_stack(shipped: dict[str, Scenario], outpu
 @pytest.mark.parametrize(
     ("names", "tags", "message"),
     [
-        ([], ["walk-trough"], "scenario_tags: 'walk-trough': no scenario has it, .* did you mean walk-through?"),
-        (["drift"], ["fault"], "scenario_tags: fault: would have no effect beside scenarios, .* give one of both"),
+        ([], ["walk-trough"], "scenario_labels: 'walk-trough': no scenario has it, .* did you mean walk-through?"),
+        (["drift"], ["fault"], "scenario_labels: fault: would have no effect beside scenarios, .* give one of both"),
     ],
 )
 def test_tags_that_pick_nothing_are_refused(
@@ -427,6 +427,17 @@ def test_a_node_pool_that_a_story_needs_and_the_stack_has_not_is_refused(
     stack = azure(outputs, managed=False) | {"nodePools": ["general"]}
     with pytest.raises(ScenarioError, match=r"no NodePool 'general-purpose', .* did you mean general\?"):
         choose(list(shipped.values()), stack, ["self-hosted-inflate"])
+
+
+def test_a_story_that_does_not_suit_the_stack_is_skipped_with_the_reason_unless_it_is_named(
+    shipped: dict[str, Scenario], outputs: dict[str, Any]
+) -> None:
+    stack = azure(outputs, managed=False) | {"nodePools": ["general"]}
+    chosen, skipped = choose(list(shipped.values()), stack, rehearsed=True)
+    assert chosen
+    assert dict(skipped)["self-hosted-inflate"].startswith("existingNodePools: the stack has no NodePool 'general-pur")
+    with pytest.raises(ScenarioError, match=r"none can be run here, .*: self-hosted-inflate: existingNodePools: the"):
+        choose([shipped["self-hosted-inflate"]], stack, rehearsed=True)
 
 
 def test_what_aks_brings_may_be_used_and_not_overwritten(outputs: dict[str, Any]) -> None:

@@ -1,0 +1,118 @@
+"""Which stack file a `pulumi` by hand gets: the copy, made from what the user edits, or that file itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rehearsal.engines import EngineSet
+from rehearsal.session import deployment, pulumi_by_hand
+from rehearsal.session.daemon import DaemonInfo
+from rehearsal.session.stack_file import StackFileError
+from rehearsal.state.folder import StackFolder
+
+ROOT = Path(__file__).resolve().parents[3]
+SETTINGS = {"karpstack:cloud": "aws", "aws:region": "us-east-1"}
+
+
+class Stack:
+    """A stack file that the user edits, and the copy of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.edited = folder / "mine.yaml"
+        self.copy = folder / "Pulumi.eks.yaml"
+        self.write(**SETTINGS)
+        self.copy.write_text("encryptionsalt: v1:ours\n")
+
+    def write(self, **settings: str) -> None:
+        self.edited.write_text(yaml.safe_dump({"config": {**SETTINGS, **settings}}))
+
+    def chosen(self, *arguments: str, folder: Path = ROOT, more: Mapping[str, str] | None = None) -> Path | None:
+        variables = {
+            pulumi_by_hand.EDITED: str(self.edited),
+            pulumi_by_hand.COPY: str(self.copy),
+            "PULUMI_STACK": "eks",
+            **(more or {}),
+        }
+        return pulumi_by_hand.stack_file(arguments, variables, folder)
+
+    def read(self) -> dict[str, object]:
+        return dict(yaml.safe_load(self.copy.read_text()))
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> Stack:
+    return Stack(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["preview"], ["up", "--yes"], ["--color", "never", "-s", "eks", "preview"], ["config"], ["config", "get"]],
+)
+def test_what_was_edited_is_what_pulumi_reads(stack: Stack, command: list[str]) -> None:
+    stack.write(**{"karpstack:name": "edited"})
+    assert stack.chosen(*command) == stack.copy
+    assert stack.read() == {"config": {**SETTINGS, "karpstack:name": "edited"}, "encryptionsalt": "v1:ours"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["config", "set", "karpstack:name", "x"],
+        ["config", "-s", "eks", "set", "--path", "a.b", "--", "-1"],
+        ["--cwd", str(ROOT), "config", "rm", "karpstack:name"],
+        ["config", "set-all", "--plaintext", "a=b"],
+    ],
+)
+def test_settings_are_changed_where_the_user_edits_them(stack: Stack, command: list[str]) -> None:
+    assert stack.chosen(*command) == stack.edited
+
+
+@pytest.mark.parametrize("command", [["set", "--secret", "a", "b"], ["set-all", "--secret", "a=b"]])
+def test_no_secret_of_a_rehearsal_gets_into_the_users_file(stack: Stack, command: list[str]) -> None:
+    with pytest.raises(StackFileError, match=r"opened nowhere else; .*--config-file FILE"):
+        stack.chosen("config", *command)
+
+
+@pytest.mark.parametrize(
+    "command", [["-s", "other", "preview"], ["preview", "--stack=other"], ["preview", "--config-file", "x.yaml"]]
+)
+def test_another_stack_or_a_file_that_is_named_is_left_to_pulumi(stack: Stack, command: list[str]) -> None:
+    assert stack.chosen(*command) is None
+    assert stack.chosen("preview", more={pulumi_by_hand.CONFIG_FILE: "x.yaml"}) is None
+
+
+def test_another_program_has_a_stack_file_of_its_own(stack: Stack, tmp_path: Path) -> None:
+    (tmp_path / "program" / "inner").mkdir(parents=True)
+    (tmp_path / "program" / "Pulumi.yaml").touch()
+    assert stack.chosen("preview", folder=tmp_path / "program" / "inner") is None
+    assert stack.chosen("-C", "program", "preview", folder=tmp_path) is None
+    assert stack.chosen("preview", folder=ROOT / "tests") == stack.copy
+
+
+def test_a_file_that_cannot_be_rehearsed_is_an_error_and_hides_no_outputs(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack.edited.write_text("config: [")
+    monkeypatch.chdir(ROOT)
+    variables = {pulumi_by_hand.EDITED: str(stack.edited), pulumi_by_hand.COPY: str(stack.copy), "PULUMI_STACK": "eks"}
+    with pytest.raises(SystemExit, match=f"error: {stack.edited} is not valid YAML"):
+        pulumi_by_hand.main(["preview"], variables)
+    assert stack.chosen("stack", "output") == stack.copy
+
+
+def test_the_rehearsals_environment_names_the_file_and_no_file_to_pulumi(tmp_path: Path) -> None:
+    folder = StackFolder("eks", tmp_path)
+    engines, info = EngineSet(tmp_path), DaemonInfo(1, 1.0, "aws", "us-east-1")
+    assert deployment.environment(folder, engines, info)[pulumi_by_hand.EDITED] == str(ROOT / "Pulumi.eks.yaml")
+    folder.edited.parent.mkdir()
+    folder.edited.write_text("/home/me/mine.yaml")
+    found = deployment.environment(folder, engines, info)
+    assert found[pulumi_by_hand.EDITED] == "/home/me/mine.yaml"
+    assert pulumi_by_hand.CONFIG_FILE not in found
+    first = Path(found["PATH"].split(":")[0]) / "pulumi"
+    assert first.is_file()
+    assert found[pulumi_by_hand.PULUMI] != str(first)
