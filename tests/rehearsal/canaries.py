@@ -29,9 +29,8 @@ WHERE_THEY_BELONG = {
 }
 
 
-@contextmanager
-def planted(stack: RehearsedStack, key: str, secret: str) -> Iterator[None]:
-    """A stack with a secret setting, as `pulumi config set --secret` makes one, until the block ends.
+def plant(stack: RehearsedStack, key: str, secret: str) -> None:
+    """Give a stack a secret setting, as `pulumi config set --secret` makes one; the next `up` takes it back.
 
     In the copy that Pulumi reads: into the user's own file no secret of a rehearsal is written.
     """
@@ -42,10 +41,6 @@ def planted(stack: RehearsedStack, key: str, secret: str) -> Iterator[None]:
     ):
         done = stack.by_hand("pulumi", *command, *copy, "--non-interactive")
         assert done.returncode == 0, done.stdout
-    try:
-        yield
-    finally:
-        stack.succeed("up")
 
 
 def leaks(

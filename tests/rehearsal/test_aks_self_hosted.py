@@ -141,12 +141,12 @@ def test_refuses_the_bad_resources_of_each_group(preview: Preview, group: str) -
 
 def test_story_and_no_secret_leaves_the_place_where_it_belongs(aks_self_hosted: RehearsedStack, tmp_path: Path) -> None:
     key = "AAAAC3NzaC1lZDI1NTE5AAAAIIs8dCJrhr+neBnyA/zBCFmRNhVDmh8+ODtYhg+1Sb2N"
-    with canaries.planted(aks_self_hosted, "karpstack:karpenter.sshPublicKey", f"ssh-ed25519 {key} canary"):
-        with canaries.command_lines() as seen:
-            claim = azure.only_claim(aks_self_hosted, "self-hosted-inflate", tmp_path / "report")
-            printed = aks_self_hosted.succeed("review", "--output", str(tmp_path / "review"))
-        secrets = {"the SSH key": key, **in_the_cluster(aks_self_hosted)}
-        assert canaries.leaks(aks_self_hosted, secrets, seen, printed, tmp_path) == []
+    canaries.plant(aks_self_hosted, "karpstack:karpenter.sshPublicKey", f"ssh-ed25519 {key} canary")
+    with canaries.command_lines() as seen:
+        claim = azure.only_claim(aks_self_hosted, "self-hosted-inflate", tmp_path / "report")
+        printed = aks_self_hosted.succeed("review", "--output", str(tmp_path / "review"))
+    secrets = {"the SSH key": key, **in_the_cluster(aks_self_hosted)}
+    assert canaries.leaks(aks_self_hosted, secrets, seen, printed, tmp_path) == []
     assert claim["instance_type"].startswith("Standard_D")
 
 
@@ -209,7 +209,7 @@ def test_a_federated_credential_with_another_subject_is_found(aks_self_hosted: R
     log = (aks_self_hosted.folder.logs / "daemon.log").read_text()
     assert f"To mend: the federated credential {credential['id']}" in log
     assert f"the subject '{other}'" in log
-    aks_self_hosted.mend("1 updated")
+    aks_self_hosted.mend(" updated")
     look_anew(aks_self_hosted)
     available(aks_self_hosted)
 

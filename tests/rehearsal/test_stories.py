@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,14 +28,14 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def told(eks: RehearsedStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+def told(eks: RehearsedStack, tmp_path_factory: pytest.TempPathFactory) -> Told:
     """The published stories, told while nodes have secret user data."""
     folder = tmp_path_factory.mktemp("report")
-    with canaries.planted(eks, "karpstack:nodeClasses.default.userData", USER_DATA):
-        with canaries.command_lines() as seen:
-            printed = eks.succeed("run", "--report", str(folder))
-        assert (folder / "junit.xml").is_file()
-        yield Told(folder, printed, seen)
+    canaries.plant(eks, "karpstack:nodeClasses.default.userData", USER_DATA)
+    with canaries.command_lines() as seen:
+        printed = eks.succeed("run", "--report", str(folder))
+    assert (folder / "junit.xml").is_file()
+    return Told(folder, printed, seen)
 
 
 @pytest.fixture(scope="module")
