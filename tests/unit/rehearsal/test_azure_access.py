@@ -10,7 +10,7 @@ import pytest
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.identity import roles
 from rehearsal.azure.identity.access import Access
-from rehearsal.azure.identity.entra import TENANT_ID, EntraError
+from rehearsal.azure.identity.entra import DEPLOYER, TENANT_ID, EntraError
 from tests.unit.rehearsal.azure_world import (
     COMPUTE,
     GROUP,
@@ -46,6 +46,17 @@ ISSUER = "https://westus2.oic.prod-aks.azure.com/tenant/guid/"
 )
 def test_roles_allow_what_azure_documents(role: roles.Role, action: str, allowed: bool) -> None:
     assert role.allows(action) is allowed
+
+
+def test_what_the_controller_asks_is_recorded_and_what_the_deployer_asks_is_not() -> None:
+    world = World()
+    principal = world.identity()["properties"]["principalId"]
+    world.grant(GROUP, principal, roles.VIRTUAL_MACHINE_CONTRIBUTOR)
+    for caller in ("", DEPLOYER, principal):
+        world.arm.access.require(caller, "Microsoft.Compute/virtualMachines/write", machine_id())
+    (recorded,) = world.azure.uses.recording.principals
+    assert recorded.name == world.identity()["name"]
+    assert [use.count for use in recorded.uses] == [1]
 
 
 def test_a_role_counts_at_and_below_its_scope() -> None:

@@ -263,14 +263,13 @@ the scenarios that came to their end, and `--distil` keeps them; a scale test by
 SECTIONS: tuple[tuple[Cloud, str], ...] = (
     (
         "aws",
-        "## EKS\n\nThe managed policies of the controller's role, with Karpenter 1.14.1: in two rehearsals of `eks`, "
-        "one with api-server-restart, budget, burst-1000, capacity-shortage, churn and controller-kill, and one from "
-        "`up` to `down` with eks-spot-consolidation and eks-interruption.\n\n",
+        "## EKS\n\nThe managed policies of the controller's role, with Karpenter 1.15.1: in a rehearsal of `eks` with "
+        "all of its scenarios.\n\n",
     ),
     (
         "azure",
-        "## AKS, self-hosted\n\nThe roles of the controller's identity, with Karpenter 1.14.0: in two rehearsals of "
-        "`aks-self-hosted` with all of its scenarios; burst-1000 was broken off.\n\n",
+        "## AKS, self-hosted\n\nThe roles of the controller's identity, with Karpenter 1.14.2: in a rehearsal of "
+        "`aks-self-hosted` with all of its scenarios.\n\n",
     ),
 )
 
