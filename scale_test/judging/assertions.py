@@ -15,7 +15,7 @@ from ..market.quantities import amount
 from ..scenarios.expectation import Pending, Replacement
 from .assertion import Assertion
 from .replay import NodeClaim, Replay
-from .steps import StepRun, told, why_not_ready
+from .steps import StepRun, state_of, told, why_not_ready
 
 # Reasons of events with which the controller says what it could not do, or would not.
 _COMPLAINTS = {
@@ -32,7 +32,7 @@ _COMPLAINTS = {
 def judge(run: StepRun) -> list[Assertion]:
     """Check a step that has come to its end, in the cluster as it was then."""
     expect = run.step.expect
-    assertions = [*_node_pools(run), _time(run), _pods(run)]
+    assertions = [*_node_pools(run), _time(run), *_pods(run)]
     if expect.pending:
         assertions += _pending(run, expect.pending)
     if expect.nodes is not None:
@@ -126,18 +126,22 @@ def _why_not_initialized(claim: NodeClaim) -> str:
     return ""
 
 
-def _pods(run: StepRun) -> Assertion:
-    """Whether every replica is there and ready, or waits where that is expected; and none is left over."""
-    ready, there, waiting = run.replay.ready_now(run.scenario), len(run.pods()), len(run.waiting())
-    wanted, may_wait = run.replicas, run.step.expect.pending is not None
-    return Assertion(
-        f"{run.title}, pods",
-        f"{wanted} there, each ready{' or waiting for a node' * may_wait}",
-        f"{there} there, {ready} ready, {waiting} waiting for a node",
-        there == wanted == ready + waiting * may_wait,
-        _where(run, "Pod lines"),
-        kinds=("Pod",),
-    )
+def _pods(run: StepRun) -> Iterator[Assertion]:
+    """Whether every pod of each workload is there and ready, or waits where that may be; and none is left over."""
+    may_wait = run.step.expect.pending is not None
+    for name, want in run.wanted.items():
+        state = state_of(run, name, want)
+        there = "all that are there" if want.pods is None else f"{want.pods} there, each"
+        settled = f"{state.settled} ready"
+        yield Assertion(
+            f"{run.title}, pods{f' of {name}' * (len(run.wanted) > 1)}",
+            f"{there} ready{' or waiting for a node' * may_wait}",
+            f"{state.there} there, {settled}, {state.waiting} waiting for a node"
+            f"{', not all with the image that is wanted' * (not state.renewed)}",
+            state.as_wanted(may_wait=may_wait),
+            _where(run, "Pod lines"),
+            kinds=("Pod",),
+        )
 
 
 def _pending(run: StepRun, pending: Pending) -> Iterator[Assertion]:
@@ -299,7 +303,7 @@ def _other_instance_type(run: StepRun) -> Assertion:
     short: set[str] = set()
     for fault in run.faults():
         if fault["kind"] == "out-of-capacity":
-            short |= set(fault["detail"]["instanceTypes"])
+            short |= set(fault["detail"].get("instanceTypes", ()))
     new = run.new()
     types = [claim.offering.instance_type if claim.offering else "not launched" for claim in new]
     return _check(

@@ -30,10 +30,12 @@ def clean(replay: Replay, scenario: Scenario) -> Assertion:
     left = [f"NodeClaim {claim.name}" for claim in replay.claims_of(scenario) if claim.gone is None]
     left += [f"Node {claim.node}" for claim in replay.claims_of(scenario) if claim.gone and replay.has_node(claim)]
     left += [f"NodePool {name}" for name in scenario.node_pools if replay.exists("NodePool", name)]
+    kinds = {spec["template"]["spec"]["nodeClassRef"].get("kind", "") for spec in scenario.node_pools.values()}
+    left += [f"{kind} {name}" for kind in kinds for name in scenario.node_classes if replay.exists(kind, name)]
     left += [f"Pod {pod.name}" for pod in replay.pods.values() if pod.scenario == scenario.name]
     return Assertion(
         "clean-up",
-        "no NodePool, NodeClaim, Node and pod of the story left",
+        "no NodePool, node class, NodeClaim, Node and pod of the story left",
         ", ".join(left) or "none left",
         not left,
         "kubectl describe nodepools,nodeclaims,nodes; the controller's log",

@@ -147,10 +147,21 @@ def _mismatches(scenario: Scenario, environment: Environment, outputs: Mapping[s
                 f"{scenario.name}: nodePools.{name}: the stack has a NodePool of this name, which the "
                 "scenario would overwrite and then remove; give the scenario's another name"
             )
-        if (node_class := node_class_name(spec)) not in node_classes:
+        if (node_class := node_class_name(spec)) not in (*node_classes, *scenario.node_classes):
             problems.append(
                 f"{scenario.name}: nodePools.{name}.template.spec.nodeClassRef.name: the stack has no node "
                 f"class {node_class!r}, so no node could be launched; "
                 f"{instead(node_class, node_classes)}{none_brought}"
+            )
+    for name, copy in scenario.node_classes.items():
+        if name in node_classes:
+            problems.append(
+                f"{scenario.name}: nodeClasses.{name}: the stack has a node class of this name, which the scenario may "
+                "not change; give the scenario's another name"
+            )
+        if copy.copy_of not in node_classes:
+            problems.append(
+                f"{scenario.name}: nodeClasses.{name}.copyOf: the stack has no node class {copy.copy_of!r}, so there "
+                f"is nothing to copy; {instead(copy.copy_of, node_classes)}{none_brought}"
             )
     return problems

@@ -29,7 +29,7 @@ _TEXT = 500  # characters
 _DIGITS = 40  # of a quantity
 
 DAY = 24 * 60 * 60.0  # seconds; the recorder's longest life
-MOST_PODS = 100_000  # of a Deployment: ten times what a cluster of 5,000 nodes is known to hold well
+MOST_PODS = 100_000  # of a workload: ten times what a cluster of 5,000 nodes is known to hold well
 
 Pods = Annotated[int, Field(ge=0, le=MOST_PODS)]
 
@@ -86,6 +86,12 @@ def _dns_label(value: str) -> str:
     return value
 
 
+def _dns_name(value: str) -> str:
+    if not _DNS_NAME.fullmatch(value):
+        raise ValueError("Kubernetes would refuse it as a name; use at most 253 of a-z, 0-9, - and .")
+    return value
+
+
 def _label_key(value: str) -> str:
     prefix, _, name = value.rpartition("/")
     if not _LABEL_NAME.fullmatch(name) or ("/" in value and not _DNS_NAME.fullmatch(prefix)):
@@ -135,6 +141,7 @@ def _text(value: str) -> str:
 
 
 DnsLabel = Annotated[str, AfterValidator(_dns_label)]
+DnsName = Annotated[str, AfterValidator(_dns_name)]
 LabelKey = Annotated[str, AfterValidator(_label_key)]
 LabelValue = Annotated[str, AfterValidator(_label_value)]
 Quantity = Annotated[str, AfterValidator(_quantity)]

@@ -103,7 +103,11 @@ def test_what_is_parsed_can_be_parsed_again() -> None:
             ["steps.0.expect", "hold 60 is not less than within 60", "every run would be late"],
         ),
         ("steps.0.expect.otherInstanceType", True, ["steps.0.expect.otherInstanceType: True", "add outOfCapacity"]),
-        ("steps.0.scale", None, ["steps.0: ", "nothing is done", "add one of scale, patchNodePool, interrupt"]),
+        (
+            "steps.0.scale",
+            None,
+            ["steps.0: ", "nothing is done", "add one of scale, apply, rollOut", "(this is step 1)"],
+        ),
         ("steps.0.observe", "why", ["steps.0: ", "scale and observe in one step", "make a step of each"]),
         ("steps.0.scal", 1, ["steps.0.scal: 1", "unknown key", "did you mean scale?"]),
         ("steps.0.meanwhile", {"once": "pending"}, ["steps.0.meanwhile", "what is not said", "killController"]),
