@@ -5,13 +5,14 @@ Pure functions of a replayed timeline. What came of the step is judged in `asser
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from ..recording.timeline import WORKLOAD_LABEL, Line
 from ..scenarios.expectation import Pending
-from ..scenarios.manifests import Wanted
+from ..scenarios.manifests import Wanted, wanted
 from ..scenarios.scenario import Scenario, Step
 from .lines import Outcome
 from .replay import NodeClaim, Pod, Replay
@@ -82,13 +83,32 @@ class StepRun:
 
     def pods_of(self, workload: str) -> list[Pod]:
         """Those of one workload; also such as have done their work, as a Job's do, and are gone."""
+        done = (pod for uid, pod in self.replay.all_pods.items() if pod.succeeded and uid not in self.replay.pods)
+        return self._of(workload, (*self.replay.pods.values(), *done))
+
+    def all_pods_of(self, workload: str) -> list[Pod]:
+        """Those that one workload ever had."""
+        return self._of(workload, self.replay.all_pods.values())
+
+    def _of(self, workload: str, pods: Iterable[Pod]) -> list[Pod]:
         # Timelines of before there were several do not tell of which workload a pod is: it is of the only one.
         ours = {workload, *([""] if len(self.wanted) == 1 else [])}
-        done = (pod for uid, pod in self.replay.all_pods.items() if pod.succeeded and uid not in self.replay.pods)
         return [
-            pod
-            for pod in (*self.replay.pods.values(), *done)
-            if pod.scenario == self.scenario.name and pod.labels.get(WORKLOAD_LABEL, "") in ours
+            pod for pod in pods if pod.scenario == self.scenario.name and pod.labels.get(WORKLOAD_LABEL, "") in ours
+        ]
+
+    def changed(self) -> list[str]:
+        """The workloads of which the step itself takes pods away: fewer, or with another template."""
+        before = self.scenario.workloads_after(self.index - 1)
+        after = self.scenario.workloads_after(self.index)
+        return [
+            name
+            for name, manifest in after.items()
+            if name in before
+            and (
+                manifest["spec"]["template"] != before[name]["spec"]["template"]
+                or (wanted(manifest).pods or 0) < (wanted(before[name]).pods or 0)
+            )
         ]
 
     def waiting(self) -> list[Pod]:

@@ -202,6 +202,11 @@ class _StoryJudge:
             story = Story(replay, scenario, parse_time(self._started), parse_time(self._ended))
             result["seconds"] = story.after(story.end)
             result |= self._numbers(story, market)
+            judged += [
+                _Judged(cost.within(run, story, market, factor), run.index + 1, self._begin, lines.last)
+                for run in self._runs
+                if (factor := run.step.expect.cost_within) is not None
+            ]
         else:
             result |= _NOTHING
         result["configuration"] = {

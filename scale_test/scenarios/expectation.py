@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from .formats import DAY, Count, DnsLabel, LabelKey, LabelValue, Model, Range, Reason, Text, Word
+from .formats import DAY, Count, DnsLabel, DnsName, LabelKey, LabelValue, Model, Range, Reason, Text, Word
 
 
 class Replacement(Model):
@@ -35,7 +35,41 @@ class Pending(Model):
     saying: Text = ""
 
 
-class Expectation(Model):
+def _none(value: object) -> object:
+    return [] if value == "none" else value
+
+
+class Places(Model):
+    """Where nodes, or pods, are: how many in each place that is named, a number or `{min, max}`.
+
+    Attributes:
+        node_pools: NodePool -> how many.
+        zones: Zone -> how many.
+        capacity_types: Capacity type -> how many.
+        zone_count: In how many different zones.
+    """
+
+    node_pools: dict[DnsLabel, Count] = Field(default_factory=dict)
+    zones: dict[Word, Count] = Field(default_factory=dict)
+    capacity_types: dict[Literal["on-demand", "spot", "reserved"], Count] = Field(default_factory=dict)
+    zone_count: Count | None = None
+
+
+class WorkloadExpectation(Places):
+    """What must be true of the pods of one workload.
+
+    Attributes:
+        ready: How many are ready, or have done their work.
+        waiting: How many have no node.
+        nodes: On how many different nodes they are.
+    """
+
+    ready: Count | None = None
+    waiting: Count | None = None
+    nodes: Count | None = None
+
+
+class Expectation(Places):
     """What must be true when the cluster has come to rest after a step. What is left out is not checked.
 
     Attributes:
@@ -57,6 +91,13 @@ class Expectation(Model):
         undisturbed: No node came, and none went, during the step.
         disrupted_at_once: How many nodes were being disrupted at any one time, at most.
         other_instance_type: No node of the step is of an instance type that is out of capacity.
+        workloads: Name of a workload -> what must be true of its pods.
+        disrupted: Workloads of which pods had to leave their nodes, and no others; `none` for none at all.
+        disrupted_in_order: Of these workloads, all pods that had to leave did so before those of the next.
+        pod_disruption_budgets_kept: Once enough pods were ready for a PodDisruptionBudget, there were never fewer.
+        disruption_budgets_kept: The controller never disrupted more nodes at once than the NodePools' budgets allowed.
+        scheduled_before: PriorityClass -> another one: pods of the first got their nodes before any of the other.
+        cost_within: At rest, the nodes cost at most so many times the least that the pods could cost.
     """
 
     within: float = Field(gt=0, le=DAY)
@@ -77,6 +118,13 @@ class Expectation(Model):
     undisturbed: bool = False
     disrupted_at_once: int | None = Field(None, gt=0)
     other_instance_type: bool = False
+    workloads: dict[DnsLabel, WorkloadExpectation] = Field(default_factory=dict)
+    disrupted: Annotated[list[DnsLabel] | None, BeforeValidator(_none)] = None
+    disrupted_in_order: list[DnsLabel] = Field(default_factory=list)
+    pod_disruption_budgets_kept: bool = False
+    disruption_budgets_kept: bool = False
+    scheduled_before: dict[DnsName, DnsName] = Field(default_factory=dict)
+    cost_within: float | None = Field(None, ge=1)
 
     @model_validator(mode="after")
     def _can_come_true(self) -> Self:

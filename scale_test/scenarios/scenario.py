@@ -351,6 +351,7 @@ class Scenario(Model):
         short = False
         for index, step in enumerate(self.steps):
             yield from self._wrong_workloads(index, step)
+            yield from self._wrong_expectation(index, step.expect)
             short = (short or step.out_of_capacity is not None) and step.clear_faults is None
             if step.expect.other_instance_type and not short:
                 why = "no step before it puts an instance type out of capacity; add outOfCapacity"
@@ -369,6 +370,23 @@ class Scenario(Model):
                     "make a copy under nodeClasses, and let a NodePool refer to it"
                 )
                 yield _Wrong(f"steps.{index}.patchNodeClass.name", shown.value(change.name), why)
+
+    def _wrong_expectation(self, index: int, expect: Expectation) -> Iterator[_Wrong]:
+        """What a step expects of things that are not there."""
+        there = self.workloads_after(index)
+        named = {
+            "workloads": expect.workloads,
+            "disrupted": expect.disrupted,
+            "disruptedInOrder": expect.disrupted_in_order,
+        }
+        for key, names in named.items():
+            for name in names or ():
+                if name not in there:
+                    why = f"there is no workload of this name, so it would never come true; {instead(name, there)}"
+                    yield _Wrong(f"steps.{index}.expect.{key}", shown.value(name), why)
+        if expect.pod_disruption_budgets_kept and not self.pod_disruption_budgets(index):
+            why = "there is no PodDisruptionBudget, so nothing would be checked; add one under manifests"
+            yield _Wrong(f"steps.{index}.expect.podDisruptionBudgetsKept", "True", why)
 
     def _wrong_workloads(self, index: int, step: Step) -> Iterator[_Wrong]:
         """What a step says of workloads that are not there."""
@@ -485,6 +503,12 @@ class Scenario(Model):
     def applied(self, step: Step) -> list[dict[str, Any]]:
         """The manifests that a step applies, as the story makes them."""
         return [owned(manifest, self.workload.namespace, self.labels) for manifest in step.apply or ()]
+
+    def pod_disruption_budgets(self, index: int) -> list[dict[str, Any]]:
+        """The manifests of the PodDisruptionBudgets that there are after a step."""
+        manifests = [*self.deployed, *(manifest for step in self.steps[: index + 1] for manifest in self.applied(step))]
+        found = {title(manifest): manifest for manifest in manifests if manifest["kind"] == "PodDisruptionBudget"}
+        return list(found.values())
 
     def wanted_after(self, index: int) -> dict[str, Wanted]:
         """What is wanted of each workload, by its name, after a step; -1 for before the first."""

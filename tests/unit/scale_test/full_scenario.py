@@ -59,12 +59,30 @@ FULL: dict[str, Any] = {
         },
     ],
     "steps": [
-        {"scale": {"web": 3, "pasted": 2}, "expect": {"within": 60}},
+        {
+            "scale": {"web": 3, "pasted": 2},
+            "expect": {
+                "within": 60,
+                "nodePools": {"full": {"min": 1}},
+                "zones": {"us-east-1a": 1},
+                "zoneCount": {"min": 1, "max": 3},
+                "capacityTypes": {"spot": 0},
+                "workloads": {"web": {"ready": 3, "waiting": 0, "nodes": {"min": 1}, "capacityTypes": {"spot": 0}}},
+                "disrupted": "none",
+                "podDisruptionBudgetsKept": True,
+                "disruptionBudgetsKept": True,
+                "scheduledBefore": {"high": "low"},
+                "costWithin": 2.5,
+            },
+        },
         {
             "apply": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "b"}}],
             "expect": {"within": 60},
         },
-        {"rollOut": {"workload": "web", "image": "registry.k8s.io/pause:3.10"}, "expect": {"within": 60}},
+        {
+            "rollOut": {"workload": "web", "image": "registry.k8s.io/pause:3.10"},
+            "expect": {"within": 60, "disrupted": ["db", "batch"], "disruptedInOrder": ["batch", "db"]},
+        },
         {"patchNodeClass": {"name": "full", "spec": {"tags": {"team": "b"}}}, "expect": {"within": 60}},
         {"cordon": {"nodes": 1, "zone": "us-east-1a"}, "expect": {"within": 60}},
         {"deleteNode": {"nodes": 1, "capacityType": "spot", "nodePool": "full"}, "expect": {"within": 60}},
