@@ -95,7 +95,7 @@ class Nodes(Model):
     """Some of the story's nodes.
 
     Attributes:
-        nodes: So many of them, the oldest first, or all.
+        nodes: So many of those that are chosen, the oldest first, or `all`.
         capacity_type: Of this capacity type alone.
         zone: In this zone alone.
         node_pool: Of this NodePool alone.
@@ -145,7 +145,11 @@ class OutOfCapacity(Model):
 
 
 class Throttle(Model):
-    """The cloud answers the next so many calls that launch instances as it does when there are too many."""
+    """The cloud answers calls that launch instances as it does when there are too many.
+
+    Attributes:
+        calls: How many of the next ones.
+    """
 
     calls: int = Field(gt=0, le=1_000_000)
 

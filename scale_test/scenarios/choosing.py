@@ -65,7 +65,7 @@ def choose(
             )
             continue
         whys = (why_impossible(fault, environment, outputs, rehearsed=rehearsed) for fault in scenario.faults)
-        reasons = [why for why in whys if why]
+        reasons = [*(why for why in whys if why), *_elsewhere(scenario, outputs)]
         if reasons and names:
             problems += [f"{scenario.name}: {reason}; choose another scenario" for reason in reasons]
         elif reasons:
@@ -123,6 +123,13 @@ def _none(environment: Environment, tags: Sequence[str], skipped: Sequence[Skipp
         f"scenarios: none is written for {environment.kind}{tagged}, so nothing would be tested; "
         f"add {environment.kind} to the `stacks` of one"
     )
+
+
+def _elsewhere(scenario: Scenario, outputs: Mapping[str, Any]) -> list[str]:
+    """The reason why a scenario that names zones cannot be run in this region; both clouds' zones begin with theirs."""
+    region = str(outputs.get("region", ""))
+    others = [zone for zone in scenario.zones if not zone.startswith(region)]
+    return [f"{', '.join(others)}: not in the stack's region, {region}"] if others else []
 
 
 def _mismatches(scenario: Scenario, environment: Environment, outputs: Mapping[str, Any]) -> list[str]:

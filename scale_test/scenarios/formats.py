@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
 
 from karpenter.quantities import exact
@@ -77,7 +77,7 @@ def _range(value: object) -> object:
 
 
 # Written as a number, or as {min: 2, max: 4}.
-Count = Annotated[Range, BeforeValidator(_range)]
+Count = Annotated[Range, BeforeValidator(_range, json_schema_input_type=Pods | Range)]
 
 
 def _dns_label(value: str) -> str:
@@ -143,8 +143,9 @@ def _text(value: str) -> str:
 DnsLabel = Annotated[str, AfterValidator(_dns_label)]
 DnsName = Annotated[str, AfterValidator(_dns_name)]
 LabelKey = Annotated[str, AfterValidator(_label_key)]
-LabelValue = Annotated[str, AfterValidator(_label_value)]
-Quantity = Annotated[str, AfterValidator(_quantity)]
+# Numbers are taken for what is written the same way in quotes, and editors are told so.
+LabelValue = Annotated[str, AfterValidator(_label_value), WithJsonSchema({"type": ["string", "number"]})]
+Quantity = Annotated[str, AfterValidator(_quantity), WithJsonSchema({"type": ["string", "number"]})]
 Image = Annotated[str, AfterValidator(_image)]
 Word = Annotated[str, AfterValidator(_word)]  # an instance type or a zone
 Reason = Annotated[str, AfterValidator(_reason)]

@@ -88,7 +88,7 @@ class Workload(Model):
     """Where it is deployed: `namespace` is created for the scenario and removed with all that is in it.
 
     Attributes:
-        namespace: The namespace's name.
+        namespace: Name of the namespace that is made for the story and removed with all that is in it.
         deployment: What is deployed, where one Deployment is enough.
     """
 
@@ -100,23 +100,23 @@ class Step(Model):
     """One action, and what must come of it.
 
     Attributes:
-        scale: The only workload, or each that is named, is scaled to so many replicas.
+        scale: `N`: the only workload that has replicas is scaled to so many; `{name: N}`: each that is named.
         meanwhile: A fault in the middle of scaling.
-        apply: Manifests in the story's namespace: what is not there is made, what is there is changed.
+        apply: Manifests in the story's namespace: what is not there is made, what is there is changed by a merge patch.
         roll_out: A workload gets a new image.
-        patch_node_pool: A NodePool of the scenario is changed.
-        patch_node_class: A node class of the scenario is changed.
-        cordon: Nodes take no new pods.
-        delete_node: Nodes are deleted.
-        interrupt: The cloud takes nodes back: the notice of a spot interruption.
-        rebalance: The cloud recommends to move off nodes.
-        out_of_capacity: The cloud has no more of some instance types.
+        patch_node_pool: A NodePool of the scenario's own is changed.
+        patch_node_class: A node class of the scenario's own is changed.
+        cordon: Nodes of the scenario's own NodePools take no new pods.
+        delete_node: Nodes of the scenario's own NodePools are deleted.
+        interrupt: The cloud takes nodes of the story back: notices of a spot interruption.
+        rebalance: The cloud recommends to leave nodes.
+        out_of_capacity: The cloud has no more of some instance types, capacity types or zones.
         throttle: The cloud answers that there were too many calls.
-        clear_faults: Shortage and throttling end. They do so with the story anyway.
-        kill_controller: The controller's pods are deleted.
-        restart_api_server: The API server is restarted.
-        churn: Replicas go up and down.
-        observe: Nothing is done; the text says what is waited for.
+        clear_faults: `{}`: shortage and throttling end; they do so with the story anyway.
+        kill_controller: `{}`: the controller's pods are deleted, all at once.
+        restart_api_server: `{}`: the API server is stopped and started.
+        churn: The numbers of replicas in turn, one every so many seconds, for so many seconds.
+        observe: Nothing is done; the text says what is waited for, a node that expires for example.
         expect: What must come of it.
     """
 
@@ -242,9 +242,10 @@ class Part(Model):
     """What is different in one kind of environment.
 
     Attributes:
-        node_pools: Name -> a JSON merge patch of that NodePool's `spec`, or all of it.
+        node_pools: Name -> a JSON merge patch of that NodePool's `spec` (lists are replaced, null removes a key), or
+            all of it.
         node_classes: Name -> that node class, instead of the scenario's of the same name.
-        existing_node_pools: Instead of the scenario's.
+        existing_node_pools: Instead of the scenario's `existingNodePools`.
     """
 
     node_pools: dict[DnsLabel, dict[str, Any]] = Field(default_factory=dict)
@@ -258,15 +259,22 @@ class Scenario(Model):
     Attributes:
         name: The same as the file's name without `.yml`.
         description: What it shows, in a sentence.
-        tags: By which it can be picked.
-        stacks: Kinds of environment that it suits.
-        node_pools: Name -> `spec`, as Karpenter writes it, of each NodePool that the scenario makes.
-        existing_node_pools: NodePools that it needs and that are the environment's.
-        node_classes: Name -> each node class that the scenario makes.
-        environments: Kind of environment -> what is different there.
+        tags: Words by which it can be picked; any.
+        stacks: Kinds of environment that it suits: `eks`; `aks-nap` (AKS runs Karpenter), `aks-self-hosted`.
+        node_pools: Name -> `spec` of each NodePool that it makes, in Karpenter's own words; `nodeClassRef` names one of
+            the stack's node classes or of `nodeClasses`, or with `aks-nap` one of those that AKS brings. Declare
+            Cilium's startup taint; on AKS also the label `kubernetes.azure.com/ebpf-dataplane: cilium`.
+        existing_node_pools: NodePools that it needs and that are the stack's, or with `aks-nap` AKS's own (`default`).
+            They must be there and ready; they are neither made nor removed, so let the last step scale to 0. Which ones
+            AKS brings, the stack output `defaultNodePools` says.
+        node_classes: Name -> each node class that it makes, as a copy of one of the stack's. The stack's own are never
+            changed.
+        environments: Kind of environment -> what is different there. So one file tells a story on both clouds;
+            [drift.yml](../playbooks/scenarios/drift.yml) does.
         workload: Where it is deployed, and the Deployment where one is enough.
         workloads: Name -> short form of each of several workloads.
-        manifests: What else is deployed, as plain Kubernetes manifests: workloads too.
+        manifests: What else is deployed, as plain Kubernetes manifests of the kinds below. Those of workloads are
+            workloads as those in short form are. They get the story's namespace and labels.
         steps: What is done, in this order.
     """
 
@@ -446,6 +454,18 @@ class Scenario(Model):
     def pools(self) -> list[str]:
         """Names of all NodePools that it needs, made by itself or not."""
         return [*self.node_pools, *self.existing_node_pools]
+
+    @property
+    def zones(self) -> list[str]:
+        """The zones that its steps name."""
+        named: list[str] = []
+        for step in self.steps:
+            selections = (step.interrupt, step.rebalance, step.cordon, step.delete_node)
+            named += [chosen.zone for chosen in selections if chosen and chosen.zone]
+            named += step.out_of_capacity.zones if step.out_of_capacity else []
+            places = (step.expect, *step.expect.workloads.values())
+            named += [zone for place in places for zone in place.zones]
+        return list(dict.fromkeys(named))
 
     @property
     def faults(self) -> list[Fault]:

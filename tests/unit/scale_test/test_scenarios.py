@@ -41,6 +41,16 @@ def changed(path: str, value: object) -> dict[str, Any]:
     return data
 
 
+def test_a_scenario_of_another_regions_zones_is_skipped_or_refused(outputs: dict[str, Any]) -> None:
+    here, there = (parse(changed("steps.0.expect.zones", {f"{region}a": 1}), "a") for region in ("us-east-1", "eu-x-1"))
+    assert choose([here], outputs).scenarios
+    with pytest.raises(ScenarioError, match="eu-x-1a: not in the stack's region, us-east-1"):
+        choose([there], outputs, ["small"])
+    other = parse({**GOOD, "name": "other"}, "other.yml")
+    (skipped,) = choose([there, other], outputs).skipped
+    assert skipped.name == "small"
+
+
 def test_a_good_scenario_is_taken_with_its_defaults() -> None:
     scenario = parse(GOOD, "small.yml")
     assert scenario.workload.deployment.requests == {"cpu": "1"}
