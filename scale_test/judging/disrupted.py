@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from karpenter.budgets import REASONS, BudgetError, allowed, budgets
@@ -14,6 +14,9 @@ from .assertion import Assertion
 from .checks import check, check_pods
 from .replay import DISRUPTION_REASON, NodeClaim, Pod
 from .steps import StepRun
+
+# The scheduler decides on one pod after another and tells of them side by side: less between them says nothing.
+_TOLD_TOGETHER = timedelta(seconds=0.5)
 
 
 def judge(run: StepRun) -> Iterator[Assertion]:
@@ -170,7 +173,7 @@ def _scheduled_before(run: StepRun, first: str, second: str) -> Assertion:
         )
         for name in (first, second)
     }
-    kept = bool(times[first]) and (not times[second] or times[first][-1] <= times[second][0])
+    kept = bool(times[first]) and (not times[second] or times[first][-1] - times[second][0] < _TOLD_TOGETHER)
     seen = ", ".join(
         f"{len(found)} of {name} after {_seconds(run, found[0])} to {_seconds(run, found[-1])} s"
         if found

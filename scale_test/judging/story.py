@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..recording.timeline import TEMPLATE
+from ..scenarios.environments import ENVIRONMENTS
 from ..scenarios.scenario import Scenario
 from .assertion import Assertion
 from .replay import Replay
@@ -33,7 +34,7 @@ def clean(replay: Replay, scenario: Scenario) -> Assertion:
     left = [f"NodeClaim {claim.name}" for claim in ours if claim.gone is None]
     left += [f"Node {claim.node}" for claim in claims if claim.gone and replay.has_node(claim)]
     left += [f"NodePool {name}" for name in scenario.node_pools if replay.exists("NodePool", name)]
-    kinds = {spec["template"]["spec"]["nodeClassRef"].get("kind", "") for spec in scenario.node_pools.values()}
+    kinds = {environment.node_class_kind for environment in ENVIRONMENTS if environment.kind in scenario.stacks}
     left += [f"{kind} {name}" for kind in kinds for name in scenario.node_classes if replay.exists(kind, name)]
     left += [f"Pod {pod.name}" for pod in replay.pods.values() if pod.scenario == scenario.name]
     return Assertion(

@@ -100,7 +100,8 @@ class Expectation(Places):
         disrupted_in_order: Of these workloads, all pods that had to leave did so before those of the next.
         pod_disruption_budgets_kept: Once enough pods were ready for a PodDisruptionBudget, there were never fewer.
         disruption_budgets_kept: The controller never disrupted more nodes at once than the NodePools' budgets allowed.
-        scheduled_before: PriorityClass -> another one: pods of the first got their nodes before any of the other.
+        scheduled_before: PriorityClass -> another one: pods of the first got their nodes before any of the other, but
+            for less than half a second.
         cost_within: At rest, the nodes cost at most so many times the least that the pods could cost.
     """
 

@@ -55,7 +55,7 @@ TABLES: dict[str, list[tuple[str, type[BaseModel]]]] = {
     ],
 }
 #: Whose keys are said where their heirs' are not: `workloads` has those of a Deployment, but for its name.
-_SAID = {WorkloadForm: PodForm, WorkloadExpectation: Places}
+_SAID: dict[type[BaseModel], type[BaseModel]] = {WorkloadForm: PodForm, WorkloadExpectation: Places}
 
 _MARK = "<!-- {name}: written by `make goldens` from scale_test/scenarios; do not edit -->"
 _END = "<!-- end of {name} -->"

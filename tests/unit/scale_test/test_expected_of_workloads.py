@@ -249,7 +249,9 @@ def test_the_budget_counts_that_there_was_when_a_node_was_disrupted() -> None:
     }
 
 
-@pytest.mark.parametrize(("high", "low", "passed"), [(6, 7, True), (7, 6, False), (6, None, True), (None, 6, False)])
+@pytest.mark.parametrize(
+    ("high", "low", "passed"), [(6, 7, True), (7, 6, False), (6.2, 6, True), (6, None, True), (None, 6, False)]
+)
 def test_pods_of_one_class_get_their_nodes_before_those_of_another(
     high: float | None, low: float | None, passed: bool
 ) -> None:

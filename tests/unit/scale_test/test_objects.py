@@ -121,7 +121,9 @@ def test_a_value_that_is_none_of_its_kind_is_refused(key: str, value: str) -> No
 def test_images_of_any_registry_are_taken(image: str) -> None:
     data = shipped("eks-cheapest-fit")
     data["workload"]["deployment"]["image"] = image
-    assert parse(data, "eks-cheapest-fit.yml").workload.deployment.image == image
+    parsed = parse(data, "eks-cheapest-fit.yml").workload.deployment
+    assert parsed
+    assert parsed.image == image
 
 
 def seeds() -> SearchStrategy[Any]:

@@ -24,7 +24,7 @@ SCENARIOS = reference.ROOT / "playbooks" / "scenarios"
 
 
 def valid(data: Any) -> bool:
-    return jsonschema.Draft202012Validator(reference.schema()).is_valid(data)
+    return bool(jsonschema.Draft202012Validator(reference.schema()).is_valid(data))
 
 
 def test_the_document_says_what_the_models_say() -> None:

@@ -11,6 +11,7 @@ import yaml
 
 from scale_test.scenarios.choosing import choose
 from scale_test.scenarios.environments import StackError, environment_of
+from scale_test.scenarios.pods import Deployment
 from scale_test.scenarios.scenario import Scenario, ScenarioError, load, parse
 
 GOOD: dict[str, Any] = {
@@ -25,6 +26,11 @@ GOOD: dict[str, Any] = {
     "workload": {"namespace": "small", "deployment": {"name": "inflate", "requests": {"cpu": 1}}},
     "steps": [{"scale": 1, "expect": {"within": 60, "nodes": 1}}],
 }
+
+
+def deployment(scenario: Scenario) -> Deployment:
+    assert scenario.workload.deployment
+    return scenario.workload.deployment
 
 
 def changed(path: str, value: object) -> dict[str, Any]:
@@ -53,16 +59,16 @@ def test_a_scenario_of_another_regions_zones_is_skipped_or_refused(outputs: dict
 
 def test_a_good_scenario_is_taken_with_its_defaults() -> None:
     scenario = parse(GOOD, "small.yml")
-    assert scenario.workload.deployment.requests == {"cpu": "1"}
-    assert scenario.workload.deployment.replicas == 0
-    assert scenario.workload.deployment.image.startswith("registry.k8s.io/pause:")
+    assert deployment(scenario).requests == {"cpu": "1"}
+    assert deployment(scenario).replicas == 0
+    assert deployment(scenario).image.startswith("registry.k8s.io/pause:")
 
 
 def test_a_scenario_may_make_nothing_but_pods_without_requests() -> None:
     data = changed("nodePools", None) | {"existingNodePools": ["default"]}
     data["workload"] = {"namespace": "small", "deployment": {"name": "inflate"}}
     scenario = parse(data, "small.yml")
-    assert scenario.workload.deployment.requests == {}
+    assert deployment(scenario).requests == {}
     assert scenario.pools == ["default"]
 
 
@@ -517,8 +523,8 @@ def test_eks_cheapest_fit_is_the_story(scenarios: dict[str, Scenario]) -> None:
     ]
     assert requirements["karpenter.sh/capacity-type"] == ["on-demand"]
     assert scenario.workload.namespace == "other"
-    assert scenario.workload.deployment.node_selector == {"type": "karpenter"} == spec["template"]["metadata"]["labels"]
-    assert scenario.workload.deployment.requests == {"memory": "1Gi"}
+    assert deployment(scenario).node_selector == {"type": "karpenter"} == spec["template"]["metadata"]["labels"]
+    assert deployment(scenario).requests == {"memory": "1Gi"}
     (step,) = scenario.steps
     assert (step.scale, step.expect.within, str(step.expect.nodes)) == (5, 180, "1")
     assert step.expect.instance_types == ["m5.large"]
@@ -594,7 +600,7 @@ def test_stories_for_aks_assert_what_people_look_at(shipped: dict[str, Scenario]
 def test_nap_default_is_the_story(shipped: dict[str, Scenario]) -> None:
     scenario = shipped["nap-default"]
     assert (scenario.node_pools, scenario.existing_node_pools) == ({}, ["default"])
-    assert scenario.workload.deployment.node_selector == {}
+    assert deployment(scenario).node_selector == {}
     assert scenario.steps[0].expect.node_pool == "default"
     assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-cpu"] == ["2"]
 
@@ -603,7 +609,7 @@ def test_nap_weight_is_the_story(shipped: dict[str, Scenario]) -> None:
     scenario = shipped["nap-weight"]
     assert requirements_of(scenario) == {"karpenter.azure.com/sku-cpu": ["8"]}
     assert scenario.node_pools["my-node"]["weight"] == 10
-    assert scenario.workload.deployment.requests == scenario.workload.deployment.node_selector == {}
+    assert deployment(scenario).requests == deployment(scenario).node_selector == {}
     assert scenario.steps[0].expect.node_pool == "my-node"
     assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-cpu"] == ["8"]
 
@@ -611,7 +617,7 @@ def test_nap_weight_is_the_story(shipped: dict[str, Scenario]) -> None:
 def test_nap_node_selector_is_the_story(shipped: dict[str, Scenario]) -> None:
     scenario = shipped["nap-node-selector"]
     assert requirements_of(scenario) == {"karpenter.azure.com/sku-memory": ["131072"]}
-    assert scenario.workload.deployment.node_selector == {"karpenter.azure.com/sku-memory": "131072"}
+    assert deployment(scenario).node_selector == {"karpenter.azure.com/sku-memory": "131072"}
     assert scenario.steps[0].expect.node_pool == "my-node-comp"
     assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-memory"] == ["131072"]
     assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-cpu"] == ["16"]
@@ -637,7 +643,7 @@ def test_the_pinned_stories_have_the_published_type(
 def test_self_hosted_inflate_is_the_story(shipped: dict[str, Scenario]) -> None:
     scenario = shipped["self-hosted-inflate"]
     assert (scenario.node_pools, scenario.existing_node_pools) == ({}, ["general-purpose"])
-    assert scenario.workload.deployment.requests == {"cpu": "1"}
+    assert deployment(scenario).requests == {"cpu": "1"}
     assert [step.scale for step in scenario.steps] == [2, 0]
     assert scenario.steps[0].expect.capacity_type == "on-demand"
     assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-family"] == ["D"]
