@@ -24,7 +24,7 @@ OUR_VENV = { [ ! -L .venv ] && ls -d .venv/.made-by-karpstack .venv/.ready-* 2>/
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment engines rehearsal soak rights review preflight test pytest lint format bench bench-burst bench-kills bench-removal bench-stories lock outdated facts goldens pack clean clean-cache
+.PHONY: help setup environment engines rehearsal soak scenario rights review preflight test pytest lint format bench bench-burst bench-kills bench-removal bench-stories lock outdated facts goldens pack clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -73,6 +73,9 @@ test: setup ## Every test tier that needs no cloud, and lint beside them
 pytest:
 	@$(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder tests/rehearsal tests/programs tests/unit tests/policies
 
+scenario: environment ## Write my-scenarios/NAME.yml, a scenario to begin with, with comments
+	@$(BIN)/python -m scale_test scenario $(NAME)
+
 lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt, go vet
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
@@ -109,9 +112,10 @@ facts: setup ## Write karpenter/facts/ and schemas/ anew: instance types, prices
 	@$(BIN)/python -m rehearsal.facts
 	@$(BIN)/python -m rehearsal.crds
 
-goldens: environment ## Write the golden files anew, and what is generated from the policies
+goldens: environment ## Write the golden files anew, and what is generated from the policies and the models of scenarios
 	@$(BIN)/python -m pytest -q tests/unit --update-goldens
 	@$(BIN)/python policies/reference.py
+	@$(BIN)/python -m scale_test.scenarios.reference
 
 # Without what looks at previews or writes documents, and of karpenter/ only what the rules read.
 pack: ## Put the policy pack together in build/pack, complete in itself, for `pulumi policy publish`

@@ -1,4 +1,7 @@
-"""The command line: `python -m scale_test check|record|wait|judge|report|compare|schema`. The playbooks use modules."""
+"""The command line: `python -m scale_test check|scenario|record|wait|judge|report|compare|schema`.
+
+The playbooks use modules.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ from .reports.folder import TIMELINE
 from .reports.schema import Report
 from .reports.table import table
 from .reports.writing import told, with_evidence_in, write
+from .scenarios import start
 from .scenarios.choosing import check_names
 from .scenarios.environments import Stack, StackError, known
 from .scenarios.scenario import ScenarioError, load, names, parse
@@ -87,6 +91,10 @@ def _parser() -> argparse.ArgumentParser:
     checking.add_argument("--labels", default="", help="separated by commas; `tags` in the scenarios")
     checking.add_argument("--tags", dest="labels", help=argparse.SUPPRESS)  # until 0.1, but Ansible's are another thing
 
+    beginning = add("scenario", _scenario, "write a scenario to begin with, with comments; nothing is overwritten")
+    beginning.add_argument("name", help="its name, and the file's")
+    beginning.add_argument("--folder", type=Path, default=Path("my-scenarios"), help="where to; it is made")
+
     recording = add("record", _record, "record the cluster that KUBECONFIG names, until SIGTERM")
     recording.add_argument("timeline", type=Path, help="the file to append to")
     recording.add_argument("--stack", required=True, help="name of the stack")
@@ -130,6 +138,15 @@ def _check(given: argparse.Namespace) -> int:
     scenarios = load(given.folder)
     check_names(scenarios, _words(given.names), _words(given.labels))
     print(f"{len(scenarios)} scenarios in {given.folder}: nothing is wrong with them")
+    return 0
+
+
+def _scenario(given: argparse.Namespace) -> int:
+    try:
+        path = start.write(given.folder, given.name)
+    except FileExistsError as error:
+        raise InputError(f"{error.filename} is there already and would be lost; give another name") from error
+    print(f"{path}: change it, and run it with: python -m rehearsal run eks --scenario-dir {given.folder}")
     return 0
 
 

@@ -67,7 +67,7 @@ class Cloud(Protocol):
         """From now on refuse launches as the cloud does that has no capacity.
 
         Args:
-            instance_type: The type.
+            instance_type: The type; every one when empty.
             capacity_type: `spot` or `on-demand`; both when empty.
             zone: The zone; every one when empty.
         """
@@ -181,7 +181,8 @@ class Control:
     def _out_of_capacity(self, body: Body) -> Sequence[Hits]:
         _only(body, "kind", "instanceTypes", "capacityTypes", "zones")
         nothing = "no launch would ever meet this fault"
-        types = _some_of(body, "instanceTypes", self._cloud.instance_types(), nothing, required=True)
+        narrowed = "capacityTypes" in body or "zones" in body
+        types = _some_of(body, "instanceTypes", self._cloud.instance_types(), nothing, required=not narrowed)
         capacity_types = _some_of(body, "capacityTypes", CAPACITY_TYPES, nothing)
         zones = _some_of(body, "zones", self._cloud.zones(), nothing)
         return [

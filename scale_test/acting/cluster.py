@@ -16,11 +16,6 @@ from ..text.shown import cut, visible
 
 _TIMEOUTS = (5, 30)  # seconds to connect, and to answer
 _REASON = 500  # characters of an answer that refuses
-_COLLECTIONS = {
-    "Namespace": "/api/v1/namespaces",
-    "Deployment": "/apis/apps/v1/namespaces/{namespace}/deployments",
-    "NodePool": "/apis/karpenter.sh/v1/nodepools",
-}
 
 
 class ClusterError(Exception):
@@ -28,7 +23,7 @@ class ClusterError(Exception):
 
 
 class Cluster:
-    """Creates, reads, changes and deletes Namespaces, Deployments and NodePools of the cluster that a kubeconfig names.
+    """Creates, reads, changes and deletes the objects of stories on the cluster that a kubeconfig names.
 
     Args:
         kubeconfig: The kubeconfig to connect with; None for the usual one.
@@ -54,13 +49,13 @@ class Cluster:
         """
         return self._ask("GET", _path(wanted), None, HTTPStatus.NOT_FOUND)
 
-    def labelled(self, kind: str, selector: str) -> list[dict[str, Any]]:
-        """What there is of a kind with these labels; nothing where the cluster does not know the kind.
+    def labelled(self, api_version: str, kind: str, selector: str) -> list[dict[str, Any]]:
+        """What there is of a kind that is in no namespace, by its labels; nothing where the cluster has no such kind.
 
         Raises:
             ClusterError: The API server does not answer, or refuses.
         """
-        path = f"{_COLLECTIONS[kind]}?{urlencode({'labelSelector': selector})}"
+        path = f"{_paths(api_version, kind)}?{urlencode({'labelSelector': selector})}"
         collection = self._ask("GET", path, None, HTTPStatus.NOT_FOUND)
         return list(collection["items"]) if collection else []
 
@@ -81,22 +76,13 @@ class Cluster:
         gone = HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT
         return self._ask("DELETE", _path(wanted), options, *gone) is not None
 
-    def scale(self, namespace: str, deployment: str, replicas: int) -> None:
-        """Scale a Deployment.
+    def change(self, wanted: Mapping[str, Any], patch: Mapping[str, Any]) -> None:
+        """Change what has the kind and the name of an object by a JSON merge patch.
 
         Raises:
             ClusterError: There is none, or the API server does not answer or refuses.
         """
-        path = f"{_COLLECTIONS['Deployment'].format(namespace=namespace)}/{deployment}/scale"
-        self._ask("PATCH", path, {"spec": {"replicas": replicas}})
-
-    def change_node_pool(self, name: str, spec: Mapping[str, Any]) -> None:
-        """Change the `spec` of a NodePool by a JSON merge patch.
-
-        Raises:
-            ClusterError: There is none, or the API server does not answer or refuses.
-        """
-        self._ask("PATCH", f"{_COLLECTIONS['NodePool']}/{name}", {"spec": spec})
+        self._ask("PATCH", _path(wanted), patch)
 
     def _ask(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *expected: HTTPStatus
@@ -122,7 +108,13 @@ class Cluster:
 
 
 def _collection(wanted: Mapping[str, Any]) -> str:
-    return _COLLECTIONS[wanted["kind"]].format(namespace=wanted["metadata"].get("namespace"))
+    return _paths(wanted["apiVersion"], wanted["kind"], wanted["metadata"].get("namespace"))
+
+
+def _paths(api_version: str, kind: str, namespace: str | None = None) -> str:
+    group = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+    plural = f"{kind.lower()}{'es' if kind.endswith('s') else 's'}"
+    return f"{group}/namespaces/{namespace}/{plural}" if namespace else f"{group}/{plural}"
 
 
 def _path(wanted: Mapping[str, Any]) -> str:

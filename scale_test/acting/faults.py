@@ -162,20 +162,33 @@ def _wait_for_moment(live: Live, scenario: Scenario, index: int, requested: date
 
 def _notices(target: Target, run: StepRun, kind: str, chosen: Nodes) -> Iterator[tuple[str, dict[str, Any]]]:
     """Send a notice about each of the chosen nodes."""
-    claims = [claim for claim in run.live() if "Initialized" in claim.reached and not claim.deleting]
-    wanted = len(claims) if chosen.nodes == "all" else chosen.nodes
-    if not claims or len(claims) < wanted:
-        raise FaultError(
-            f"{run.step.title}: the story has {len(claims)} nodes that are initialized, so that there is nothing "
-            "to take back; let an earlier step bring them"
-        )
-    for claim in claims[:wanted]:
+    for claim in choose(run, chosen):
         instance = _instance(run.replay, claim)
         if target.rehearsal_url:
             target.control.interruption(kind, instance)
         else:
             send_notice(str(target.outputs["region"]), str(target.outputs["interruptionQueue"]), kind, instance)
         yield kind, {"nodeClaim": claim.name, "instance": instance}
+
+
+def choose(run: StepRun, chosen: Nodes) -> list[NodeClaim]:
+    """The NodeClaims of some of the story's nodes, those that are initialized and stay.
+
+    Raises:
+        FaultError: There are fewer.
+    """
+    claims = [
+        claim
+        for claim in run.live()
+        if "Initialized" in claim.reached and not claim.deleting and chosen.suits(claim.labels)
+    ]
+    wanted = len(claims) if chosen.nodes == "all" else chosen.nodes
+    if not claims or len(claims) < wanted:
+        raise FaultError(
+            f"{run.step.title}: the story has {len(claims)} such nodes that are initialized, so that nothing of the "
+            "kind could be done; let an earlier step bring them"
+        )
+    return claims[:wanted]
 
 
 def _instance(replay: Replay, claim: NodeClaim) -> str:
@@ -195,7 +208,9 @@ def _shortage(target: Target, run: StepRun, wanted: OutOfCapacity) -> dict[str, 
             f"{run.step.title}: the story has launched nothing yet, so that nothing can run short; "
             "let an earlier step launch a node, or name instanceTypes"
         )
-    detail: dict[str, Any] = {"instanceTypes": types}
+    detail: dict[str, Any] = {}
+    if types != "all":
+        detail["instanceTypes"] = types
     if wanted.capacity_types:
         detail["capacityTypes"] = wanted.capacity_types
     if wanted.zones:

@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR
+from ..scenarios.environments import ENVIRONMENTS
+from ..scenarios.formats import merge_patch
+from ..scenarios.manifests import IN_NO_NAMESPACE, title
+from ..scenarios.objects import COPY_OF
 from ..text.shown import value, visible
 from .cluster import Cluster, ClusterError
 
@@ -20,11 +24,13 @@ _PAUSE = 1.0  # seconds between two looks at what is going
 _OTHERWISE = {
     "Namespace": "the story would run its workload in it and then remove it with all that is in it; "
     "remove it, or give the scenario another workload.namespace",
-    "Deployment": "the story would change it and then remove it; "
-    "remove it, or give the scenario another workload.namespace",
     "NodePool": "the story would change it and then remove it with its nodes; "
     "remove it, or give the scenario's NodePool another name (a key of nodePools)",
 }
+_OTHERWISE_IN_NAMESPACE = (
+    "the story would change it and then remove it; remove it, or give the scenario another workload.namespace"
+)
+_OTHERWISE_IN_NONE = "the story would change it and then remove it; remove it, or give the scenario's another name"
 
 
 class TakenError(Exception):
@@ -45,14 +51,14 @@ class Removal:
 
 
 def check_names(cluster: Cluster, wanted: Iterable[Mapping[str, Any]]) -> None:
-    """See that no Namespace or NodePool of these names is anybody's but a scale test's.
+    """See that no Namespace, NodePool or other object in no namespace of these names is another's than a scale test's.
 
     Raises:
         TakenError: Some are; all of them are named.
         ClusterError: The API server does not answer, or refuses.
     """
     taken = []
-    for manifest in {title(manifest): manifest for manifest in wanted if manifest["kind"] != "Deployment"}.values():
+    for manifest in {title(manifest): manifest for manifest in wanted if not _inside(manifest)}.values():
         live = cluster.read(manifest)
         if live and _scenario(live) is None:
             taken.append(_taken(manifest, _whose(live)))
@@ -61,12 +67,18 @@ def check_names(cluster: Cluster, wanted: Iterable[Mapping[str, Any]]) -> None:
 
 
 def leftovers(cluster: Cluster) -> list[str]:
-    """The names of all scenarios that have a Namespace or a NodePool on the cluster.
+    """The names of all scenarios that have something on the cluster, but for what is in a namespace.
 
     Raises:
         ClusterError: The API server does not answer, or refuses.
     """
-    there = (live for kind in ("Namespace", "NodePool") for live in cluster.labelled(kind, WORKLOAD_SELECTOR))
+    kinds = [
+        ("v1", "Namespace"),
+        ("karpenter.sh/v1", "NodePool"),
+        *((api, kind) for kind, api in IN_NO_NAMESPACE.items()),
+    ]
+    kinds += [(environment.node_class_api, environment.node_class_kind) for environment in ENVIRONMENTS]
+    there = (live for api, kind in dict.fromkeys(kinds) for live in cluster.labelled(api, kind, WORKLOAD_SELECTOR))
     return sorted({name for live in there if (name := _scenario(live)) is not None})
 
 
@@ -78,7 +90,7 @@ def make(cluster: Cluster, wanted: Sequence[Mapping[str, Any]]) -> Iterator[tupl
         ClusterError: The API server does not answer, or refuses.
     """
     for manifest in wanted:
-        uid = cluster.create(manifest)
+        uid = cluster.create(_complete(cluster, manifest))
         if uid is None:
             live = cluster.read(manifest)
             whose = _whose(live) if live else "was when it should be made, and has gone since"
@@ -95,7 +107,7 @@ def remove(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Removal:
-    """Remove what scenarios made and wait until it is gone; Deployments go with their namespace.
+    """Remove what scenarios made and wait until it is gone; what is in a namespace goes with it.
 
     All are asked to go before any is waited for, so that pods and nodes go at the same time.
 
@@ -113,7 +125,7 @@ def remove(
     """
     done = Removal()
     end = clock() + timeout
-    left = [manifest for manifest in wanted if manifest["kind"] != "Deployment"]
+    left = [manifest for manifest in wanted if not _inside(manifest)]
     while left:
         going = []
         for manifest in left:
@@ -140,12 +152,31 @@ def remove(
 
 
 def _taken(wanted: Mapping[str, Any], whose: str) -> str:
-    return f"{title(wanted)} is on the cluster already: it {whose}; {_OTHERWISE[wanted['kind']]}"
+    otherwise = _OTHERWISE.get(wanted["kind"], _OTHERWISE_IN_NAMESPACE if _inside(wanted) else _OTHERWISE_IN_NONE)
+    return f"{title(wanted)} is on the cluster already: it {whose}; {otherwise}"
 
 
-def title(manifest: Mapping[str, Any]) -> str:
-    """Kind and name of an object."""
-    return f"{manifest['kind']} {manifest['metadata']['name']}"
+def _complete(cluster: Cluster, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A manifest as it is made: of a copy, what the original has too.
+
+    Raises:
+        ClusterError: There is no original, or the API server does not answer or refuses.
+    """
+    if COPY_OF not in manifest:
+        return manifest
+    rest = {key: value for key, value in manifest.items() if key != COPY_OF}
+    original = cluster.read({**rest, "metadata": {"name": manifest[COPY_OF]}})
+    if original is None:
+        raise ClusterError(
+            f"{manifest['kind']} {manifest[COPY_OF]} is not there, so {title(manifest)} cannot be made as its copy; "
+            "name one that the cluster has as copyOf"
+        )
+    return {**rest, "spec": merge_patch(original["spec"], manifest["spec"])}
+
+
+def _inside(manifest: Mapping[str, Any]) -> bool:
+    """Whether it goes with its namespace."""
+    return "namespace" in manifest["metadata"]
 
 
 def _own(live: Mapping[str, Any], scenarios: Collection[str], uid: str | None) -> bool:

@@ -36,7 +36,7 @@ class RehearsalControl:
         }
 
     def out_of_capacity(self, offerings: dict[str, Any]) -> None:
-        """Let offerings run short: `instanceTypes`, and optionally `capacityTypes` and `zones`."""
+        """Let offerings run short: some of `instanceTypes`, `capacityTypes` and `zones`."""
         self._ask("POST", "/faults", {"kind": "out-of-capacity", **offerings})
 
     def throttle(self, calls: int) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from functools import partial
+from typing import Any
 
 from ..judging.assertion import Assertion
 from ..judging.gate import wait_for_end
 from ..judging.live import Live
 from ..recording.timeline import now, parse_time
+from ..scenarios.environments import ENVIRONMENTS
+from ..scenarios.manifests import COUNTED
 from ..scenarios.scenario import Scenario
 from .churning import churn
 from .cluster import Cluster
 from .faults import Target, inflict
+from .nodes import cordon, delete
 
 
 def take(cluster: Cluster, target: Target, live: Live, scenario: Scenario, index: int) -> list[Assertion]:
@@ -22,7 +26,7 @@ def take(cluster: Cluster, target: Target, live: Live, scenario: Scenario, index
         cluster: Where the workload is.
         target: Where to break something, if the step does.
         live: The timeline, into which a recorder writes.
-        scenario: The scenario.
+        scenario: The scenario, as it is in the environment.
         index: The step, from 0.
 
     Raises:
@@ -37,13 +41,41 @@ def take(cluster: Cluster, target: Target, live: Live, scenario: Scenario, index
 
 
 def _act(cluster: Cluster, target: Target, live: Live, scenario: Scenario, index: int, requested: datetime) -> None:
-    step, workload = scenario.steps[index], scenario.workload
-    scale = partial(cluster.scale, workload.namespace, workload.deployment.name)
-    if step.scale is not None:
-        scale(step.scale)
-    elif step.patch_node_pool:
-        cluster.change_node_pool(step.patch_node_pool.name, step.patch_node_pool.spec)
-    elif step.churn:
-        churn(step.churn, scale)
+    step = scenario.steps[index]
+    workloads = scenario.workloads_after(index)
+    if step.churn:
+        (name,) = step.replicas(workloads)
+        churn(step.churn, lambda replicas: _scale(cluster, workloads[name], replicas))
+    for name, replicas in step.replicas(workloads).items() if step.scale is not None else ():
+        _scale(cluster, workloads[name], replicas)
+    for manifest in scenario.applied(step):
+        if cluster.create(manifest) is None:
+            cluster.change(manifest, manifest)
+    if step.roll_out:
+        manifest = workloads[step.roll_out.workload]
+        containers = manifest["spec"]["template"]["spec"]["containers"]
+        cluster.change(manifest, {"spec": {"template": {"spec": {"containers": containers}}}})
+    if step.patch_node_pool:
+        pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": step.patch_node_pool.name}}
+        cluster.change(pool, {"spec": step.patch_node_pool.spec})
+    if step.patch_node_class:
+        cluster.change(_node_class(scenario, step.patch_node_class.name), {"spec": step.patch_node_class.spec})
+    if step.cordon:
+        cordon(cluster, live, scenario, index, step.cordon)
+    if step.delete_node:
+        delete(cluster, live, scenario, index, step.delete_node)
     if step.faults or step.clear_faults:
         inflict(target, live, scenario, index, requested)
+
+
+def _scale(cluster: Cluster, workload: Mapping[str, Any], replicas: int) -> None:
+    cluster.change(workload, {"spec": {COUNTED[workload["kind"]]: replicas}})
+
+
+def _node_class(scenario: Scenario, name: str) -> dict[str, Any]:
+    (environment,) = (known for known in ENVIRONMENTS if known.kind == scenario.stacks[0])
+    return {
+        "apiVersion": environment.node_class_api,
+        "kind": environment.node_class_kind,
+        "metadata": {"name": name},
+    }

@@ -6,16 +6,18 @@ Pure functions of a replayed timeline. Each assertion says what was expected, wh
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
 from ..market.prices import HOW_TO_GET_PRICES
 from ..market.quantities import amount
 from ..scenarios.expectation import Pending, Replacement
+from . import disrupted, placement
 from .assertion import Assertion
+from .checks import check, where
 from .replay import NodeClaim, Replay
-from .steps import StepRun, told, why_not_ready
+from .steps import StepRun, state_of, told, why_not_ready
 
 # Reasons of events with which the controller says what it could not do, or would not.
 _COMPLAINTS = {
@@ -32,16 +34,16 @@ _COMPLAINTS = {
 def judge(run: StepRun) -> list[Assertion]:
     """Check a step that has come to its end, in the cluster as it was then."""
     expect = run.step.expect
-    assertions = [*_node_pools(run), _time(run), _pods(run)]
+    assertions = [*_node_pools(run), _time(run), *_pods(run)]
     if expect.pending:
         assertions += _pending(run, expect.pending)
     if expect.nodes is not None:
         seen = len(run.live())
-        assertions.append(_check(run, "number of nodes", str(expect.nodes), str(seen), seen in expect.nodes))
+        assertions.append(check(run, "number of nodes", str(expect.nodes), str(seen), seen in expect.nodes))
     if expect.no_nodes:
         left = ", ".join(claim.node or "" for claim in run.left())
-        assertions.append(_check(run, "Nodes", "none left", left or "none left", not left, run.left()))
-    assertions += _nodes(run)
+        assertions.append(check(run, "Nodes", "none left", left or "none left", not left, run.left()))
+    assertions += [*_nodes(run), *placement.nodes(run), *placement.workloads(run)]
     assertions += [_event(run, reason, kind) for reason, kinds in expect.events.items() for kind in kinds]
     if expect.replacement:
         assertions += _replacement(run, expect.replacement)
@@ -55,6 +57,7 @@ def judge(run: StepRun) -> list[Assertion]:
         assertions += [_homes(run), _order(run)]
     if expect.ready_gap is not None:
         assertions.append(_ready_gap(run, expect.ready_gap))
+    assertions += disrupted.judge(run)
     return assertions
 
 
@@ -83,7 +86,7 @@ def _time(run: StepRun) -> Assertion:
         f"at rest within {within:g} s{f', for {hold:g} s' * (hold > 0)}",
         seen,
         run.outcome == "rest" and run.seconds <= within,
-        _where(run, "Pod and Event lines"),
+        where(run, "Pod and Event lines"),
         about=tuple(claim.name for claim in _restless(run)) if run.outcome != "rest" else (),
         kinds=("Pod", "Event"),
     )
@@ -126,30 +129,34 @@ def _why_not_initialized(claim: NodeClaim) -> str:
     return ""
 
 
-def _pods(run: StepRun) -> Assertion:
-    """Whether every replica is there and ready, or waits where that is expected; and none is left over."""
-    ready, there, waiting = run.replay.ready_now(run.scenario), len(run.pods()), len(run.waiting())
-    wanted, may_wait = run.replicas, run.step.expect.pending is not None
-    return Assertion(
-        f"{run.title}, pods",
-        f"{wanted} there, each ready{' or waiting for a node' * may_wait}",
-        f"{there} there, {ready} ready, {waiting} waiting for a node",
-        there == wanted == ready + waiting * may_wait,
-        _where(run, "Pod lines"),
-        kinds=("Pod",),
-    )
+def _pods(run: StepRun) -> Iterator[Assertion]:
+    """Whether every pod of each workload is there and ready, or waits where that may be; and none is left over."""
+    may_wait = run.step.expect.pending is not None
+    for name, want in run.wanted.items():
+        state = state_of(run, name, want)
+        there = "all that are there" if want.pods is None else f"{want.pods} there, each"
+        settled = f"{state.settled} ready"
+        yield Assertion(
+            f"{run.title}, pods{f' of {name}' * (len(run.wanted) > 1)}",
+            f"{there} ready{' or waiting for a node' * may_wait}",
+            f"{state.there} there, {settled}, {state.waiting} waiting for a node"
+            f"{', not all with the image that is wanted' * (not state.renewed)}",
+            state.as_wanted(may_wait=may_wait),
+            where(run, "Pod lines"),
+            kinds=("Pod",),
+        )
 
 
 def _pending(run: StepRun, pending: Pending) -> Iterator[Assertion]:
     """Whether the right number of pods waits, for the reason that is expected, and the limits were kept."""
     waiting = len(run.waiting())
-    where, kinds = _where(run, "Pod and Event lines"), ("Pod", "Event")
+    place, kinds = where(run, "Pod and Event lines"), ("Pod", "Event")
     yield Assertion(
-        f"{run.title}, waiting pods", str(pending.pods), str(waiting), waiting in pending.pods, where, kinds=kinds
+        f"{run.title}, waiting pods", str(pending.pods), str(waiting), waiting in pending.pods, place, kinds=kinds
     )
     said = told(run, pending)
     expected = f"{pending.event} on a waiting pod{f', saying: {pending.saying}' * bool(pending.saying)}"
-    yield Assertion(f"{run.title}, reason", expected, said or "nothing of that kind", said != "", where, kinds=kinds)
+    yield Assertion(f"{run.title}, reason", expected, said or "nothing of that kind", said != "", place, kinds=kinds)
     for name, spec in run.scenario.node_pools.items():
         if limits := spec.get("limits"):
             yield _limits(run, name, limits)
@@ -171,7 +178,7 @@ def _limits(run: StepRun, node_pool: str, limits: Mapping[str, Any]) -> Assertio
         expected,
         f"at most {seen}" if most else "no resources told",
         kept,
-        _where(run, "NodePool lines"),
+        where(run, "NodePool lines"),
         about=(node_pool,),
     )
 
@@ -195,11 +202,11 @@ def _nodes(run: StepRun) -> Iterator[Assertion]:
         checks.append((f"node label {label}", accepted, _node_label(run.replay, label)))
     live = run.live()
     if (checks or expect.taints_gone) and not live:
-        yield _check(run, "nodes", "a node to look at", "no node", False)
+        yield check(run, "nodes", "a node to look at", "no node", False)
         return
     for name, accepted, value_of in checks:
         seen = [value_of(claim) for claim in live]
-        yield _check(
+        yield check(
             run,
             name,
             " or ".join(accepted) if accepted else "present",
@@ -208,7 +215,7 @@ def _nodes(run: StepRun) -> Iterator[Assertion]:
         )
     for key in expect.taints_gone:
         tainted = [claim.node or claim.name for claim in live if key in run.replay.taints(claim)]
-        yield _check(run, f"taint {key}", "gone", f"on {', '.join(tainted)}" if tainted else "gone", not tainted)
+        yield check(run, f"taint {key}", "gone", f"on {', '.join(tainted)}" if tainted else "gone", not tainted)
 
 
 def _event(run: StepRun, reason: str, kind: str) -> Assertion:
@@ -227,7 +234,7 @@ def _event(run: StepRun, reason: str, kind: str) -> Assertion:
         and event["involvedObject"].get("kind") == kind
         and event["involvedObject"].get("uid" if kind == "Pod" else "name") in ours[kind]
     }
-    return _check(
+    return check(
         run, f"event {reason}", f"on a {kind}", ", ".join(sorted(seen)) or f"none on a {kind}", reason in seen, claims
     )
 
@@ -244,11 +251,11 @@ def _replacement(run: StepRun, wanted: Replacement) -> Iterator[Assertion]:
     old, new = run.leaving(), run.new()
     replaced = bool(old) and bool(new) and all(claim.gone for claim in old)
     change = f"{_types(old)} -> {_types(new)}"
-    yield _check(run, "replacement", "every node replaced by a new one", change, replaced, (*old, *new))
+    yield check(run, "replacement", "every node replaced by a new one", change, replaced, (*old, *new))
     if wanted.smaller:
         before, after = (sum(claim.cpus or 0 for claim in claims) for claims in (old, new))
         seen = f"{change}: {before} -> {after} CPUs"
-        yield _check(run, "size", "fewer CPUs than before", seen, replaced and after < before, (*old, *new))
+        yield check(run, "size", "fewer CPUs than before", seen, replaced and after < before, (*old, *new))
     if wanted.cheaper:
         yield _saving(run, old, new, change, replaced=replaced)
 
@@ -262,7 +269,7 @@ def _saving(run: StepRun, old: list[NodeClaim], new: list[NodeClaim], change: st
         return Assertion(f"{run.title}, saving", expected, seen, False, HOW_TO_GET_PRICES, about=tuple(unknown))
     before, after = (sum(prices[claim.name] or 0 for claim in claims) for claims in (old, new))
     seen = f"{change}: {before:.4f} -> {after:.4f}, saving {before - after:.4f} USD an hour"
-    return _check(run, "saving", expected, seen, replaced and after < before, (*old, *new))
+    return check(run, "saving", expected, seen, replaced and after < before, (*old, *new))
 
 
 def _types(claims: list[NodeClaim]) -> str:
@@ -278,7 +285,7 @@ def _undisturbed(run: StepRun) -> Assertion:
         for what, time in (("came", claim.first_seen), ("went", claim.deleting))
         if run.during(time)
     ]
-    return _check(run, "nodes", "none came, none went", ", ".join(moved) or "so it was", not moved)
+    return check(run, "nodes", "none came, none went", ", ".join(moved) or "so it was", not moved)
 
 
 def _disrupted_at_once(run: StepRun, allowed: int) -> Assertion:
@@ -291,7 +298,7 @@ def _disrupted_at_once(run: StepRun, allowed: int) -> Assertion:
         if begun is not None and begun <= run.ended and (claim.gone is None or claim.gone >= run.requested):
             spans.append((begun, claim.gone or run.ended))
     most = max((sum(start <= begun < end for start, end in spans) for begun, _ in spans), default=0)
-    return _check(run, "disrupted at once", f"at most {allowed}", str(most), most <= allowed, run.claims())
+    return check(run, "disrupted at once", f"at most {allowed}", str(most), most <= allowed, run.claims())
 
 
 def _other_instance_type(run: StepRun) -> Assertion:
@@ -299,10 +306,10 @@ def _other_instance_type(run: StepRun) -> Assertion:
     short: set[str] = set()
     for fault in run.faults():
         if fault["kind"] == "out-of-capacity":
-            short |= set(fault["detail"]["instanceTypes"])
+            short |= set(fault["detail"].get("instanceTypes", ()))
     new = run.new()
     types = [claim.offering.instance_type if claim.offering else "not launched" for claim in new]
-    return _check(
+    return check(
         run,
         "other instance type",
         f"none of {', '.join(sorted(short)) or '(no shortage was caused)'}",
@@ -320,7 +327,7 @@ def _homes(run: StepRun) -> Assertion:
         "no pod unschedulable",
         ", ".join(homeless) or "none unschedulable",
         not homeless,
-        _where(run, "Pod lines with PodScheduled=False"),
+        where(run, "Pod lines with PodScheduled=False"),
         about=tuple(homeless),
         kinds=("Pod",),
     )
@@ -340,7 +347,7 @@ def _order(run: StepRun) -> Assertion:
 
     early = [claim.name for claim in claims if run.during(claim.deleting) and not replaced(claim)]
     expected = "each node disrupted only after its replacement was initialized"
-    return _check(run, "order", expected, f"disrupted before: {', '.join(early)}" if early else "so it was", not early)
+    return check(run, "order", expected, f"disrupted before: {', '.join(early)}" if early else "so it was", not early)
 
 
 def _ready_gap(run: StepRun, allowed: float) -> Assertion:
@@ -359,26 +366,6 @@ def _ready_gap(run: StepRun, allowed: float) -> Assertion:
         f"never fewer than 1 for more than {allowed:g} s",
         f"fewer than 1 for at most {longest:.2f} s",
         longest <= allowed,
-        _where(run, "Pod lines"),
+        where(run, "Pod lines"),
         kinds=("Pod",),
     )
-
-
-def _check(
-    run: StepRun, name: str, expected: str, seen: str, passed: bool, claims: Iterable[NodeClaim] | None = None
-) -> Assertion:
-    names = tuple(claim.name for claim in (run.live() if claims is None else claims))
-    lines = f"NodeClaim {', '.join(names)}" if names else "NodeClaim and Event lines"
-    return Assertion(
-        f"{run.title}, {name}",
-        expected,
-        seen,
-        passed,
-        _where(run, lines),
-        about=names,
-        kinds=("NodeClaim", "Event"),
-    )
-
-
-def _where(run: StepRun, lines: str) -> str:
-    return f"timeline.jsonl ({lines}), evidence/{run.scenario.name}/"

@@ -32,7 +32,11 @@ class Pod:
         cpu: CPUs that it asks for.
         memory: Bytes that it asks for.
         node_selector: Labels that its node must have.
+        labels: Its labels.
+        priority_class: Name of its PriorityClass; empty where it has none.
+        image: Image of its first container; empty where the timeline does not tell.
         node: Name of its node.
+        succeeded: Whether it has done its work, as a Job's does.
         ready: Whether it serves, so not while it is being deleted.
         nominated: When the controller said where it should go.
         scheduled: When it got its node.
@@ -48,7 +52,11 @@ class Pod:
     cpu: float = 0.0
     memory: float = 0.0
     node_selector: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    priority_class: str = ""
+    image: str = ""
     node: str | None = None
+    succeeded: bool = False
     ready: bool = False
     nominated: datetime | None = None
     scheduled: datetime | None = None
@@ -252,6 +260,7 @@ class Replay:
         pod = self.pods[metadata["uid"]]
         conditions = {condition["type"]: condition for condition in excerpt.get("conditions", ())}
         was_ready, pod.node = pod.ready, excerpt.get("nodeName", pod.node)
+        pod.succeeded = pod.succeeded or excerpt.get("phase") == "Succeeded"
         pod.ready = (
             not deleted and "deletionTimestamp" not in metadata and conditions.get("Ready", {}).get("status") == "True"
         )
@@ -398,4 +407,7 @@ def _new_pod(excerpt: Line, scenario: str, time: datetime) -> Pod:
         cpu=requests.get("cpu", 0.0),
         memory=requests.get("memory", 0.0),
         node_selector=excerpt.get("nodeSelector", {}),
+        labels=metadata.get("labels", {}),
+        priority_class=excerpt.get("priorityClassName", ""),
+        image=excerpt.get("image", ""),
     )

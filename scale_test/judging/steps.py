@@ -5,14 +5,20 @@ Pure functions of a replayed timeline. What came of the step is judged in `asser
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
-from ..recording.timeline import Line
+from ..recording.timeline import WORKLOAD_LABEL, Line
 from ..scenarios.expectation import Pending
+from ..scenarios.manifests import Wanted, wanted
 from ..scenarios.scenario import Scenario, Step
 from .lines import Outcome
 from .replay import NodeClaim, Pod, Replay
+
+#: Kinds of FAULT lines of what a story does to its nodes through Kubernetes.
+CORDONED, DELETED = "cordon", "delete-node"
 
 # A node class that gets ready at all needs no more than a few reconciliations.
 _NODE_POOL_PATIENCE = timedelta(seconds=30)
@@ -54,18 +60,56 @@ class StepRun:
         return (self.ended - self.requested).total_seconds()
 
     @property
+    def wanted(self) -> dict[str, Wanted]:
+        """What should be there of each workload at its end."""
+        return self.scenario.wanted_after(self.index)
+
+    @property
     def replicas(self) -> int:
-        """How many replicas there should be at its end."""
+        """How many pods there should be at its end, of the workloads that say how many."""
         return self.scenario.replicas_after(self.index)
 
     @property
     def scales_down(self) -> bool:
         """Whether it takes replicas away: what Karpenter makes of that, it does later."""
-        return self.step.churn is not None or self.replicas < self.scenario.replicas_after(self.index - 1)
+        before = self.scenario.wanted_after(self.index - 1)
+        return self.step.churn is not None or any(
+            (want.pods or 0) < (before[name].pods or 0) for name, want in self.wanted.items() if name in before
+        )
 
     def pods(self) -> list[Pod]:
         """The story's pods that are there."""
         return [pod for pod in self.replay.pods.values() if pod.scenario == self.scenario.name]
+
+    def pods_of(self, workload: str) -> list[Pod]:
+        """Those of one workload; also such as have done their work, as a Job's do, and are gone."""
+        done = (pod for uid, pod in self.replay.all_pods.items() if pod.succeeded and uid not in self.replay.pods)
+        return self._of(workload, (*self.replay.pods.values(), *done))
+
+    def all_pods_of(self, workload: str) -> list[Pod]:
+        """Those that one workload ever had."""
+        return self._of(workload, self.replay.all_pods.values())
+
+    def _of(self, workload: str, pods: Iterable[Pod]) -> list[Pod]:
+        # Timelines of before there were several do not tell of which workload a pod is: it is of the only one.
+        ours = {workload, *([""] if len(self.wanted) == 1 else [])}
+        return [
+            pod for pod in pods if pod.scenario == self.scenario.name and pod.labels.get(WORKLOAD_LABEL, "") in ours
+        ]
+
+    def changed(self) -> list[str]:
+        """The workloads of which the step itself takes pods away: fewer, or with another template."""
+        before = self.scenario.workloads_after(self.index - 1)
+        after = self.scenario.workloads_after(self.index)
+        return [
+            name
+            for name, manifest in after.items()
+            if name in before
+            and (
+                manifest["spec"]["template"] != before[name]["spec"]["template"]
+                or (wanted(manifest).pods or 0) < (wanted(before[name]).pods or 0)
+            )
+        ]
 
     def waiting(self) -> list[Pod]:
         """Those that have no node."""
@@ -92,13 +136,13 @@ class StepRun:
         return [claim for claim in self.claims() if claim.present_at(self.requested)]
 
     def leaving(self) -> list[NodeClaim]:
-        """Those that are to be replaced: the interrupted ones, in a step that interrupts, or all from before."""
-        if not self.step.interrupt:
+        """Those that are to be replaced: those that the step interrupts or deletes, or all from before."""
+        if not self.step.interrupt and not self.step.delete_node:
             return self.before()
         names = {
             fault["detail"]["nodeClaim"]
             for fault in self.faults()
-            if (fault["step"], fault["kind"]) == (self.index, "interruption")
+            if fault["step"] == self.index and fault["kind"] in ("interruption", DELETED)
         }
         return [claim for claim in self.claims() if claim.name in names]
 
@@ -172,13 +216,44 @@ def _at_rest(run: StepRun) -> bool:
 def _pods_at_rest(run: StepRun) -> bool:
     """Every replica ready, none that is lost on its way; or waiting, where some should wait, with the reason told."""
     pending = run.step.expect.pending
-    ready, there = run.replay.ready_now(run.scenario), len(run.pods())
-    if there != run.replicas:
+    states = [state_of(run, name, want) for name, want in run.wanted.items()]
+    if not all(state.as_wanted(may_wait=pending is not None) for state in states):
         return False
-    if not pending:
-        return ready == run.replicas
-    waiting = run.waiting()
-    return ready + len(waiting) == run.replicas and (not waiting or told(run, pending) != "")
+    return not pending or not run.waiting() or told(run, pending) != ""
+
+
+class WorkloadState(NamedTuple):
+    """A workload's pods at a moment.
+
+    Attributes:
+        wanted: How many there should be; as many as there are, of a DaemonSet.
+        there: How many there are.
+        settled: How many are ready, or have done their work.
+        waiting: How many have no node.
+        renewed: Whether all have the image that is wanted.
+    """
+
+    wanted: int
+    there: int
+    settled: int
+    waiting: int
+    renewed: bool
+
+    def as_wanted(self, *, may_wait: bool) -> bool:
+        """Whether all are there and settled, or wait where they may."""
+        return self.renewed and self.there == self.wanted == self.settled + self.waiting * may_wait
+
+
+def state_of(run: StepRun, workload: str, want: Wanted) -> WorkloadState:
+    """A workload's pods at the end of a step."""
+    pods = run.pods_of(workload)
+    return WorkloadState(
+        len(pods) if want.pods is None else want.pods,
+        len(pods),
+        sum(pod.ready or pod.succeeded for pod in pods),
+        sum(pod.node is None for pod in pods),
+        all(pod.image in ("", want.image) for pod in pods),
+    )
 
 
 def told(run: StepRun, pending: Pending) -> str:

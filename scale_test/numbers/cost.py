@@ -12,8 +12,11 @@ from typing import Any
 
 from karpenter.instance_types import Facts
 
+from ..judging.assertion import Assertion
 from ..judging.replay import NodeClaim, Replay
+from ..judging.steps import StepRun
 from ..market.bound import UNLIMITED_PODS, Bound, Demand, Offer
+from ..market.prices import HOW_TO_GET_PRICES
 from ..market.requirements import Allowed, Pool, allowed
 from ..scenarios.scenario import Scenario
 from .figures import Steps, accumulate, integral, together
@@ -163,6 +166,26 @@ def cost(story: Story, market: Market | None) -> tuple[dict[str, Any], list[list
         "no_bound": why,
     }
     return figures, rows
+
+
+def within(run: StepRun, story: Story, market: Market | None, factor: float) -> Assertion:
+    """Whether at the end of a step the nodes cost at most so many times the lower bound for the pods."""
+    expected = f"at most {factor:g} times the lower bound"
+    unknown = [claim.name for claim in run.live() if story.replay.price(claim) is None]
+    spent = _at(hourly(story), run.ended)
+    try:
+        if unknown:
+            raise NoBoundError(f"the price of {', '.join(unknown)} is not known")
+        bound = _at(least(story, bound_of(story, market)), run.ended)
+    except NoBoundError as error:
+        return Assertion(f"{run.title}, cost", expected, f"not judged: {error}", True, HOW_TO_GET_PRICES)
+    seen = f"{spent:.4f} USD an hour, of which {bound:.4f} is the bound"
+    where = "the cost in report.html; timeline.jsonl (PRICE lines)"
+    return Assertion(f"{run.title}, cost", expected, seen, spent <= factor * bound, where)
+
+
+def _at(steps: Steps, time: datetime) -> float:
+    return next((value for since, value in reversed(steps) if since <= time), 0.0)
 
 
 def saving(story: Story, before: datetime, after: datetime, claims: Sequence[NodeClaim]) -> float | None:

@@ -17,7 +17,7 @@ def pods(story: Story, requests: list[tuple[datetime, int]]) -> list[Row]:
         story: The story.
         requests: When how many replicas were asked for.
     """
-    first = float(story.scenario.workload.deployment.replicas)
+    first = float(story.scenario.replicas_after(-1))
     wanted: Steps = [(story.begin, first), *((time, float(count)) for time, count in requests), (story.end, 0.0)]
     return [
         [story.after(time), int(asked), int(running), max(0, int(present - running))]

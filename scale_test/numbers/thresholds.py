@@ -20,6 +20,8 @@ from ..text.yaml_file import YamlError, read
 from .durations import NAMES
 
 DEFAULT = "default"
+# A story that is shorter than the time between two looks at the controller's metrics may have none.
+_NO_SAMPLE = "not judged: nobody told of the controller's metrics during the story"
 
 
 class ThresholdsError(ValueError):
@@ -177,9 +179,12 @@ def _judge(limits: Limits, story: Mapping[str, Any]) -> Iterator[Assertion]:
     )
     peak = max((row[1] for row in story["series"]["nodes"]), default=0)
     yield from _given("nodes", peak, limits.nodes, " nodes", "series.nodes")
-    yield from _given(
-        "controller_restarts", story["controller_restarts"], limits.controller_restarts, " restarts", "controller"
-    )
+    restarts = story["controller_restarts"]
+    if restarts is None and limits.controller_restarts is not None:
+        yield _assertion(
+            "controller_restarts", f"at most {limits.controller_restarts:g} restarts", _NO_SAMPLE, True, "controller"
+        )
+    yield from _given("controller_restarts", restarts, limits.controller_restarts, " restarts", "controller")
     for resource, least in limits.packing.model_dump(exclude_none=True).items():
         seen = story["packing"][resource]
         if seen is not None:

@@ -36,6 +36,11 @@ def kinds(namespace: str, node_class_kind: str, node_class_path: str) -> tuple[R
     """
     return (
         Resource("Deployment", f"/apis/apps/v1/namespaces/{namespace}/deployments"),
+        Resource("StatefulSet", f"/apis/apps/v1/namespaces/{namespace}/statefulsets"),
+        Resource("DaemonSet", f"/apis/apps/v1/namespaces/{namespace}/daemonsets"),
+        Resource("Job", f"/apis/batch/v1/namespaces/{namespace}/jobs"),
+        Resource("PodDisruptionBudget", f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"),
+        Resource("PersistentVolumeClaim", f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"),
         Resource("Pod", f"/api/v1/namespaces/{namespace}/pods"),
         Resource("NodePool", "/apis/karpenter.sh/v1/nodepools"),
         Resource("NodeClaim", "/apis/karpenter.sh/v1/nodeclaims"),

@@ -17,7 +17,8 @@ Each line has `type` and `received` (our clock, UTC, microseconds). Types:
                               started), reading (whether it is at it at that moment)
     STORY, STEP, ERROR, END   the playbook: a story began, a step ended, a task failed, all is removed
     FAULT                     the playbook broke something on purpose: scenario, step (from 0), kind (as in
-                              `actions.FAULTS`), detail (an object, for example nodeClaim and instance)
+                              `actions.FAULTS`, or cordon, delete-node), detail (an object, for example nodeClaim
+                              and instance)
     RESOURCES                 the playbook asked the cloud what there is of Karpenter's making: moment (before all
                               stories, at the end of a story, after all), scenario, source (who told; empty: nobody,
                               then reason says why), resources (a list of kind, id, nodeClaim), orphans (those that
@@ -44,6 +45,7 @@ Line = dict[str, Any]
 
 SCENARIO_LABEL = "app.kubernetes.io/instance"
 WORKLOAD_SELECTOR = "app.kubernetes.io/part-of=karpstack-scale-test"
+WORKLOAD_LABEL = "karpstack.io/workload"  # on a pod: which of the story's workloads it is of
 LONGEST = 16 * 1024 * 1024  # bytes of a line; those with the prices of a cloud have a tenth of one
 TEMPLATE = "launch template"  # a kind of resource in RESOURCES lines
 
@@ -163,7 +165,8 @@ def excerpt(kind: str, item: dict[str, Any]) -> Line:
         ],
     }
     if kind == "Pod":
-        kept |= _pick(spec, "nodeName", "nodeSelector") | _pick(status, "phase")
+        kept |= _pick(spec, "nodeName", "nodeSelector", "priorityClassName") | _pick(status, "phase")
+        kept["image"] = next((container.get("image", "") for container in spec.get("containers") or ()), "")
         kept["requests"] = pod_requests(spec)
     elif kind == "Node":
         kept |= _pick(spec, "providerID", "taints") | _pick(status, "capacity", "allocatable")

@@ -157,7 +157,7 @@ class _StoryJudge:
                     _Judged(assertion, run.index + 1, self._last, number, number) for assertion in judge(run)
                 ]
                 self._phases += _phases(run)
-                self._reached += reached(run, run.step.scale)
+                self._reached += reached(run, run.replicas if run.step.scale is not None else None)
                 self._last = number
             case "ERROR":
                 error = Assertion(
@@ -202,11 +202,16 @@ class _StoryJudge:
             story = Story(replay, scenario, parse_time(self._started), parse_time(self._ended))
             result["seconds"] = story.after(story.end)
             result |= self._numbers(story, market)
+            judged += [
+                _Judged(cost.within(run, story, market, factor), run.index + 1, self._begin, lines.last)
+                for run in self._runs
+                if (factor := run.step.expect.cost_within) is not None
+            ]
         else:
             result |= _NOTHING
         result["configuration"] = {
             "nodePools": cost.specs(scenario, replay),
-            "workload": scenario.workload.model_dump(by_alias=True, mode="json", exclude_none=True),
+            "workload": _deployed(scenario),
         }
         if thresholds and self._started:
             judged += [
@@ -226,7 +231,7 @@ class _StoryJudge:
 
     def _numbers(self, story: Story, market: cost.Market | None) -> dict[str, Any]:
         money, rows = cost.cost(story, market)
-        requests = [(run.requested, count) for run in self._runs if (count := run.step.scale) is not None]
+        requests = [(run.requested, run.replicas) for run in self._runs if run.step.scale is not None]
         return {
             "steps": [
                 {
@@ -311,6 +316,12 @@ def _node_claim(story: Story, claim: NodeClaim) -> dict[str, Any]:
     }
 
 
+def _deployed(scenario: Scenario) -> dict[str, Any]:
+    """What was deployed, in the scenario's words."""
+    said = scenario.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return {**said["workload"], **{key: said[key] for key in ("workloads", "manifests") if said[key]}}
+
+
 def _phases(run: StepRun) -> Iterator[dict[str, Any]]:
     """When each phase of a step was reached, by time of receipt; phases that it did not have are left out."""
     replay, scenario = run.replay, run.scenario.name
@@ -329,7 +340,11 @@ def _phases(run: StepRun) -> Iterator[dict[str, Any]]:
         "nodeclaims_launched": [claim.reached.get("Launched") for claim in new],
         "nodeclaims_registered": [claim.reached.get("Registered") for claim in new],
         "nodeclaims_initialized": [claim.reached.get("Initialized") for claim in new],
-        "pods_ready": [time for time, count in replay.ready.get(scenario, ()) if count == run.step.scale],
+        "pods_ready": [
+            time
+            for time, count in replay.ready.get(scenario, ())
+            if run.step.scale is not None and count == run.replicas
+        ],
         "nodeclaims_disrupted": [claim.deleting for claim in old],
         "nodeclaims_gone": [claim.gone for claim in old],
         "at_rest": [run.ended if run.outcome == "rest" else None],

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, TypeAdapter, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
-from .formats import DAY, DnsLabel, Model, Nothing, Pods, Word
+from .formats import DAY, DnsLabel, Image, Model, Nothing, Pods, Word
+
+CAPACITY_TYPE, ZONE, NODE_POOL = "karpenter.sh/capacity-type", "topology.kubernetes.io/zone", "karpenter.sh/nodepool"
 
 #: What a fault takes: a controller of one's own, an interruption queue that is read, or a cloud that is rehearsed.
 Needs = Literal["controller", "queue", "rehearsal"]
@@ -39,6 +42,43 @@ FAULTS = {
 }
 
 
+_PODS = TypeAdapter(Pods)
+_PODS_OF = TypeAdapter(dict[DnsLabel, Pods])
+
+
+def _scale(value: object, _: ValidatorFunctionWrapHandler) -> int | dict[str, int]:
+    # One of both is meant, so that only what is wrong with that one is said.
+    return (_PODS_OF if isinstance(value, dict) else _PODS).validate_python(value)
+
+
+#: Replicas of the only workload that has some, or of each of several by name.
+Scale = Annotated[Pods | dict[DnsLabel, Pods], WrapValidator(_scale)]
+
+
+class RollOut(Model):
+    """A new image of a workload's first container.
+
+    Attributes:
+        workload: The workload's name.
+        image: The image.
+    """
+
+    workload: DnsLabel
+    image: Image
+
+
+class NodeClassPatch(Model):
+    """A change of one of the scenario's node classes.
+
+    Attributes:
+        name: Its name.
+        spec: A JSON merge patch of its `spec`: lists are replaced, null removes a key.
+    """
+
+    name: DnsLabel
+    spec: dict[str, Any] = Field(min_length=1)
+
+
 class NodePoolPatch(Model):
     """A change of one of the scenario's NodePools.
 
@@ -52,9 +92,19 @@ class NodePoolPatch(Model):
 
 
 class Nodes(Model):
-    """Some of the story's nodes: so many of them, the oldest first, or all."""
+    """Some of the story's nodes.
+
+    Attributes:
+        nodes: So many of those that are chosen, the oldest first, or `all`.
+        capacity_type: Of this capacity type alone.
+        zone: In this zone alone.
+        node_pool: Of this NodePool alone.
+    """
 
     nodes: int | Literal["all"] = "all"
+    capacity_type: Literal["on-demand", "spot", "reserved"] | None = None
+    zone: Word | None = None
+    node_pool: DnsLabel | None = None
 
     @model_validator(mode="after")
     def _one_at_least(self) -> Self:
@@ -62,24 +112,44 @@ class Nodes(Model):
             raise ValueError("no node would be chosen, so nothing would happen; say 1 or more, or all")
         return self
 
+    def suits(self, labels: Mapping[str, str]) -> bool:
+        """Whether a node with these labels may be among them."""
+        asked = {CAPACITY_TYPE: self.capacity_type, ZONE: self.zone, NODE_POOL: self.node_pool}
+        return all(wanted is None or labels.get(label) == wanted for label, wanted in asked.items())
+
+    def __str__(self) -> str:
+        count = "all nodes" if self.nodes == "all" else f"{self.nodes} node{'s' * (self.nodes > 1)}"
+        asked = {"of": self.capacity_type, "in": self.zone, "of NodePool": self.node_pool}
+        return " ".join([count, *(f"{word} {wanted}" for word, wanted in asked.items() if wanted)])
+
 
 class OutOfCapacity(Model):
     """Instance types of which the cloud has none left, until the story's end or `clearFaults`.
 
     Attributes:
         instance_types: Their names; `launched` for those of all nodes that the story has had so far, which were the
-            cheapest that fitted.
+            cheapest that fitted; `all` for whatever there is, in some capacity types or zones.
         capacity_types: In which capacity types; in all if empty.
         zones: In which zones; in all if empty.
     """
 
-    instance_types: list[Word] | Literal["launched"] = "launched"
+    instance_types: list[Word] | Literal["launched", "all"] = "launched"
     capacity_types: list[Literal["on-demand", "spot"]] = Field(default_factory=list)
     zones: list[Word] = Field(default_factory=list)
 
+    @model_validator(mode="after")
+    def _not_everything(self) -> Self:
+        if self.instance_types == "all" and not self.capacity_types and not self.zones:
+            raise ValueError("the cloud would have nothing at all; name capacityTypes or zones")
+        return self
+
 
 class Throttle(Model):
-    """The cloud answers the next so many calls that launch instances as it does when there are too many."""
+    """The cloud answers calls that launch instances as it does when there are too many.
+
+    Attributes:
+        calls: How many of the next ones.
+    """
 
     calls: int = Field(gt=0, le=1_000_000)
 

@@ -67,7 +67,7 @@ def choose(
             continue
         here = scenario.in_environment(environment.kind)
         whys = (why_impossible(fault, environment, outputs, rehearsed=rehearsed) for fault in scenario.faults)
-        impossible = [why for why in whys if why]
+        impossible = [*(why for why in whys if why), *_elsewhere(scenario, outputs)]
         mismatches = _mismatches(here, environment, outputs)
         if not impossible and not mismatches:
             chosen.append(here)
@@ -127,6 +127,13 @@ def _none(environment: Environment, tags: Sequence[str], skipped: Sequence[Skipp
     )
 
 
+def _elsewhere(scenario: Scenario, outputs: Mapping[str, Any]) -> list[str]:
+    """The reason why a scenario that names zones cannot be run in this region; both clouds' zones begin with theirs."""
+    region = str(outputs.get("region", ""))
+    others = [zone for zone in scenario.zones if not zone.startswith(region)]
+    return [f"{', '.join(others)}: not in the stack's region, {region}"] if others else []
+
+
 def _mismatches(scenario: Scenario, environment: Environment, outputs: Mapping[str, Any]) -> list[str]:
     problems = []
     # Each of the cloud's own has a node class of its name.
@@ -149,10 +156,21 @@ def _mismatches(scenario: Scenario, environment: Environment, outputs: Mapping[s
                 f"{scenario.name}: nodePools.{name}: the stack has a NodePool of this name, which the "
                 "scenario would overwrite and then remove; give the scenario's another name"
             )
-        if (node_class := node_class_name(spec)) not in node_classes:
+        if (node_class := node_class_name(spec)) not in (*node_classes, *scenario.node_classes):
             problems.append(
                 f"{scenario.name}: nodePools.{name}.template.spec.nodeClassRef.name: the stack has no node "
                 f"class {node_class!r}, so no node could be launched; "
                 f"{instead(node_class, node_classes)}{none_brought}"
+            )
+    for name, copy in scenario.node_classes.items():
+        if name in node_classes:
+            problems.append(
+                f"{scenario.name}: nodeClasses.{name}: the stack has a node class of this name, which the scenario may "
+                "not change; give the scenario's another name"
+            )
+        if copy.copy_of not in node_classes:
+            problems.append(
+                f"{scenario.name}: nodeClasses.{name}.copyOf: the stack has no node class {copy.copy_of!r}, so there "
+                f"is nothing to copy; {instead(copy.copy_of, node_classes)}{none_brought}"
             )
     return problems

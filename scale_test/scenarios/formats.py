@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
 
 from karpenter.quantities import exact
@@ -29,7 +29,7 @@ _TEXT = 500  # characters
 _DIGITS = 40  # of a quantity
 
 DAY = 24 * 60 * 60.0  # seconds; the recorder's longest life
-MOST_PODS = 100_000  # of a Deployment: ten times what a cluster of 5,000 nodes is known to hold well
+MOST_PODS = 100_000  # of a workload: ten times what a cluster of 5,000 nodes is known to hold well
 
 Pods = Annotated[int, Field(ge=0, le=MOST_PODS)]
 
@@ -77,12 +77,18 @@ def _range(value: object) -> object:
 
 
 # Written as a number, or as {min: 2, max: 4}.
-Count = Annotated[Range, BeforeValidator(_range)]
+Count = Annotated[Range, BeforeValidator(_range, json_schema_input_type=Pods | Range)]
 
 
 def _dns_label(value: str) -> str:
     if not _DNS_LABEL.fullmatch(value):
         raise ValueError("Kubernetes would refuse it as a name; use at most 63 of a-z, 0-9 and -, no - at the ends")
+    return value
+
+
+def _dns_name(value: str) -> str:
+    if not _DNS_NAME.fullmatch(value):
+        raise ValueError("Kubernetes would refuse it as a name; use at most 253 of a-z, 0-9, - and .")
     return value
 
 
@@ -135,9 +141,11 @@ def _text(value: str) -> str:
 
 
 DnsLabel = Annotated[str, AfterValidator(_dns_label)]
+DnsName = Annotated[str, AfterValidator(_dns_name)]
 LabelKey = Annotated[str, AfterValidator(_label_key)]
-LabelValue = Annotated[str, AfterValidator(_label_value)]
-Quantity = Annotated[str, AfterValidator(_quantity)]
+# Numbers are taken for what is written the same way in quotes, and editors are told so.
+LabelValue = Annotated[str, AfterValidator(_label_value), WithJsonSchema({"type": ["string", "number"]})]
+Quantity = Annotated[str, AfterValidator(_quantity), WithJsonSchema({"type": ["string", "number"]})]
 Image = Annotated[str, AfterValidator(_image)]
 Word = Annotated[str, AfterValidator(_word)]  # an instance type or a zone
 Reason = Annotated[str, AfterValidator(_reason)]

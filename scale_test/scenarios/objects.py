@@ -1,4 +1,4 @@
-"""The Kubernetes objects of a scenario: one Namespace, one Deployment, its NodePools, and nothing else.
+"""The Kubernetes objects of a scenario: one Namespace, what is deployed in it and beside it, and its NodePools.
 
 They are made as data, never as text: whatever a scenario says ends up inside of one of these.
 """
@@ -8,44 +8,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR
+from .environments import ENVIRONMENTS
 from .scenario import Scenario
+
+#: Key of a node class of a story's: the stack's of which it is a copy, but for the patch that is its `spec`.
+COPY_OF = "copyOf"
 
 
 def objects(scenario: Scenario) -> list[dict[str, Any]]:
     """All that a story makes, in this order. NodePools come last: nothing of theirs is needed before.
 
+    A node class says of which it is a copy, `COPY_OF`, for only the cluster knows what that one is.
+
     Args:
         scenario: The scenario as it is in one kind of environment.
     """
-    namespace = scenario.workload.namespace
-    # By these labels a scale test knows what is its own.
-    part_of, scale_test = WORKLOAD_SELECTOR.split("=")
-    labels = {part_of: scale_test, SCENARIO_LABEL: scenario.name}
-    deployment = scenario.workload.deployment
-    container = {"name": "pause", "image": deployment.image, "resources": {"requests": dict(deployment.requests)}}
-    pod: dict[str, Any] = {
-        # The container has nothing to finish, and a drained node should not wait for it.
-        "terminationGracePeriodSeconds": 0,
-        "nodeSelector": dict(deployment.node_selector),
-        "topologySpreadConstraints": [
-            {**spread.model_dump(by_alias=True, exclude_none=True), "labelSelector": {"matchLabels": labels}}
-            for spread in deployment.topology_spread
-        ],
-        "containers": [container],
-    }
-    replicated = {
-        "replicas": deployment.replicas,
-        "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels}, "spec": pod},
-    }
+    labels = scenario.labels
+    (environment,) = (known for known in ENVIRONMENTS if known.kind in scenario.stacks[:1])
     return [
-        _object("v1", "Namespace", {"name": namespace, "labels": labels}),
-        _object(
-            "apps/v1",
-            "Deployment",
-            {"name": deployment.name, "namespace": namespace, "labels": labels},
-            replicated,
+        _object("v1", "Namespace", {"name": scenario.workload.namespace, "labels": labels}),
+        *scenario.deployed,
+        *(
+            _object(
+                environment.node_class_api, environment.node_class_kind, {"name": name, "labels": labels}, copy.spec
+            )
+            | {COPY_OF: copy.copy_of}
+            for name, copy in scenario.node_classes.items()
         ),
         *(
             _object("karpenter.sh/v1", "NodePool", {"name": name, "labels": labels}, spec)

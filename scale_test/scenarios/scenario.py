@@ -8,32 +8,36 @@ pasted in.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
+from typing import Annotated, Any, NamedTuple, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
+from ..recording.timeline import SCENARIO_LABEL, WORKLOAD_LABEL, WORKLOAD_SELECTOR
 from ..text import shown
 from ..text.yaml_file import YamlError, read
-from .actions import FAULTS, Churn, Fault, Meanwhile, NodePoolPatch, Nodes, OutOfCapacity, Throttle
+from .actions import (
+    FAULTS,
+    Churn,
+    Fault,
+    Meanwhile,
+    NodeClassPatch,
+    NodePoolPatch,
+    Nodes,
+    OutOfCapacity,
+    RollOut,
+    Scale,
+    Throttle,
+)
 from .environments import KINDS
 from .expectation import Expectation, Replacement
-from .formats import (
-    MOST_PODS,
-    DnsLabel,
-    Image,
-    LabelKey,
-    LabelValue,
-    Model,
-    Nothing,
-    Pods,
-    Quantity,
-    Sentence,
-    merge_patch,
-)
+from .formats import DnsLabel, Model, Nothing, Sentence, merge_patch
+from .manifests import COUNTED, IN_NO_NAMESPACE, Manifest, Wanted, owned, title, wanted, with_image, with_pods
 from .node_pool import NodePoolSpec
+from .pods import Deployment, PodForm, WorkloadForm, WorkloadKind
 
 __all__ = ["Expectation", "Replacement", "Scenario", "ScenarioError", "Step", "instead", "load", "parse"]
 
@@ -80,71 +84,50 @@ def _wrong_spec(pool: str, spec: Mapping[str, Any]) -> Iterator[_Wrong]:
             yield _Wrong(key, shown.value(details["input"]), details["msg"].removeprefix("Value error, "))
 
 
-class TopologySpread(Model):
-    """How the pods are spread, in Kubernetes' own words; the label selector is the story's pods.
-
-    Attributes:
-        topology_key: Label of nodes whose values are the domains, `kubernetes.io/hostname` for nodes.
-        max_skew: By how many pods two domains may differ.
-        min_domains: While there are fewer domains, none has more than `max_skew` pods.
-        when_unsatisfiable: Whether a pod waits when it would break that.
-    """
-
-    topology_key: LabelKey
-    max_skew: int = Field(1, gt=0, le=MOST_PODS)
-    min_domains: int | None = Field(None, gt=0, le=MOST_PODS)
-    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = "DoNotSchedule"
-
-
-class Deployment(Model):
-    """The pods that ask for room: a Deployment of containers that do nothing.
-
-    Attributes:
-        name: Name of the Deployment.
-        replicas: How many there are before the first step.
-        image: Image of the only container.
-        requests: Resource requests of a pod, for example `{cpu: 1, memory: 1.5Gi}`; none if empty.
-        node_selector: The pods' node selector.
-        topology_spread: How they are spread.
-    """
-
-    name: DnsLabel
-    replicas: Pods = 0
-    image: Image = "registry.k8s.io/pause:3.10"
-    requests: dict[LabelKey, Quantity] = Field(default_factory=dict)
-    node_selector: dict[LabelKey, LabelValue] = Field(default_factory=dict)
-    topology_spread: list[TopologySpread] = Field(default_factory=list)
-
-
 class Workload(Model):
-    """What is deployed: `namespace` is created for the scenario and removed with all that is in it."""
+    """Where it is deployed: `namespace` is created for the scenario and removed with all that is in it.
+
+    Attributes:
+        namespace: Name of the namespace that is made for the story and removed with all that is in it.
+        deployment: What is deployed, where one Deployment is enough.
+    """
 
     namespace: DnsLabel
-    deployment: Deployment
+    deployment: Deployment | None = None
 
 
 class Step(Model):
     """One action, and what must come of it.
 
     Attributes:
-        scale: The Deployment is scaled to so many replicas.
+        scale: `N`: the only workload that has replicas is scaled to so many; `{name: N}`: each that is named.
         meanwhile: A fault in the middle of scaling.
-        patch_node_pool: A NodePool of the scenario is changed.
-        interrupt: The cloud takes nodes back: the notice of a spot interruption.
-        rebalance: The cloud recommends to move off nodes.
-        out_of_capacity: The cloud has no more of some instance types.
+        apply: Manifests in the story's namespace: what is not there is made, what is there is changed by a merge patch.
+        roll_out: A workload gets a new image.
+        patch_node_pool: A NodePool of the scenario's own is changed.
+        patch_node_class: A node class of the scenario's own is changed.
+        cordon: Nodes of the scenario's own NodePools take no new pods.
+        delete_node: Nodes of the scenario's own NodePools are deleted.
+        interrupt: The cloud takes nodes of the story back: notices of a spot interruption.
+        rebalance: The cloud recommends to leave nodes.
+        out_of_capacity: The cloud has no more of some instance types, capacity types or zones.
         throttle: The cloud answers that there were too many calls.
-        clear_faults: Shortage and throttling end. They do so with the story anyway.
-        kill_controller: The controller's pods are deleted.
-        restart_api_server: The API server is restarted.
-        churn: Replicas go up and down.
-        observe: Nothing is done; the text says what is waited for.
+        clear_faults: `{}`: shortage and throttling end; they do so with the story anyway.
+        kill_controller: `{}`: the controller's pods are deleted, all at once.
+        restart_api_server: `{}`: the API server is stopped and started.
+        churn: The numbers of replicas in turn, one every so many seconds, for so many seconds.
+        observe: Nothing is done; the text says what is waited for, a node that expires for example.
         expect: What must come of it.
     """
 
-    scale: Pods | None = None
+    scale: Scale | None = None
     meanwhile: Meanwhile | None = None
+    apply: list[Manifest] | None = Field(None, min_length=1)
+    roll_out: RollOut | None = None
     patch_node_pool: NodePoolPatch | None = None
+    patch_node_class: NodeClassPatch | None = None
+    cordon: Nodes | None = None
+    delete_node: Nodes | None = None
     interrupt: Nodes | None = None
     rebalance: Nodes | None = None
     out_of_capacity: OutOfCapacity | None = None
@@ -180,25 +163,41 @@ class Step(Model):
             faults.append(FAULTS["kill_controller" if self.meanwhile.kill_controller else "restart_api_server"])
         return faults
 
-    @property
-    def replicas(self) -> int | None:
-        """The replicas that it leaves; None if it leaves them alone."""
-        return self.churn.last if self.churn else self.scale
+    def replicas(self, workloads: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+        """Name of each workload that it scales -> the replicas that it leaves.
+
+        Args:
+            workloads: Name -> manifest of those that there are.
+        """
+        scale = self.churn.last if self.churn else self.scale
+        if not isinstance(scale, int):
+            return scale or {}
+        counted = [name for name, manifest in workloads.items() if COUNTED[manifest["kind"]]]
+        return {counted[0]: scale} if len(counted) == 1 else {}
 
     @property
     def title(self) -> str:
         """What it does, in a few words."""
         if self.scale is not None:
-            return f"scale to {self.scale}{_meanwhile(self.meanwhile)}"
+            return f"scale {_replicas(self.scale)}{_meanwhile(self.meanwhile)}"
+        if self.apply:
+            return f"apply {', '.join(map(title, self.apply))}"
+        if self.roll_out:
+            return f"roll out {self.roll_out.image} of {self.roll_out.workload}"
         if self.patch_node_pool:
             return f"change NodePool {self.patch_node_pool.name}"
+        if self.patch_node_class:
+            return f"change node class {self.patch_node_class.name}"
+        if self.cordon:
+            return f"cordon {self.cordon}"
+        if self.delete_node:
+            return f"delete {self.delete_node}"
         if self.interrupt:
-            return f"interrupt {_nodes(self.interrupt)}"
+            return f"interrupt {self.interrupt}"
         if self.rebalance:
-            return f"recommend to rebalance {_nodes(self.rebalance)}"
+            return f"recommend to rebalance {self.rebalance}"
         if self.out_of_capacity:
-            types = self.out_of_capacity.instance_types
-            return f"{'what was launched' if types == 'launched' else ', '.join(types)} out of capacity"
+            return _shortage(self.out_of_capacity)
         if self.throttle:
             return f"throttle {self.throttle.calls} calls"
         if self.churn:
@@ -216,19 +215,41 @@ def _meanwhile(meanwhile: Meanwhile | None) -> str:
     return f", {'kill the controller' if meanwhile.kill_controller else 'restart the API server'} meanwhile"
 
 
-def _nodes(selection: Nodes) -> str:
-    return "all nodes" if selection.nodes == "all" else f"{selection.nodes} node{'s' * (selection.nodes > 1)}"
+def _replicas(scale: int | dict[str, int]) -> str:
+    return f"to {scale}" if isinstance(scale, int) else ", ".join(f"{name} to {pods}" for name, pods in scale.items())
+
+
+def _shortage(shortage: OutOfCapacity) -> str:
+    types = shortage.instance_types
+    what = {"launched": "what was launched", "all": "everything"}.get(types) if isinstance(types, str) else None
+    where = ", ".join([*shortage.capacity_types, *shortage.zones])
+    return f"{what or ', '.join(types)} out of capacity{f' ({where})' * bool(where)}"
+
+
+class NodeClassCopy(Model):
+    """A node class of the scenario's own: as one of the stack's is, but for a patch.
+
+    Attributes:
+        copy_of: Name of the stack's node class.
+        spec: A JSON merge patch of its `spec`.
+    """
+
+    copy_of: DnsLabel
+    spec: dict[str, Any] = Field(default_factory=dict)
 
 
 class Part(Model):
     """What is different in one kind of environment.
 
     Attributes:
-        node_pools: Name -> a JSON merge patch of that NodePool's `spec`, or all of it.
-        existing_node_pools: Instead of the scenario's.
+        node_pools: Name -> a JSON merge patch of that NodePool's `spec` (lists are replaced, null removes a key), or
+            all of it.
+        node_classes: Name -> that node class, instead of the scenario's of the same name.
+        existing_node_pools: Instead of the scenario's `existingNodePools`.
     """
 
     node_pools: dict[DnsLabel, dict[str, Any]] = Field(default_factory=dict)
+    node_classes: dict[DnsLabel, NodeClassCopy] = Field(default_factory=dict)
     existing_node_pools: list[DnsLabel] | None = None
 
 
@@ -238,12 +259,22 @@ class Scenario(Model):
     Attributes:
         name: The same as the file's name without `.yml`.
         description: What it shows, in a sentence.
-        tags: By which it can be picked.
-        stacks: Kinds of environment that it suits.
-        node_pools: Name -> `spec`, as Karpenter writes it, of each NodePool that the scenario makes.
-        existing_node_pools: NodePools that it needs and that are the environment's.
-        environments: Kind of environment -> what is different there.
-        workload: What is deployed.
+        tags: Labels, by which it can be picked (`--labels`, `scenario_labels`); any.
+        stacks: Kinds of environment that it suits: `eks`; `aks-nap` (AKS runs Karpenter), `aks-self-hosted`.
+        node_pools: Name -> `spec` of each NodePool that it makes, in Karpenter's own words; `nodeClassRef` names one of
+            the stack's node classes or of `nodeClasses`, or with `aks-nap` one of those that AKS brings. Declare
+            Cilium's startup taint; on AKS also the label `kubernetes.azure.com/ebpf-dataplane: cilium`.
+        existing_node_pools: NodePools that it needs and that are the stack's, or with `aks-nap` AKS's own (`default`).
+            They must be there and ready; they are neither made nor removed, so let the last step scale to 0. Which ones
+            AKS brings, the stack output `defaultNodePools` says.
+        node_classes: Name -> each node class that it makes, as a copy of one of the stack's. The stack's own are never
+            changed.
+        environments: Kind of environment -> what is different there. So one file tells a story on both clouds;
+            [drift.yml](../playbooks/scenarios/drift.yml) does.
+        workload: Where it is deployed, and the Deployment where one is enough.
+        workloads: Name -> short form of each of several workloads.
+        manifests: What else is deployed, as plain Kubernetes manifests of the kinds below. Those of workloads are
+            workloads as those in short form are. They get the story's namespace and labels.
         steps: What is done, in this order.
     """
 
@@ -253,13 +284,16 @@ class Scenario(Model):
     stacks: Annotated[list[str], AfterValidator(_known_kinds)] = Field(min_length=1)
     node_pools: dict[DnsLabel, dict[str, Any]] = Field(default_factory=dict)
     existing_node_pools: list[DnsLabel] = Field(default_factory=list)
+    node_classes: dict[DnsLabel, NodeClassCopy] = Field(default_factory=dict)
     environments: dict[str, Part] = Field(default_factory=dict)
     workload: Workload
+    workloads: dict[DnsLabel, WorkloadForm] = Field(default_factory=dict)
+    manifests: list[Manifest] = Field(default_factory=list)
     steps: list[Step] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if problems := [*self._wrong_environments(), *self._wrong_steps()]:
+        if problems := [*self._wrong_environments(), *self._wrong_manifests(), *self._wrong_steps()]:
             raise _ContradictionError(problems)
         return self
 
@@ -293,9 +327,39 @@ class Scenario(Model):
                     seen.add(_Wrong(f"{where}nodePools.{name}", shown.value(spec), why))
         yield from sorted(seen, key=lambda wrong: wrong.key)
 
+    def _wrong_manifests(self) -> Iterator[_Wrong]:
+        if not self.workloads_after(-1):
+            why = "without a workload there are no pods, and nothing would happen; add a deployment, or workloads"
+            yield _Wrong("workload", shown.value(self.workload.model_dump(by_alias=True)), why)
+        seen: set[tuple[str, str]] = set()
+        forms = [("Deployment", self.workload.deployment.name)] if self.workload.deployment else []
+        for kind, name in (*forms, *((form.kind, name) for name, form in self.workloads.items())):
+            if ("workload", name) in seen:
+                yield _Wrong(
+                    f"workloads.{name}", kind, "workload.deployment has this name already; give it another one"
+                )
+            seen.add(("workload", name))
+        for index, manifest in enumerate(self.manifests):
+            kind, metadata = manifest["kind"], manifest["metadata"]
+            name = metadata["name"]
+            same = "workload" if kind in COUNTED else kind
+            if (same, name) in seen:
+                why = f"the scenario has a {same} of this name already, which it could not be told from; rename one"
+                yield _Wrong(f"manifests.{index}.metadata.name", shown.value(name), why)
+            seen.add((same, name))
+            yield from self._wrong_namespace(f"manifests.{index}", manifest)
+
+    def _wrong_namespace(self, where: str, manifest: Mapping[str, Any]) -> Iterator[_Wrong]:
+        namespace, here = manifest["metadata"].get("namespace"), self.workload.namespace
+        if namespace is not None and (namespace != here or manifest["kind"] in IN_NO_NAMESPACE):
+            why = f"a story makes things in its own namespace alone, which is {here}; leave the namespace out"
+            yield _Wrong(f"{where}.metadata.namespace", shown.value(namespace), why)
+
     def _wrong_steps(self) -> Iterator[_Wrong]:
         short = False
         for index, step in enumerate(self.steps):
+            yield from self._wrong_workloads(index, step)
+            yield from self._wrong_expectation(index, step.expect)
             short = (short or step.out_of_capacity is not None) and step.clear_faults is None
             if step.expect.other_instance_type and not short:
                 why = "no step before it puts an instance type out of capacity; add outOfCapacity"
@@ -307,6 +371,59 @@ class Scenario(Model):
                     f"{instead(patch.name, self.node_pools)}"
                 )
                 yield _Wrong(f"steps.{index}.patchNodePool.name", shown.value(patch.name), why)
+            change = step.patch_node_class
+            if change and any(change.name not in self._node_classes_in(kind) for kind in self.stacks):
+                why = (
+                    "not a node class of the scenario in all its environments, and it may not change the stack's; "
+                    "make a copy under nodeClasses, and let a NodePool refer to it"
+                )
+                yield _Wrong(f"steps.{index}.patchNodeClass.name", shown.value(change.name), why)
+
+    def _wrong_expectation(self, index: int, expect: Expectation) -> Iterator[_Wrong]:
+        """What a step expects of things that are not there."""
+        there = self.workloads_after(index)
+        named = {
+            "workloads": expect.workloads,
+            "disrupted": expect.disrupted,
+            "disruptedInOrder": expect.disrupted_in_order,
+        }
+        for key, names in named.items():
+            for name in names or ():
+                if name not in there:
+                    why = f"there is no workload of this name, so it would never come true; {instead(name, there)}"
+                    yield _Wrong(f"steps.{index}.expect.{key}", shown.value(name), why)
+        if expect.pod_disruption_budgets_kept and not self.pod_disruption_budgets(index):
+            why = "there is no PodDisruptionBudget, so nothing would be checked; add one under manifests"
+            yield _Wrong(f"steps.{index}.expect.podDisruptionBudgetsKept", "True", why)
+
+    def _wrong_workloads(self, index: int, step: Step) -> Iterator[_Wrong]:
+        """What a step says of workloads that are not there."""
+        before = self.workloads_after(index - 1)
+        counted = [name for name, manifest in before.items() if COUNTED[manifest["kind"]]]
+        named = list(step.scale) if isinstance(step.scale, dict) else []
+        for name in named:
+            if name not in counted:
+                why = f"there is no workload of this name that can be scaled; {instead(name, counted)}"
+                yield _Wrong(f"steps.{index}.scale.{name}", shown.value(name), why)
+        if (isinstance(step.scale, int) or step.churn) and len(counted) != 1:
+            why = (
+                f"there are {len(counted)} workloads that can be scaled, so it is not said which one; "
+                f"{'write {name: replicas}, ' if step.churn is None else ''}{instead('', counted)}"
+            )
+            yield _Wrong(f"steps.{index}.{'churn' if step.churn else 'scale'}", shown.value(step.scale), why)
+        if step.roll_out and step.roll_out.workload not in before:
+            why = f"there is no workload of this name; {instead(step.roll_out.workload, before)}"
+            yield _Wrong(f"steps.{index}.rollOut.workload", shown.value(step.roll_out.workload), why)
+        for number, manifest in enumerate(step.apply or ()):
+            where, kind = f"steps.{index}.apply.{number}", manifest["kind"]
+            if kind in IN_NO_NAMESPACE:
+                why = "a step makes things in the story's namespace alone; write it under manifests"
+                yield _Wrong(f"{where}.kind", shown.value(kind), why)
+            yield from self._wrong_namespace(where, manifest)
+            there = before.get(manifest["metadata"]["name"])
+            if there and kind in COUNTED and there["kind"] != kind:
+                why = f"the scenario has a {there['kind']} of this name already; rename one"
+                yield _Wrong(f"{where}.metadata.name", shown.value(manifest["metadata"]["name"]), why)
 
     def _pools_in(self, kind: str) -> tuple[dict[str, dict[str, Any]], list[str]]:
         """The NodePools that it makes in an environment, and those that it needs there."""
@@ -315,11 +432,22 @@ class Scenario(Model):
         existing = self.existing_node_pools if part.existing_node_pools is None else part.existing_node_pools
         return made, existing
 
+    def _node_classes_in(self, kind: str) -> dict[str, NodeClassCopy]:
+        """The node classes that it makes in an environment."""
+        part = self.environments.get(kind, Part())
+        return {**self.node_classes, **part.node_classes}
+
     def in_environment(self, kind: str) -> Scenario:
         """The scenario as it is in one kind of environment, with nothing left to choose."""
         made, existing = self._pools_in(kind)
         return self.model_copy(
-            update={"node_pools": made, "existing_node_pools": existing, "environments": {}, "stacks": [kind]}
+            update={
+                "node_pools": made,
+                "existing_node_pools": existing,
+                "node_classes": self._node_classes_in(kind),
+                "environments": {},
+                "stacks": [kind],
+            }
         )
 
     @property
@@ -328,14 +456,87 @@ class Scenario(Model):
         return [*self.node_pools, *self.existing_node_pools]
 
     @property
+    def zones(self) -> list[str]:
+        """The zones that its steps name."""
+        named: list[str] = []
+        for step in self.steps:
+            selections = (step.interrupt, step.rebalance, step.cordon, step.delete_node)
+            named += [chosen.zone for chosen in selections if chosen and chosen.zone]
+            named += step.out_of_capacity.zones if step.out_of_capacity else []
+            places = (step.expect, *step.expect.workloads.values())
+            named += [zone for place in places for zone in place.zones]
+        return list(dict.fromkeys(named))
+
+    @property
     def faults(self) -> list[Fault]:
         """What it breaks."""
         return list(dict.fromkeys(fault for step in self.steps for fault in step.faults))
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of all that it makes, by which a scale test knows what is its own."""
+        part_of, scale_test = WORKLOAD_SELECTOR.split("=")
+        return {part_of: scale_test, SCENARIO_LABEL: self.name}
+
+    @cached_property
+    def deployed(self) -> list[dict[str, Any]]:
+        """The manifests of all that it makes before the first step, but for its namespace and its NodePools.
+
+        What is in no namespace comes first: pods that name a PriorityClass are refused without it.
+        """
+        forms: list[tuple[WorkloadKind, str, int, PodForm]] = []
+        if deployment := self.workload.deployment:
+            forms.append(("Deployment", deployment.name, deployment.replicas, deployment))
+        forms += [(form.kind, name, form.replicas or 0, form) for name, form in self.workloads.items()]
+        manifests = [
+            *self.manifests,
+            *(
+                form.manifest(kind, name, replicas, {**self.labels, WORKLOAD_LABEL: name})
+                for kind, name, replicas, form in forms
+            ),
+        ]
+        manifests.sort(key=lambda manifest: (manifest["kind"] not in IN_NO_NAMESPACE, manifest["kind"] in COUNTED))
+        return [owned(manifest, self.workload.namespace, self.labels) for manifest in manifests]
+
+    def workloads_after(self, index: int) -> dict[str, dict[str, Any]]:
+        """Name -> manifest of each workload after a step; -1 for before the first."""
+        return self._workloads[index + 1]
+
+    @cached_property
+    def _workloads(self) -> list[dict[str, dict[str, Any]]]:
+        """The same before the first step and after each."""
+        now = {manifest["metadata"]["name"]: manifest for manifest in self.deployed if manifest["kind"] in COUNTED}
+        history = [now]
+        for step in self.steps:
+            now = dict(now)
+            for name, pods in step.replicas(now).items():
+                if name in now and COUNTED[now[name]["kind"]]:
+                    now[name] = with_pods(now[name], pods)
+            if step.roll_out and step.roll_out.workload in now:
+                now[step.roll_out.workload] = with_image(now[step.roll_out.workload], step.roll_out.image)
+            for manifest in self.applied(step):
+                if manifest["kind"] in COUNTED:
+                    now[manifest["metadata"]["name"]] = manifest
+            history.append(now)
+        return history
+
+    def applied(self, step: Step) -> list[dict[str, Any]]:
+        """The manifests that a step applies, as the story makes them."""
+        return [owned(manifest, self.workload.namespace, self.labels) for manifest in step.apply or ()]
+
+    def pod_disruption_budgets(self, index: int) -> list[dict[str, Any]]:
+        """The manifests of the PodDisruptionBudgets that there are after a step."""
+        manifests = [*self.deployed, *(manifest for step in self.steps[: index + 1] for manifest in self.applied(step))]
+        found = {title(manifest): manifest for manifest in manifests if manifest["kind"] == "PodDisruptionBudget"}
+        return list(found.values())
+
+    def wanted_after(self, index: int) -> dict[str, Wanted]:
+        """What is wanted of each workload, by its name, after a step; -1 for before the first."""
+        return {name: wanted(manifest) for name, manifest in self.workloads_after(index).items()}
+
     def replicas_after(self, index: int) -> int:
-        """The replicas that are wanted after a step; -1 for before the first."""
-        changed = [step.replicas for step in self.steps[: index + 1] if step.replicas is not None]
-        return changed[-1] if changed else self.workload.deployment.replicas
+        """The pods that are wanted after a step, of all workloads that say how many; -1 for before the first."""
+        return sum(want.pods or 0 for want in self.wanted_after(index).values())
 
 
 def parse(data: object, source: str) -> Scenario:
@@ -403,23 +604,32 @@ def _explain(details: ErrorDetails) -> Iterator[str]:
     contradiction = details.get("ctx", {}).get("error")
     if isinstance(contradiction, _ContradictionError):
         for wrong in contradiction.problems:
-            yield f"{wrong.key}: {wrong.value}: {wrong.why}; the scenario cannot be run until it is mended"
+            step = _step(wrong.key.split("."))
+            yield f"{wrong.key}: {wrong.value}: {wrong.why}; the scenario cannot be run until it is mended{step}"
         return
-    key = shown.key(details["loc"]) or "(the whole file)"
+    key, step = shown.key(details["loc"]) or "(the whole file)", _step(details["loc"])
     value = shown.value(details["input"])
     if details["type"] == "extra_forbidden":
         allowed = [field.alias or name for name, field in _model_at(details["loc"][:-1]).model_fields.items()]
-        yield (f"{key}: {value}: unknown key, so it would have no effect; {instead(str(details['loc'][-1]), allowed)}")
+        fix = instead(str(details["loc"][-1]), allowed)
+        yield f"{key}: {value}: unknown key, so it would have no effect; {fix}{step}"
         return
     if details["type"] == "missing":
-        yield f"{key}: missing, so the scenario cannot be run; add it"
+        yield f"{key}: missing, so the scenario cannot be run; add it{step}"
         return
     message = details["msg"]
     if details["type"] == "value_error":  # ours
         message = message.removeprefix("Value error, ")
     else:
         message = f"{message[0].lower()}{message[1:]}"
-    yield f"{key}: {value}: {message}; the scenario cannot be run until it is mended"
+    yield f"{key}: {value}: {message}; the scenario cannot be run until it is mended{step}"
+
+
+def _step(location: Sequence[object]) -> str:
+    """Which step it is, as people count and reports do: from 1."""
+    if len(location) < 2 or location[0] != "steps" or not str(location[1]).isdigit():
+        return ""
+    return f" (this is step {int(str(location[1])) + 1})"
 
 
 def _model_at(location: tuple[int | str, ...]) -> type[BaseModel]:

@@ -102,20 +102,20 @@ def recorder(stack: RehearsedStack, timeline: Path) -> Iterator[None]:
 
 def burst(stack: RehearsedStack, scenario: Scenario) -> tuple[float, int]:
     """Seconds from the request until all pods are ready, and how many nodes they got; those are gone afterwards."""
-    workload = scenario.workload
+    namespace, (name,) = scenario.workload.namespace, scenario.wanted_after(0)
     pods = scenario.replicas_after(0)
     started = time.monotonic()
-    stack.scale(workload.deployment.name, workload.namespace, pods)
+    stack.scale(name, namespace, pods)
     deployments = client.AppsV1Api(stack.api())
     stream = watch.Watch()
-    for event in stream.stream(deployments.list_namespaced_deployment, workload.namespace, timeout_seconds=_PATIENCE):
+    for event in stream.stream(deployments.list_namespaced_deployment, namespace, timeout_seconds=_PATIENCE):
         if event["object"].status.ready_replicas == pods:
             stream.stop()
             break
     else:
         raise TimeoutError(f"{pods} pods were not ready after {_PATIENCE} s")
     seconds = time.monotonic() - started
-    stack.scale(workload.deployment.name, workload.namespace, 0)
+    stack.scale(name, namespace, 0)
     return seconds, wait_until_gone(stack)
 
 

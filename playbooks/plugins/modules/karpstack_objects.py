@@ -10,7 +10,7 @@ from scale_test.acting.ownership import TakenError, make, remove
 
 DOCUMENTATION = r"""
 module: karpstack_objects
-short_description: Make the Namespace, the Deployment and the NodePools of a story, or remove them
+short_description: Make the Namespace, what is deployed and the NodePools of a story, or remove them
 description:
   - Creates and never changes what is there. Fails where something of that name is, and says whose it seems to be.
   - Removes what has the labels of O(scenarios), and waits until it is gone. What has not stays, with a warning.

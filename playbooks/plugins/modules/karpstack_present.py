@@ -12,8 +12,8 @@ DOCUMENTATION = r"""
 module: karpstack_present
 short_description: Whether the names of stories are free, and what older runs left
 description:
-  - Changes nothing. Fails where a Namespace or NodePool of that name is on the cluster and is no scale test's, and
-    names all of them.
+  - Changes nothing. Fails where a Namespace, a NodePool or anything else in no namespace of that name is on the cluster
+    and is no scale test's, and names all of them.
 author: karpstack
 options:
   objects:

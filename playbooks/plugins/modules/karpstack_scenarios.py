@@ -57,7 +57,7 @@ scenarios:
   type: list
   returned: success
 objects:
-  description: The Kubernetes objects that each of them makes, by its name; a Namespace, a Deployment and its NodePools.
+  description: The Kubernetes objects that each of them makes, by its name: a Namespace, what is deployed, NodePools.
   type: dict
   returned: success
 skipped:

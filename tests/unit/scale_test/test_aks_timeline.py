@@ -117,6 +117,24 @@ def test_an_event_of_another_step_does_not_count(timeline: list[Line], story: Sc
     assert "step 2 (scale to 0), event Nominated: expected on a Pod" in failure
 
 
+def test_a_node_of_a_pool_that_was_there_before_is_not_the_storys_to_remove(
+    timeline: list[Line], story: Scenario
+) -> None:
+    """A story that fails leaves it empty, and its NodePool takes it away when it is time."""
+    there = without(timeline, lambda line: line["type"] == "DELETED" and line.get("kind") in ("Node", "NodeClaim"))
+    for line in there:
+        if line.get("kind") == "NodeClaim":
+            line["object"]["metadata"].pop("deletionTimestamp", None)
+    assert not [said for said in failures(there, story) if "clean-up: " in said]
+    own = story.model_copy(
+        update={
+            "existing_node_pools": [],
+            "node_pools": {"default": {"template": {"spec": {"nodeClassRef": {"name": "default"}}}}},
+        }
+    )
+    assert [said for said in failures(there, own) if "clean-up: " in said]
+
+
 def test_a_node_that_outlives_its_nodeclaim_fails(timeline: list[Line], story: Scenario) -> None:
     lines = without(timeline, lambda line: (line["type"], line.get("kind")) == ("DELETED", "Node"))
     step, clean_up = failures(lines, story)

@@ -162,7 +162,7 @@ def test_a_notice_that_does_not_arrive_fails(
 def test_more_nodes_than_there_are_cannot_be_interrupted(
     rehearsal: Rehearsal, path: Path, scenarios: dict[str, Scenario], requested: datetime
 ) -> None:
-    with pytest.raises(FaultError, match=r"interrupt 2 nodes: the story has 1 nodes.*let an earlier step bring them"):
+    with pytest.raises(FaultError, match=r"interrupt 2 nodes: the story has 1 such nodes.*let an earlier step"):
         inflict(Target({}, rehearsal.url), Live(path), story(scenarios, interrupt={"nodes": 2}), 1, requested)
     assert rehearsal.asked == []
 

@@ -18,7 +18,7 @@ from scale_test.recording.timeline import Line
 from scale_test.reports import report
 from scale_test.reports.schema import Report
 from scale_test.scenarios.environments import Stack
-from scale_test.scenarios.scenario import Scenario
+from scale_test.scenarios.scenario import Scenario, parse
 from tests import synthetic
 
 FIT, SPOT = "eks-cheapest-fit", "eks-spot-consolidation"
@@ -337,6 +337,26 @@ def test_a_disruption_that_was_taken_back_did_not_happen() -> None:
 def test_a_node_that_went_at_the_end_of_its_life_expired(expire: str, deleted: int, reason: str | None) -> None:
     replay, claim = replayed(node_claim(1, expire=expire), node_claim(deleted, deleting=True, expire=expire))
     assert disruptions.reason(replay, claim) == reason
+
+
+@pytest.mark.parametrize(("factor", "passed"), [(1, False), (50, True)])
+def test_the_cost_at_rest_is_held_against_the_bound(
+    scenarios: dict[str, Scenario],
+    timeline: list[Line],
+    outputs: dict[str, Any],
+    facts: Facts,
+    factor: float,
+    passed: bool,
+) -> None:
+    data = scenarios[FIT].model_dump(by_alias=True, mode="json", exclude_none=True)
+    data["steps"][0]["expect"]["costWithin"] = factor
+    expected = [parse(data, "told")]
+    for known, judged in ((facts, passed), (None, True)):
+        made = report.make(expected, timeline, Stack("eks", outputs), facts=known)
+        (cost,) = [one for one in made["stories"][0]["assertions"] if one["name"].endswith(", cost")]
+        assert (cost["passed"], cost["step"]) == (judged, 1)
+        assert cost["expected"] == f"at most {factor} times the lower bound"
+        assert cost["seen"].startswith("0.0960 USD an hour" if known else "not judged: no facts")
 
 
 def test_five_thousand_pods(scenarios: dict[str, Scenario], outputs: dict[str, Any], facts: Facts) -> None:

@@ -1,4 +1,4 @@
-"""What a story makes on a cluster: a Namespace, a Deployment, its NodePools, whatever its file says."""
+"""What a story makes on a cluster: a Namespace, what is deployed, its NodePools, whatever its file says."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ import yaml
 from hypothesis import given, settings
 from hypothesis.strategies import SearchStrategy, one_of
 
+from scale_test.scenarios.environments import ENVIRONMENTS, Environment
+from scale_test.scenarios.manifests import IN_NO_NAMESPACE, KINDS
 from scale_test.scenarios.objects import objects
 from scale_test.scenarios.scenario import Scenario, ScenarioError, parse
 from scale_test.text.shown import visible
 from tests.mutations import attempt, mutations
+from tests.unit.scale_test.full_scenario import FULL
 
 SCENARIOS = Path(__file__).resolve().parents[3] / "playbooks" / "scenarios"
 LABELS = {"app.kubernetes.io/part-of": "karpstack-scale-test", "app.kubernetes.io/instance": "eks-cheapest-fit"}
@@ -24,6 +27,10 @@ JINJA = "{{ lookup('pipe', 'touch evaluated') }}"
 
 def shipped(name: str) -> Any:
     return yaml.safe_load((SCENARIOS / f"{name}.yml").read_text())
+
+
+def environment(kind: str) -> Environment:
+    return next(known for known in ENVIRONMENTS if known.kind == kind)
 
 
 def made(scenario: Scenario) -> list[tuple[str, str, str, str]]:
@@ -38,7 +45,7 @@ def test_a_story_makes_what_its_scenario_says() -> None:
     assert namespace == {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other", "labels": LABELS}}
     assert deployment["metadata"] == {"name": "inflate", "namespace": "other", "labels": LABELS}
     assert deployment["spec"]["template"] == {
-        "metadata": {"labels": LABELS},
+        "metadata": {"labels": LABELS | {"karpstack.io/workload": "inflate"}},
         "spec": {
             "terminationGracePeriodSeconds": 0,
             "nodeSelector": {"type": "karpenter"},
@@ -64,7 +71,9 @@ def test_pods_are_spread_by_the_storys_own_labels() -> None:
         "maxSkew": 10,
         "minDomains": 100,
         "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": LABELS | {"app.kubernetes.io/instance": "burst-1000"}},
+        "labelSelector": {
+            "matchLabels": LABELS | {"app.kubernetes.io/instance": "burst-1000", "karpstack.io/workload": "inflate"}
+        },
     }
 
 
@@ -112,16 +121,19 @@ def test_a_value_that_is_none_of_its_kind_is_refused(key: str, value: str) -> No
 def test_images_of_any_registry_are_taken(image: str) -> None:
     data = shipped("eks-cheapest-fit")
     data["workload"]["deployment"]["image"] = image
-    assert parse(data, "eks-cheapest-fit.yml").workload.deployment.image == image
+    parsed = parse(data, "eks-cheapest-fit.yml").workload.deployment
+    assert parsed
+    assert parsed.image == image
 
 
 def seeds() -> SearchStrategy[Any]:
-    return one_of(*(mutations(shipped(name)) for name in ("drift", "capacity-shortage", "burst-1000", "churn")))
+    told = (shipped(name) for name in ("drift", "capacity-shortage", "burst-1000", "churn"))
+    return one_of(mutations(FULL), *map(mutations, told))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(seeds())
-def test_a_scenario_is_refused_in_short_or_makes_these_kinds_alone(data: Any) -> None:
+def test_a_scenario_is_refused_in_short_or_makes_its_own_alone(data: Any) -> None:
     scenario, refusal = attempt(lambda: parse(data, "a.yml"), ScenarioError)
     if scenario is None:
         assert len(refusal) < 12_000
@@ -130,10 +142,18 @@ def test_a_scenario_is_refused_in_short_or_makes_these_kinds_alone(data: Any) ->
         return
     for kind in scenario.stacks:
         here = scenario.in_environment(kind)
-        namespace = here.workload.namespace
-        assert made(here) == [
-            ("v1", "Namespace", "", namespace),
-            ("apps/v1", "Deployment", namespace, here.workload.deployment.name),
-            *(("karpenter.sh/v1", "NodePool", "", name) for name in here.node_pools),
-        ]
+        (first, *deployed), namespace = made(here), here.workload.namespace
+        pools = [("karpenter.sh/v1", "NodePool", "", name) for name in here.node_pools]
+        assert first == ("v1", "Namespace", "", namespace)
+        assert deployed[len(deployed) - len(pools) :] == pools
+        for api, made_kind, inside, _ in deployed[: len(deployed) - len(pools)]:
+            node_class = environment(kind)
+            known = {**KINDS, node_class.node_class_kind: node_class.node_class_api}
+            assert known[made_kind] == api
+            assert inside == ("" if made_kind in (*IN_NO_NAMESPACE, node_class.node_class_kind) else namespace)
+        assert all(LABELS.keys() <= one["metadata"]["labels"].keys() for one in objects(here))
         json.dumps(objects(here))
+        for index in range(-1, len(here.steps)):
+            assert here.replicas_after(index) >= 0
+            assert len(here.wanted_after(index)) >= 1
+        assert all(step.title for step in here.steps)

@@ -135,6 +135,51 @@ def test_what_does_not_go_is_named(server: ApiServer, cluster: Cluster, wanted: 
         end(cluster, wanted, made, timeout=0)
 
 
+def test_a_copy_of_a_node_class_has_what_the_original_has_but_for_the_patch(
+    server: ApiServer, cluster: Cluster, wanted: list[dict[str, Any]]
+) -> None:
+    node_classes = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
+    spec = {"role": "nodes", "tags": {"team": "a"}}
+    original = server.put(f"{node_classes}/default", {"metadata": {"name": "default"}, "spec": spec})
+    copied = {
+        "apiVersion": "karpenter.k8s.aws/v1",
+        "kind": "EC2NodeClass",
+        "metadata": {"name": "mine", "labels": wanted[0]["metadata"]["labels"]},
+        "spec": {"tags": {"story": "b"}},
+        "copyOf": "default",
+    }
+    made = dict(make(cluster, [copied]))
+    there = server.there[f"{node_classes}/mine"]
+    assert there["spec"] == {"role": "nodes", "tags": {"team": "a", "story": "b"}}
+    assert "copyOf" not in there
+    assert leftovers(cluster) == [FIT]
+    assert end(cluster, [copied], made).removed == ["EC2NodeClass mine"]
+    assert server.there[f"{node_classes}/default"] == original
+    with pytest.raises(ClusterError, match="EC2NodeClass other is not there, so EC2NodeClass mine cannot be made"):
+        next(make(cluster, [{**copied, "copyOf": "other"}]))
+
+
+def test_what_is_in_no_namespace_is_refused_and_removed_as_a_node_pool_is(
+    server: ApiServer, cluster: Cluster, wanted: list[dict[str, Any]]
+) -> None:
+    path = "/apis/scheduling.k8s.io/v1/priorityclasses/high"
+    labels = wanted[0]["metadata"]["labels"]
+    priority = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "high", "labels": labels},
+        "value": 7,
+    }
+    made = dict(make(cluster, [priority]))
+    assert leftovers(cluster) == [FIT]
+    assert end(cluster, [priority], made).removed == ["PriorityClass high"]
+    server.put(path, {**priority, "metadata": {"name": "high", "labels": {"team": "victim"}}})
+    with pytest.raises(TakenError, match=r"PriorityClass high is on the cluster already: .* another name"):
+        check_names(cluster, [priority])
+    assert len(end(cluster, [priority], {}).kept) == 1
+    assert path in server.there
+
+
 def test_an_api_server_that_is_away_is_an_error(tmp_path: Path, wanted: list[dict[str, Any]]) -> None:
     with ApiServer() as closed:
         kubeconfig = closed.write_kubeconfig(tmp_path / "kubeconfig")

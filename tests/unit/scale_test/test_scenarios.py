@@ -11,6 +11,7 @@ import yaml
 
 from scale_test.scenarios.choosing import choose
 from scale_test.scenarios.environments import StackError, environment_of
+from scale_test.scenarios.pods import Deployment
 from scale_test.scenarios.scenario import Scenario, ScenarioError, load, parse
 
 GOOD: dict[str, Any] = {
@@ -27,6 +28,11 @@ GOOD: dict[str, Any] = {
 }
 
 
+def deployment(scenario: Scenario) -> Deployment:
+    assert scenario.workload.deployment
+    return scenario.workload.deployment
+
+
 def changed(path: str, value: object) -> dict[str, Any]:
     """GOOD with one value set (or, with None, removed)."""
     data = copy.deepcopy(GOOD)
@@ -41,18 +47,28 @@ def changed(path: str, value: object) -> dict[str, Any]:
     return data
 
 
+def test_a_scenario_of_another_regions_zones_is_skipped_or_refused(outputs: dict[str, Any]) -> None:
+    here, there = (parse(changed("steps.0.expect.zones", {f"{region}a": 1}), "a") for region in ("us-east-1", "eu-x-1"))
+    assert choose([here], outputs).scenarios
+    with pytest.raises(ScenarioError, match="eu-x-1a: not in the stack's region, us-east-1"):
+        choose([there], outputs, ["small"])
+    other = parse({**GOOD, "name": "other"}, "other.yml")
+    (skipped,) = choose([there, other], outputs).skipped
+    assert skipped.name == "small"
+
+
 def test_a_good_scenario_is_taken_with_its_defaults() -> None:
     scenario = parse(GOOD, "small.yml")
-    assert scenario.workload.deployment.requests == {"cpu": "1"}
-    assert scenario.workload.deployment.replicas == 0
-    assert scenario.workload.deployment.image.startswith("registry.k8s.io/pause:")
+    assert deployment(scenario).requests == {"cpu": "1"}
+    assert deployment(scenario).replicas == 0
+    assert deployment(scenario).image.startswith("registry.k8s.io/pause:")
 
 
 def test_a_scenario_may_make_nothing_but_pods_without_requests() -> None:
     data = changed("nodePools", None) | {"existingNodePools": ["default"]}
     data["workload"] = {"namespace": "small", "deployment": {"name": "inflate"}}
     scenario = parse(data, "small.yml")
-    assert scenario.workload.deployment.requests == {}
+    assert deployment(scenario).requests == {}
     assert scenario.pools == ["default"]
 
 
@@ -103,7 +119,11 @@ def test_what_is_parsed_can_be_parsed_again() -> None:
             ["steps.0.expect", "hold 60 is not less than within 60", "every run would be late"],
         ),
         ("steps.0.expect.otherInstanceType", True, ["steps.0.expect.otherInstanceType: True", "add outOfCapacity"]),
-        ("steps.0.scale", None, ["steps.0: ", "nothing is done", "add one of scale, patchNodePool, interrupt"]),
+        (
+            "steps.0.scale",
+            None,
+            ["steps.0: ", "nothing is done", "add one of scale, apply, rollOut", "(this is step 1)"],
+        ),
         ("steps.0.observe", "why", ["steps.0: ", "scale and observe in one step", "make a step of each"]),
         ("steps.0.scal", 1, ["steps.0.scal: 1", "unknown key", "did you mean scale?"]),
         ("steps.0.meanwhile", {"once": "pending"}, ["steps.0.meanwhile", "what is not said", "killController"]),
@@ -514,8 +534,8 @@ def test_eks_cheapest_fit_is_the_story(scenarios: dict[str, Scenario]) -> None:
     ]
     assert requirements["karpenter.sh/capacity-type"] == ["on-demand"]
     assert scenario.workload.namespace == "other"
-    assert scenario.workload.deployment.node_selector == {"type": "karpenter"} == spec["template"]["metadata"]["labels"]
-    assert scenario.workload.deployment.requests == {"memory": "1Gi"}
+    assert deployment(scenario).node_selector == {"type": "karpenter"} == spec["template"]["metadata"]["labels"]
+    assert deployment(scenario).requests == {"memory": "1Gi"}
     (step,) = scenario.steps
     assert (step.scale, step.expect.within, str(step.expect.nodes)) == (5, 180, "1")
     assert step.expect.instance_types == ["m5.large"]
@@ -591,7 +611,7 @@ def test_stories_for_aks_assert_what_people_look_at(shipped: dict[str, Scenario]
 def test_nap_default_is_the_story(shipped: dict[str, Scenario]) -> None:
     scenario = shipped["nap-default"]
     assert (scenario.node_pools, scenario.existing_node_pools) == ({}, ["default"])
-    assert scenario.workload.deployment.node_selector == {}
+    assert deployment(scenario).node_selector == {}
     assert scenario.steps[0].expect.node_pool == "default"
     assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-cpu"] == ["2"]
 
@@ -600,7 +620,7 @@ def test_nap_weight_is_the_story(shipped: dict[str, Scenario]) -> None:
     scenario = shipped["nap-weight"]
     assert requirements_of(scenario) == {"karpenter.azure.com/sku-cpu": ["8"]}
     assert scenario.node_pools["my-node"]["weight"] == 10
-    assert scenario.workload.deployment.requests == scenario.workload.deployment.node_selector == {}
+    assert deployment(scenario).requests == deployment(scenario).node_selector == {}
     assert scenario.steps[0].expect.node_pool == "my-node"
     assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-cpu"] == ["8"]
 
@@ -608,7 +628,7 @@ def test_nap_weight_is_the_story(shipped: dict[str, Scenario]) -> None:
 def test_nap_node_selector_is_the_story(shipped: dict[str, Scenario]) -> None:
     scenario = shipped["nap-node-selector"]
     assert requirements_of(scenario) == {"karpenter.azure.com/sku-memory": ["131072"]}
-    assert scenario.workload.deployment.node_selector == {"karpenter.azure.com/sku-memory": "131072"}
+    assert deployment(scenario).node_selector == {"karpenter.azure.com/sku-memory": "131072"}
     assert scenario.steps[0].expect.node_pool == "my-node-comp"
     assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-memory"] == ["131072"]
     assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-cpu"] == ["16"]
@@ -634,7 +654,7 @@ def test_the_pinned_stories_have_the_published_type(
 def test_self_hosted_inflate_is_the_story(shipped: dict[str, Scenario]) -> None:
     scenario = shipped["self-hosted-inflate"]
     assert (scenario.node_pools, scenario.existing_node_pools) == ({}, ["general-purpose"])
-    assert scenario.workload.deployment.requests == {"cpu": "1"}
+    assert deployment(scenario).requests == {"cpu": "1"}
     assert [step.scale for step in scenario.steps] == [2, 0]
     assert scenario.steps[0].expect.capacity_type == "on-demand"
     assert scenario.steps[0].expect.node_labels["karpenter.azure.com/sku-family"] == ["D"]

@@ -16,7 +16,8 @@ import yaml
 from scale_test.recording.snapshot import HIDDEN, kinds, save
 
 NODE_CLASS = {"kind": "EC2NodeClass", "path": "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"}
-FILES = {"deployment", "pod", "nodepool", "nodeclaim", "node", "ec2nodeclass", "event"}
+WORKLOADS = {"deployment", "statefulset", "daemonset", "job", "poddisruptionbudget", "persistentvolumeclaim", "pod"}
+FILES = {*WORKLOADS, "nodepool", "nodeclaim", "node", "ec2nodeclass", "event"}
 SECRET = "hunter2"
 
 
@@ -142,5 +143,5 @@ def test_where_nobody_answers_only_one_is_asked(kubeconfig: Path, tmp_path: Path
     server.shutdown()
     server.server_close()
     (said,) = save(tmp_path / "evidence", WANTED, kubeconfig)
-    assert said.startswith("Deployment, Pod, NodePool, NodeClaim, Node, EC2NodeClass, Event: ")
+    assert said.startswith("Deployment, StatefulSet, DaemonSet, Job, PodDisruptionBudget, PersistentVolumeClaim, Pod, ")
     assert "refused" in said

@@ -11,15 +11,50 @@ from scale_test.acting import step as acting
 from scale_test.acting.faults import FaultError, Target, inflict
 from scale_test.judging.live import Live
 from scale_test.recording.timeline import Writer, now, parse_time
+from scale_test.scenarios.manifests import title
 from scale_test.scenarios.scenario import Scenario, Step, parse
 
 STORY = "eks-cheapest-fit"
 ACTIONS: dict[str, tuple[Any, list[Any]]] = {
-    "scale": (3, [("scale", "other", "inflate", 3)]),
+    "scale": (3, [("change", "Deployment inflate", {"spec": {"replicas": 3}})]),
+    "apply": (
+        [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "b"}}],
+        [("create", "ConfigMap settings")],
+    ),
+    "rollOut": (
+        {"workload": "inflate", "image": "registry.k8s.io/pause:3.9"},
+        [
+            (
+                "change",
+                "Deployment inflate",
+                {
+                    "spec": {
+                        "template": {
+                            "spec": {
+                                "containers": [
+                                    {
+                                        "name": "pause",
+                                        "image": "registry.k8s.io/pause:3.9",
+                                        "resources": {"requests": {"memory": "1Gi"}},
+                                    }
+                                ]
+                            }
+                        }
+                    }
+                },
+            )
+        ],
+    ),
     "patchNodePool": (
         {"name": "cheapest-fit", "spec": {"weight": 7}},
-        [("change", "cheapest-fit", {"weight": 7})],
+        [("change", "NodePool cheapest-fit", {"spec": {"weight": 7}})],
     ),
+    "patchNodeClass": (
+        {"name": "mine", "spec": {"tags": {"a": "b"}}},
+        [("change", "EC2NodeClass mine", {"spec": {"tags": {"a": "b"}}})],
+    ),
+    "cordon": ({"nodes": 1}, ["cordon"]),
+    "deleteNode": ({}, ["delete"]),
     "churn": ({"replicas": [4, 2], "every": 1, "for": 2}, ["churn"]),
     "interrupt": ({}, ["inflict"]),
     "rebalance": ({}, ["inflict"]),
@@ -38,16 +73,18 @@ class Cluster:
     def __init__(self) -> None:
         self.done: list[Any] = []
 
-    def scale(self, *what: object) -> None:
-        self.done.append(("scale", *what))
+    def create(self, manifest: dict[str, Any]) -> str:
+        self.done.append(("create", title(manifest)))
+        return "uid"
 
-    def change_node_pool(self, *what: object) -> None:
-        self.done.append(("change", *what))
+    def change(self, manifest: dict[str, Any], patch: object) -> None:
+        self.done.append(("change", title(manifest), patch))
 
 
 def with_step(scenario: Scenario, **action: Any) -> Scenario:
     data = scenario.model_dump(by_alias=True, mode="json", exclude_none=True)
     data["workload"]["namespace"] = "other"
+    data["nodeClasses"] = {"mine": {"copyOf": "default"}}
     data["steps"] = [{"expect": {"within": 60}, **action}]
     return parse(data, "changed")
 
@@ -55,6 +92,8 @@ def with_step(scenario: Scenario, **action: Any) -> Scenario:
 def act(scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     cluster = Cluster()
     monkeypatch.setattr(acting, "inflict", lambda *_: cluster.done.append("inflict"))
+    monkeypatch.setattr(acting, "cordon", lambda *_: cluster.done.append("cordon"))
+    monkeypatch.setattr(acting, "delete", lambda *_: cluster.done.append("delete"))
     monkeypatch.setattr(acting, "churn", lambda *_: cluster.done.append("churn"))
     monkeypatch.setattr(acting, "wait_for_end", lambda *_: [])
     found = acting.take(cluster, Target({}, ""), Live(tmp_path / "timeline"), scenario, 0)  # type: ignore[arg-type]
@@ -79,7 +118,10 @@ def test_what_breaks_meanwhile_comes_after_the_scaling(
     shipped: dict[str, Scenario], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scenario = with_step(shipped[STORY], scale=2, meanwhile={"after": 1, "killController": {}})
-    assert act(scenario, tmp_path, monkeypatch) == [("scale", "other", "inflate", 2), "inflict"]
+    assert act(scenario, tmp_path, monkeypatch) == [
+        ("change", "Deployment inflate", {"spec": {"replicas": 2}}),
+        "inflict",
+    ]
 
 
 def test_a_fault_that_nobody_knows_fails_the_story(

@@ -138,6 +138,20 @@ def test_a_ratio_that_is_not_known_fails(failures: Any) -> None:
     assert "threshold cost_ratio: expected at most 3; seen not known: no facts about instance types" in failure
 
 
+def test_a_story_without_a_look_at_the_metrics_says_that_restarts_are_not_judged() -> None:
+    limits = Thresholds.parse({"default": {"controller_restarts": 0}}, "a.yml", [FIT])
+    story = {
+        "durations": [],
+        "pending_pod_seconds": 0.0,
+        "cost": {"ratio": None, "usd": 0.0, "peak_usd_per_hour": 0.0},
+        "series": {"nodes": []},
+        "controller_restarts": None,
+    }
+    (found,) = limits.judge(FIT, story)
+    assert (found.name, found.passed) == ("threshold controller_restarts", True)
+    assert found.seen.startswith("not judged: ")
+
+
 @pytest.mark.parametrize(("most", "failed"), [(0, 1), (1, 0)])
 def test_a_controller_that_crashed_fails_the_story_in_which_it_did(
     failures: Any, timeline: list[Line], most: int, failed: int

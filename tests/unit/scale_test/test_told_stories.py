@@ -84,6 +84,13 @@ FALSE: list[tuple[str, int, dict[str, Any], str]] = [
     ("controller-kill", 0, {"nodes": 9}, "number of nodes: expected 9; seen 10"),
     ("api-server-restart", 0, {"nodes": 9}, "number of nodes: expected 9; seen 10"),
     ("throttling", 1, {"within": 5}, "time: expected at rest within 5 s; seen at rest after "),
+    (
+        "priority-under-limit",
+        0,
+        {"scheduledBefore": {"priority-under-limit-low": "priority-under-limit-high"}},
+        "priority-under-limit-low before priority-under-limit-high: expected priority-under-limit-low first",
+    ),
+    ("priority-under-limit", 0, {"workloads": {"low": {"ready": 3}}}, "ready pods of low: expected 3; seen 1"),
 ]
 
 

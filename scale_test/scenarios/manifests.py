@@ -1,0 +1,200 @@
+"""Plain Kubernetes manifests in a scenario: which kinds may be pasted in, and what the scale test reads of them.
+
+All else of a manifest is left to the API server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from ..recording.timeline import SCENARIO_LABEL, WORKLOAD_LABEL, WORKLOAD_SELECTOR
+from .formats import DnsLabel, DnsName, Pods
+
+#: The kinds with pods, and the field of `spec` that says how many; none where there is one on each node.
+COUNTED: dict[str, str | None] = {
+    "Deployment": "replicas",
+    "StatefulSet": "replicas",
+    "DaemonSet": None,
+    "Job": "parallelism",
+}
+#: Other kinds that a story may make in its namespace, and those that are in none.
+_IN_NAMESPACE = {
+    "PodDisruptionBudget": "policy/v1",
+    "PersistentVolumeClaim": "v1",
+    "ConfigMap": "v1",
+    "Service": "v1",
+}
+IN_NO_NAMESPACE = {
+    "PriorityClass": "scheduling.k8s.io/v1",
+    "PersistentVolume": "v1",
+    "StorageClass": "storage.k8s.io/v1",
+}
+KINDS = {
+    **{kind: "batch/v1" if kind == "Job" else "apps/v1" for kind in COUNTED},
+    **_IN_NAMESPACE,
+    **IN_NO_NAMESPACE,
+}
+_OURS = (WORKLOAD_SELECTOR.split("=")[0], SCENARIO_LABEL, WORKLOAD_LABEL)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _Labelled(_Part):
+    labels: dict[str, str] | None = None
+
+
+class _Metadata(_Labelled):
+    name: DnsName
+    namespace: DnsLabel | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Container(_Part):
+    image: str | None = None
+
+
+class _PodSpec(_Part):
+    containers: list[_Container] = Field(min_length=1)
+
+
+class _Template(_Part):
+    metadata: _Labelled = Field(default_factory=_Labelled)
+    spec: _PodSpec
+
+
+class _Selector(_Part):
+    match_labels: dict[str, str] | None = Field(None, alias="matchLabels")
+
+
+class _WorkloadSpec(_Part):
+    replicas: Pods | None = None
+    parallelism: Pods | None = None
+    selector: _Selector | None = None
+    template: _Template
+
+
+class _WorkloadMetadata(_Metadata):
+    name: DnsLabel
+
+
+class _Workload(_Part):
+    metadata: _WorkloadMetadata
+    spec: _WorkloadSpec
+
+
+class _BudgetSpec(_Part):
+    selector: _Selector | None = None
+    min_available: int | str | None = Field(None, alias="minAvailable")
+    max_unavailable: int | str | None = Field(None, alias="maxUnavailable")
+
+
+class _Budget(_Part):
+    spec: _BudgetSpec
+
+
+class _Object(_Part):
+    metadata: _Metadata
+
+
+def _manifest(manifest: dict[str, Any]) -> dict[str, Any]:
+    kind = manifest.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(f"a story makes no object of this kind; use of {', '.join(KINDS)}")
+    if manifest.get("apiVersion") != KINDS[kind]:
+        raise ValueError(f"apiVersion is another one, so Kubernetes would refuse it; write apiVersion: {KINDS[kind]}")
+    _Object.model_validate(manifest)
+    if more := sorted(map(str, manifest["metadata"].keys() - _Metadata.model_fields)):
+        raise ValueError(
+            f"metadata has {', '.join(more)}, which is not a story's to set (a finalizer could keep it from being "
+            f"removed); use of {', '.join(_Metadata.model_fields)}"
+        )
+    labels = [_labels(manifest["metadata"])]
+    if kind in COUNTED:
+        _Workload.model_validate(manifest)
+        template = manifest["spec"]["template"].get("metadata") or {}
+        labels += [_labels(template), (manifest["spec"].get("selector") or {}).get("matchLabels") or {}]
+    if kind == "PodDisruptionBudget":
+        _Budget.model_validate(manifest)
+    if kind == "PriorityClass" and manifest.get("globalDefault"):
+        raise ValueError("globalDefault would give other people's pods this priority; leave it out")
+    if given := [key for key in _OURS if any(key in some for some in labels)]:
+        raise ValueError(f"the story sets the label {', '.join(given)} itself, by which it knows its own; leave it out")
+    return manifest
+
+
+#: A manifest of one of `KINDS`.
+Manifest = Annotated[dict[str, Any], AfterValidator(_manifest)]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What should be there of a workload.
+
+    Attributes:
+        pods: How many pods; None where there is one on each node.
+        image: Image of their first container; empty where it is not known.
+    """
+
+    pods: int | None
+    image: str
+
+
+def wanted(manifest: Mapping[str, Any]) -> Wanted:
+    """What the manifest of a workload asks for."""
+    spec, count = manifest["spec"], COUNTED[manifest["kind"]]
+    number = spec.get(count) if count else None
+    image = spec["template"]["spec"]["containers"][0].get("image") or ""
+    return Wanted(None if count is None else 1 if number is None else int(number), image)
+
+
+def title(manifest: Mapping[str, Any]) -> str:
+    """Kind and name of an object."""
+    return f"{manifest['kind']} {manifest['metadata']['name']}"
+
+
+def with_pods(manifest: Mapping[str, Any], pods: int) -> dict[str, Any]:
+    """A workload that has a number of pods, scaled."""
+    return {**manifest, "spec": {**manifest["spec"], COUNTED[manifest["kind"]]: pods}}
+
+
+def with_image(manifest: Mapping[str, Any], image: str) -> dict[str, Any]:
+    """A workload with another image of its first container."""
+    spec = manifest["spec"]
+    template = spec["template"]
+    first, *others = template["spec"]["containers"]
+    pod = {**template["spec"], "containers": [{**first, "image": image}, *others]}
+    return {**manifest, "spec": {**spec, "template": {**template, "spec": pod}}}
+
+
+def owned(manifest: Mapping[str, Any], namespace: str, labels: Mapping[str, str]) -> dict[str, Any]:
+    """A manifest as a story makes it: in its namespace, with its labels, on the pods of a workload too.
+
+    Args:
+        manifest: The manifest.
+        namespace: The story's namespace.
+        labels: The story's labels.
+    """
+    kind, metadata = manifest["kind"], manifest["metadata"]
+    mine = {**metadata, "labels": {**_labels(metadata), **labels}}
+    if kind not in IN_NO_NAMESPACE:
+        mine["namespace"] = namespace
+    if kind not in COUNTED:
+        return {**manifest, "metadata": mine}
+    template = manifest["spec"]["template"]
+    inner = template.get("metadata") or {}
+    pods = {**inner, "labels": {**_labels(inner), **labels, WORKLOAD_LABEL: metadata["name"]}}
+    return {
+        **manifest,
+        "metadata": mine,
+        "spec": {**manifest["spec"], "template": {**template, "metadata": pods}},
+    }
+
+
+def _labels(metadata: Mapping[str, Any]) -> Mapping[str, str]:
+    return metadata.get("labels") or {}

@@ -1,0 +1,91 @@
+"""A scenario that says all that one can say of what is deployed and of what is done, as its file holds it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_LABELS = {"app": "pasted"}
+
+FULL: dict[str, Any] = {
+    "name": "full",
+    "description": "Several workloads, and manifests beside them",
+    "stacks": ["eks", "aks-self-hosted"],
+    "nodeClasses": {"full": {"copyOf": "default", "spec": {"tags": {"team": "a"}}}},
+    "nodePools": {"full": {"template": {"spec": {"nodeClassRef": {"kind": "EC2NodeClass", "name": "full"}}}}},
+    "environments": {"aks-self-hosted": {"nodeClasses": {"full": {"copyOf": "default"}}}},
+    "workload": {"namespace": "full"},
+    "workloads": {
+        "web": {
+            "replicas": 2,
+            "image": "registry.k8s.io/pause:3.9",
+            "requests": {"cpu": "500m"},
+            "nodeSelector": {"karpenter.sh/nodepool": "full"},
+            "tolerations": [{"key": "team", "operator": "Exists"}],
+            "affinity": {"podAntiAffinity": {}},
+            "topologySpread": [{"topologyKey": "topology.kubernetes.io/zone"}],
+            "priorityClassName": "high",
+            "doNotDisrupt": True,
+            "volumes": [{"size": "1Gi"}],
+        },
+        "db": {"kind": "StatefulSet", "replicas": 1, "volumes": [{"size": "1Gi", "storageClass": "zonal"}]},
+        "agent": {"kind": "DaemonSet", "requests": {"cpu": "100m"}},
+        "batch": {"kind": "Job", "replicas": 3},
+    },
+    "manifests": [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "high"},
+            "value": 1000,
+        },
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "web"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"karpstack.io/workload": "web"}}},
+        },
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "pasted", "namespace": "full", "labels": _LABELS},
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": _LABELS},
+                "template": {
+                    "metadata": {"labels": _LABELS},
+                    "spec": {"containers": [{"name": "pause", "image": "registry.k8s.io/pause:3.10"}]},
+                },
+            },
+        },
+    ],
+    "steps": [
+        {
+            "scale": {"web": 3, "pasted": 2},
+            "expect": {
+                "within": 60,
+                "nodePools": {"full": {"min": 1}},
+                "zones": {"us-east-1a": 1},
+                "zoneCount": {"min": 1, "max": 3},
+                "capacityTypes": {"spot": 0},
+                "workloads": {"web": {"ready": 3, "waiting": 0, "nodes": {"min": 1}, "capacityTypes": {"spot": 0}}},
+                "disrupted": "none",
+                "podDisruptionBudgetsKept": True,
+                "disruptionBudgetsKept": True,
+                "scheduledBefore": {"high": "low"},
+                "costWithin": 2.5,
+            },
+        },
+        {
+            "apply": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "b"}}],
+            "expect": {"within": 60},
+        },
+        {
+            "rollOut": {"workload": "web", "image": "registry.k8s.io/pause:3.10"},
+            "expect": {"within": 60, "disrupted": ["db", "batch"], "disruptedInOrder": ["batch", "db"]},
+        },
+        {"patchNodeClass": {"name": "full", "spec": {"tags": {"team": "b"}}}, "expect": {"within": 60}},
+        {"cordon": {"nodes": 1, "zone": "us-east-1a"}, "expect": {"within": 60}},
+        {"deleteNode": {"nodes": 1, "capacityType": "spot", "nodePool": "full"}, "expect": {"within": 60}},
+        {"outOfCapacity": {"instanceTypes": "all", "zones": ["us-east-1a"]}, "expect": {"within": 60}},
+    ],
+}

@@ -1,0 +1,287 @@
+"""What a step expects of each workload and of where things are: judged over timelines that are made up."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from scale_test.judging import disrupted, placement
+from scale_test.judging.assertion import Assertion
+from scale_test.judging.assertions import judge
+from scale_test.judging.steps import StepRun, outcome
+from scale_test.scenarios.scenario import Scenario, ScenarioError, parse
+from tests.unit.scale_test.full_scenario import FULL
+from tests.unit.scale_test.told_pods import Told
+
+OLD, NEW = "registry.k8s.io/pause:3.9", "registry.k8s.io/pause:3.10"
+NODE_POOL: dict[str, Any] = {"template": {"spec": {"nodeClassRef": {"kind": "EC2NodeClass", "name": "full"}}}}
+
+
+def scenario(**expect: Any) -> Scenario:
+    """Two workloads with a PodDisruptionBudget of one of them, and a step in which nothing is done."""
+    data = copy.deepcopy(FULL)
+    data["workloads"] = {"web": {"replicas": 2}, "batch": {"kind": "Job", "replicas": 1}}
+    data["manifests"] = data["manifests"][:2]
+    data["steps"] = [{"observe": "what happens", "expect": {"within": 60, **expect}}]
+    return parse(data, "full.yml").in_environment("eks")
+
+
+def rolled_out() -> Scenario:
+    data = scenario().model_dump(by_alias=True, mode="json", exclude_none=True)
+    data["workloads"]["web"]["image"] = OLD
+    data["steps"] = [{"rollOut": {"workload": "web", "image": NEW}, "expect": {"within": 60}}]
+    return parse(data, "full.yml")
+
+
+def settled(told: Told) -> Told:
+    told.node_pool("full", 0, NODE_POOL)
+    told.node("a", 1, zone="us-east-1a", capacity="spot")
+    told.node("b", 1, zone="us-east-1b", capacity="on-demand")
+    told.pod("web-1", "web", 2, node="a", image=NEW)
+    told.pod("web-2", "web", 2, node="b", image=NEW)
+    told.pod("batch-1", "batch", 2, node="b", image=NEW, priorityClassName="high")
+    return told
+
+
+def by_name(assertions: list[Assertion]) -> dict[str, tuple[str, bool]]:
+    return {one.name.partition(", ")[2]: (one.seen, one.passed) for one in assertions}
+
+
+def of_disruptions(run: StepRun) -> dict[str, tuple[str, bool]]:
+    return by_name(list(disrupted.judge(run)))
+
+
+def test_a_step_is_at_rest_when_each_workload_is() -> None:
+    told = settled(Told(scenario()))
+    assert outcome(told.run(0, 5, 6)) == "rest"
+    told.pod("web-2", "web", 7, node="b", ready=False, image=NEW)
+    assert outcome(told.run(0, 5, 8)) is None
+    found = by_name(judge(told.run(0, 5, 8)))
+    assert found["pods of web"] == ("2 there, 1 ready, 0 waiting for a node", False)
+    assert found["pods of batch"] == ("1 there, 1 ready, 0 waiting for a node", True)
+
+
+def test_a_pod_too_many_of_one_workload_is_not_made_up_for_by_another_one() -> None:
+    told = settled(Told(scenario()))
+    told.pod("web-3", "web", 3, node="b", image=NEW)
+    told.pod("batch-1", "batch", 3, ready=False)
+    assert outcome(told.run(0, 5, 6)) is None
+
+
+def test_pods_that_have_done_their_work_are_at_rest_also_when_they_are_gone() -> None:
+    told = settled(Told(scenario()))
+    told.pod("batch-1", "batch", 3, node="b", ready=False, phase="Succeeded")
+    assert outcome(told.run(0, 5, 6)) == "rest"
+    run = told.run(0, 5, 6)
+    del run.replay.pods["batch-1"]
+    assert outcome(run) == "rest"
+
+
+def test_a_roll_out_is_at_rest_when_no_pod_has_the_old_image() -> None:
+    told = settled(Told(rolled_out()))
+    told.pod("web-3", "web", 3, node="b", image=OLD)
+    assert outcome(told.run(0, 5, 6)) is None
+    run = told.run(0, 5, 6)
+    del run.replay.pods["web-3"]
+    assert outcome(run) == "rest"
+    run.replay.pods["web-2"].image = OLD
+    assert outcome(run) is None
+    assert "not all with the image that is wanted" in by_name(judge(run))["pods of web"][0]
+
+
+@pytest.mark.parametrize(
+    ("expect", "name", "seen", "passed"),
+    [
+        ({"zones": {"us-east-1a": 1}}, "zone", "us-east-1a: 1, us-east-1b: 1", True),
+        ({"zones": {"us-east-1c": 0}}, "zone", "us-east-1a: 1, us-east-1b: 1", True),
+        ({"zones": {"us-east-1a": 2}}, "zone", "us-east-1a: 1, us-east-1b: 1", False),
+        ({"capacityTypes": {"spot": {"min": 1}}}, "capacity type", "on-demand: 1, spot: 1", True),
+        ({"capacityTypes": {"spot": 0}}, "capacity type", "on-demand: 1, spot: 1", False),
+        ({"nodePools": {"full": 2}}, "NodePool", "full: 2", True),
+        ({"nodePools": {"full": 1}}, "NodePool", "full: 2", False),
+        ({"zoneCount": 2}, "zones", "us-east-1a, us-east-1b", True),
+        ({"zoneCount": {"min": 3}}, "zones", "us-east-1a, us-east-1b", False),
+        ({"workloads": {"web": {"ready": 2}}}, "ready pods of web", "2", True),
+        ({"workloads": {"web": {"ready": 3}}}, "ready pods of web", "2", False),
+        ({"workloads": {"web": {"waiting": 1}}}, "waiting pods of web", "0", False),
+        ({"workloads": {"web": {"nodes": 2}}}, "nodes of web", "2", True),
+        ({"workloads": {"web": {"nodes": 1}}}, "nodes of web", "2", False),
+        (
+            {"workloads": {"batch": {"zones": {"us-east-1b": 1}}}},
+            "pods of batch by zone",
+            "us-east-1b: 1",
+            True,
+        ),
+        (
+            {"workloads": {"batch": {"capacityTypes": {"spot": 1}}}},
+            "pods of batch by capacity type",
+            "on-demand: 1",
+            False,
+        ),
+    ],
+)
+def test_where_nodes_and_pods_are_is_counted(expect: dict[str, Any], name: str, seen: str, passed: bool) -> None:
+    run = settled(Told(scenario(**expect))).run(0, 5, 6)
+    assert by_name([*placement.nodes(run), *placement.workloads(run)]) == {name: (seen, passed)}
+    assert by_name(judge(run))[name] == (seen, passed)
+
+
+def moved(told: Told, pod: str, workload: str, seconds: float) -> None:
+    """A pod leaves its node, and another one takes its place a second later."""
+    told.pod(pod, workload, seconds, node="a", going=True, image=NEW)
+    told.pod(f"{pod}-new", workload, seconds + 1, node="b", image=NEW)
+
+
+@pytest.mark.parametrize(
+    ("expected", "pods", "passed"),
+    [
+        ("none", [], True),
+        ("none", ["web-1"], False),
+        (["web"], ["web-1"], True),
+        (["web"], ["batch-1"], False),
+        (["web"], ["web-1", "batch-1"], False),
+        (["web", "batch"], ["web-1", "batch-1"], True),
+        (["web"], [], False),
+    ],
+)
+def test_whose_pods_had_to_leave(expected: Any, pods: list[str], passed: bool) -> None:
+    told = settled(Told(scenario(disrupted=expected)))
+    for pod in pods:
+        moved(told, pod, pod.partition("-")[0], 6)
+    assert of_disruptions(told.run(0, 5, 9))["disrupted pods"][1] is passed
+
+
+def test_pods_that_the_step_itself_takes_away_are_not_disrupted() -> None:
+    data = scenario(disrupted="none").model_dump(by_alias=True, mode="json", exclude_none=True)
+    data["steps"][0] = {"scale": {"web": 1}, "expect": {"within": 60, "disrupted": "none"}}
+    told = settled(Told(parse(data, "full.yml")))
+    told.pod("web-1", "web", 6, node="a", going=True)
+    assert of_disruptions(told.run(0, 5, 9)) == {"disrupted pods": ("none", True)}
+
+
+def test_pods_that_were_not_there_before_the_step_are_not_disrupted() -> None:
+    told = settled(Told(scenario(disrupted="none")))
+    told.pod("web-9", "web", 6, node="a")
+    told.pod("web-9", "web", 7, node="a", going=True)
+    assert of_disruptions(told.run(0, 5, 9))["disrupted pods"] == ("none", True)
+
+
+@pytest.mark.parametrize(("web", "batch", "passed"), [(6, 8, True), (8, 6, False), (6, None, False)])
+def test_the_order_of_disruptions(web: float, batch: float | None, passed: bool) -> None:
+    told = settled(Told(scenario(disruptedInOrder=["web", "batch"])))
+    moved(told, "web-1", "web", web)
+    if batch is not None:
+        moved(told, "batch-1", "batch", batch)
+    assert of_disruptions(told.run(0, 5, 12))["order of disruption"][1] is passed
+
+
+@pytest.mark.parametrize(("both", "passed"), [(False, True), (True, False)])
+def test_a_budget_of_pods_is_kept_while_enough_are_ready(both: bool, passed: bool) -> None:
+    told = settled(Told(scenario(podDisruptionBudgetsKept=True)))
+    moved(told, "web-1", "web", 6)
+    if both:
+        moved(told, "web-2", "web", 6.5)
+    found = of_disruptions(told.run(0, 5, 12))
+    assert found == {"PodDisruptionBudget web": (f"{1 - both} at least", passed)}
+
+
+def test_pods_that_are_still_coming_break_no_budget() -> None:
+    told = Told(scenario(podDisruptionBudgetsKept=True))
+    told.pod("web-1", "web", 6, node="a", ready=False)
+    assert of_disruptions(told.run(0, 5, 7)) == {"PodDisruptionBudget web": ("never as many", False)}
+    told.pod("web-1", "web", 8, node="a")
+    assert of_disruptions(told.run(0, 5, 9)) == {"PodDisruptionBudget web": ("1 at least", True)}
+
+
+@pytest.mark.parametrize(
+    ("spec", "least"),
+    [
+        ({"minAvailable": "100%"}, 2),
+        ({"minAvailable": "30%"}, 1),
+        ({"maxUnavailable": 0}, 2),
+        ({"maxUnavailable": "50%"}, 1),
+    ],
+)
+def test_shares_in_a_budget_of_pods_are_of_the_replicas(spec: dict[str, Any], least: int) -> None:
+    data = scenario(podDisruptionBudgetsKept=True).model_dump(by_alias=True, mode="json", exclude_none=True)
+    data["manifests"][1]["spec"] = {**spec, "selector": data["manifests"][1]["spec"]["selector"]}
+    told = settled(Told(parse(data, "full.yml")))
+    (assertion,) = disrupted.judge(told.run(0, 5, 6))
+    assert assertion.expected == f"never fewer than {least} of 2 pods ready"
+
+
+def budgeted(told: Told, *budgets: dict[str, Any]) -> Told:
+    told.node_pool("full", 0, NODE_POOL | {"disruption": {"budgets": list(budgets)}})
+    for node in ("a", "b", "c"):
+        told.node(node, 1)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("budget", "passed"),
+    [
+        ({"nodes": "0"}, False),
+        ({"nodes": "1"}, False),
+        ({"nodes": "2"}, True),
+        ({"nodes": "0", "reasons": ["Empty"]}, True),
+        ({"nodes": "0", "reasons": ["Drifted"]}, False),
+        ({"nodes": "0", "schedule": "0 10 * * *", "duration": "1h"}, False),
+        ({"nodes": "0", "schedule": "0 12 * * *", "duration": "1h"}, True),
+    ],
+)
+def test_budgets_of_nodes_are_kept_by_reason_and_by_schedule(budget: dict[str, Any], passed: bool) -> None:
+    told = budgeted(Told(scenario(disruptionBudgetsKept=True)), budget)
+    told.node("a", 6, reason="Drifted")
+    told.node("b", 7, reason="Drifted")
+    assert of_disruptions(told.run(0, 5, 9))["budgets of NodePool full"][1] is passed
+
+
+def test_the_budget_counts_that_there_was_when_a_node_was_disrupted() -> None:
+    told = budgeted(Told(scenario(disruptionBudgetsKept=True)), {"nodes": "1"})
+    told.node("a", 6, reason="Drifted")
+    told.node_pool("full", 7, NODE_POOL | {"disruption": {"budgets": [{"nodes": "0"}]}})
+    assert of_disruptions(told.run(0, 5, 9)) == {"budgets of NodePool full": ("so it was", True)}
+    told.node("b", 8, reason="Empty")
+    assert of_disruptions(told.run(0, 5, 9)) == {
+        "budgets of NodePool full": ("b (Empty): 2 at once of 3, 0 allowed", False)
+    }
+
+
+@pytest.mark.parametrize(
+    ("high", "low", "passed"), [(6, 7, True), (7, 6, False), (6.2, 6, True), (6, None, True), (None, 6, False)]
+)
+def test_pods_of_one_class_get_their_nodes_before_those_of_another(
+    high: float | None, low: float | None, passed: bool
+) -> None:
+    told = Told(scenario(scheduledBefore={"high": "low"}))
+    for name, seconds in (("high", high), ("low", low)):
+        told.pod(name, "web", 5, priorityClassName=name)
+        if seconds is not None:
+            told.pod(name, "web", seconds, node="a", priorityClassName=name)
+    assert of_disruptions(told.run(0, 4, 9))["high before low"][1] is passed
+
+
+@pytest.mark.parametrize(
+    ("expect", "said"),
+    [
+        ({"workloads": {"wbe": {"ready": 1}}}, "steps.0.expect.workloads: 'wbe': there is no workload of this name"),
+        ({"disrupted": ["wbe"]}, "steps.0.expect.disrupted: 'wbe': .*did you mean web"),
+        ({"disruptedInOrder": ["web", "wbe"]}, "steps.0.expect.disruptedInOrder: 'wbe'"),
+        ({"disrupted": "all"}, "steps.0.expect.disrupted: 'all': input should be a valid list"),
+        ({"costWithin": 0.5}, "steps.0.expect.costWithin: 0.5: input should be greater than or equal to 1"),
+        ({"zones": {"us-east-1a": -1}}, "steps.0.expect.zones.us-east-1a"),
+    ],
+)
+def test_what_cannot_come_true_is_refused(expect: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        scenario(**expect)
+
+
+def test_a_budget_of_pods_that_is_not_there_cannot_be_kept() -> None:
+    data = scenario().model_dump(by_alias=True, mode="json", exclude_none=True)
+    data["manifests"] = []
+    data["steps"][0]["expect"]["podDisruptionBudgetsKept"] = True
+    with pytest.raises(ScenarioError, match="there is no PodDisruptionBudget, so nothing would be checked"):
+        parse(data, "full.yml")

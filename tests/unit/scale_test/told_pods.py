@@ -1,0 +1,83 @@
+"""Timelines that are made up, of a few pods and nodes: what tests need of what a recorder would have written."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from scale_test.judging.replay import Replay
+from scale_test.judging.steps import StepRun
+from scale_test.recording.timeline import Line, parse_time
+from scale_test.scenarios.scenario import Scenario
+
+BEGIN = parse_time("2026-11-21T10:00:00+00:00")
+
+
+def at(seconds: float) -> datetime:
+    return BEGIN + timedelta(seconds=seconds)
+
+
+class Told:
+    """A timeline of one scenario.
+
+    Args:
+        scenario: The scenario.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self._lines: list[tuple[float, Line]] = [(0, {"type": "STORY", "scenario": scenario.name})]
+
+    def pod(
+        self,
+        name: str,
+        workload: str,
+        seconds: float,
+        *,
+        node: str | None = None,
+        ready: bool = True,
+        going: bool = False,
+        phase: str = "Running",
+        **more: Any,
+    ) -> None:
+        """How a pod is from a moment on."""
+        labels = {**self.scenario.labels, "karpstack.io/workload": workload}
+        metadata: dict[str, Any] = {"name": name, "namespace": "full", "uid": name, "labels": labels}
+        if going:
+            metadata["deletionTimestamp"] = at(seconds).isoformat()
+        conditions = [{"type": "Ready", "status": str(ready and node is not None)}]
+        if node:
+            conditions.append({"type": "PodScheduled", "status": "True"})
+            more["nodeName"] = node
+        self._add(seconds, "Pod", {"metadata": metadata, "conditions": conditions, "phase": phase, **more})
+
+    def node(self, name: str, seconds: float, *, reason: str = "", **labels: str) -> None:
+        """How a node is from a moment on; `labels` with their dots and slashes as __."""
+        conditions = [{"type": kind, "status": "True"} for kind in ("Launched", "Registered", "Initialized")]
+        if reason:
+            conditions.append({"type": "DisruptionReason", "status": "True", "reason": reason})
+        written = {_LABELS[key]: value for key, value in {"pool": "full", **labels}.items()}
+        claim = {"metadata": {"name": name, "uid": name, "labels": written}, "conditions": conditions, "nodeName": name}
+        self._add(seconds, "NodeClaim", claim)
+
+    def node_pool(self, name: str, seconds: float, spec: Line) -> None:
+        """How a NodePool is from a moment on."""
+        ready = [{"type": "Ready", "status": "True"}]
+        self._add(seconds, "NodePool", {"metadata": {"name": name, "uid": name}, "conditions": ready, "spec": spec})
+
+    def run(self, index: int, requested: float, ended: float) -> StepRun:
+        """A step between two moments."""
+        replay = Replay()
+        lines = sorted(self._lines, key=lambda line: line[0])
+        replay.apply(line | {"received": at(seconds).isoformat()} for seconds, line in lines if seconds <= ended)
+        return StepRun(replay, self.scenario, index, at(requested), at(ended))
+
+    def _add(self, seconds: float, kind: str, excerpt: Line) -> None:
+        self._lines.append((seconds, {"type": "MODIFIED", "kind": kind, "object": excerpt}))
+
+
+_LABELS = {
+    "pool": "karpenter.sh/nodepool",
+    "zone": "topology.kubernetes.io/zone",
+    "capacity": "karpenter.sh/capacity-type",
+}
