@@ -19,6 +19,7 @@ class Cloud:
         subscription: The key of what the stack is deployed to; empty where the credentials alone say it.
         account: What the simulated account is, for people.
         credentials: What the account wants to see of those who ask, for people.
+        node_classes: The resource of its Karpenter's node classes, as kubectl has it.
     """
 
     name: Name
@@ -26,6 +27,7 @@ class Cloud:
     subscription: str
     account: str
     credentials: str
+    node_classes: str
 
 
 #: Name -> cloud.
@@ -36,6 +38,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
         "",
         "the simulated AWS account",
         "the account's access keys",
+        "ec2nodeclasses.karpenter.k8s.aws",
     ),
     "azure": Cloud(
         "azure",
@@ -43,5 +46,6 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
         "azure-native:subscriptionId",
         "the simulated Azure, as a proxy",
         "Entra's tokens",
+        "aksnodeclasses.karpenter.azure.com",
     ),
 }

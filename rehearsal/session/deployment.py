@@ -23,6 +23,7 @@ from rehearsal.engines import EngineSet
 from rehearsal.host import user_environment
 from rehearsal.host.processes import ending, mark, stop_marked
 from rehearsal.session import daemon, pulumi_by_hand, removal
+from rehearsal.session.clouds import CLOUDS
 from rehearsal.session.command import Shown, call
 from rehearsal.session.daemon import DaemonInfo
 from rehearsal.session.stack_file import StackFile
@@ -150,6 +151,7 @@ class Deployment:
         self._folder = folder
         self._pulumi = engines.program("pulumi")
         self._kubectl = engines.program("kubectl")
+        self._node_classes = CLOUDS[info.cloud].node_classes
         self._configured = ("--config-file", str(folder.stack_configuration))
         self._environment = {
             **user_environment.allowed(os.environ),
@@ -243,10 +245,11 @@ class Deployment:
         """Remove what a scale test made that was killed: the nodes of its NodePools would keep the stack's node class.
 
         As the story's own clean-up does it: the namespaces first and without waiting, then the NodePools with their
-        NodeClaims.
+        NodeClaims, and the node classes when no node is left that has them.
         """
         kubectl = self._on_the_cluster
-        query = ["get", "namespaces,nodepools.karpenter.sh", "--selector", _SCALE_TEST, "--output", "name"]
+        kinds = f"namespaces,nodepools.karpenter.sh,{self._node_classes}"
+        query = ["get", kinds, "--selector", _SCALE_TEST, "--output", "name"]
         answer = subprocess.run(
             [*kubectl, "--request-timeout=10s", *query], env=self._environment, capture_output=True, text=True
         )
@@ -255,7 +258,11 @@ class Deployment:
             return
         tell(f"Removing what an interrupted scale test left: {', '.join(found)}.")
         # By the label and not by these names: somebody else may have taken one of them meanwhile.
-        for kind, how in ("namespaces", "--wait=false"), ("nodepools.karpenter.sh", "--cascade=foreground"):
+        for kind, how in (
+            ("namespaces", "--wait=false"),
+            ("nodepools.karpenter.sh", "--cascade=foreground"),
+            (self._node_classes, "--cascade=foreground"),
+        ):
             removal = ["delete", kind, "--selector", _SCALE_TEST, how, f"--timeout={_LEFTOVERS}"]
             if self._call([*kubectl, *removal]):
                 raise CommandError(

@@ -51,11 +51,12 @@ def test_leftovers_go_first_as_in_the_storys_own_clean_up(
 ) -> None:
     cluster = Cluster(monkeypatch, "namespace/story\nnodepool.karpenter.sh/a\nnodepool.karpenter.sh/b\n")
     destroy(tmp_path)
-    namespaces, pools, pulumi = cluster.commands
+    namespaces, pools, classes, pulumi = cluster.commands
     label = ["--selector", "app.kubernetes.io/part-of=karpstack-scale-test"]
     # By the label alone: a name may be somebody else's by now.
     assert namespaces == ["kubectl", "delete", "namespaces", *label, "--wait=false", "--timeout=5m"]
     assert pools == ["kubectl", "delete", "nodepools.karpenter.sh", *label, "--cascade=foreground", "--timeout=5m"]
+    assert classes[:4] == ["kubectl", "delete", "ec2nodeclasses.karpenter.k8s.aws", "--selector"]
     assert pulumi[:2] == ["pulumi", "destroy"]
     assert "Removing what an interrupted scale test left: namespace/story, " in capsys.readouterr().err
 
