@@ -1,19 +1,13 @@
 """The policy pack: the list of the rules in force. What a rule says is in rules/, one subject a file."""
 
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Any, Final
-
-import yaml
 
 # Pulumi runs the pack with its own folder as the root of imports. `karpenter` lies beside that in a checkout, and in it
 # in a pack that `make pack` has put together.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from pulumi_policy import PolicyPack
-from pulumi_policy import policy as sdk
 from rules import (
     address_ranges,
     azure_identity,
@@ -31,14 +25,6 @@ from rules import (
     wiring,
 )
 from rules.rule import Rule
-
-_FILE: Final = Path(__file__).with_name("PulumiPolicy.yaml")
-
-
-def _versioned(servicer: Callable[..., Any], name: str, _: str, *rest: Any) -> Any:
-    """The SDK's server of a pack's rules, with the version that the pack's file has."""
-    return servicer(name, yaml.safe_load(_FILE.read_text(encoding="utf-8"))["version"], *rest)
-
 
 _JUDGING: list[Rule] = [
     identity.IAM_NO_WILDCARD_ACTION,
@@ -103,8 +89,4 @@ RULES: list[Rule] = [
 ]
 
 if __name__ == "__main__":
-    # The SDK has no argument for it, and would say 0.0.1 in what it says of rules that could not run; elsewhere the
-    # engine takes the file's.
-    own = partial(_versioned, sdk._PolicyAnalyzerServicer)
-    sdk._PolicyAnalyzerServicer = own  # type: ignore[assignment, misc]  # a call of the class is all that is made of it
     PolicyPack(name="karpstack", policies=[rule.policy() for rule in RULES])

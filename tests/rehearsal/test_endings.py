@@ -134,7 +134,8 @@ def test_the_daemon_of_a_deleted_state_folder_is_found_and_ended(fresh: Rehearse
     shutil.rmtree(fresh.folder.root)
     found = fresh.command("status")
     assert found.returncode == 3
-    assert f"its daemon runs (pid {started.process.pid})" in found.stdout
+    assert "its state is lost, but" in found.stdout
+    assert f"pid {started.process.pid}" in found.stdout
     assert "stopped what was left: daemon" in fresh.succeed("down")
     started.process.wait()
     _, alive = psutil.wait_procs(processes, timeout=5)
