@@ -29,7 +29,9 @@ options:
     elements: str
     default: []
   tags:
-    description: Tags of which a scenario must have one; without O(names) and O(tags), all that suit the stack are run.
+    description:
+      - Labels, C(tags) in the files, of which a scenario must have one.
+      - Without O(names) and O(tags), all that suit the stack are run.
     type: list
     elements: str
     default: []
@@ -57,7 +59,7 @@ scenarios:
   type: list
   returned: success
 objects:
-  description: The Kubernetes objects that each of them makes, by its name: a Namespace, what is deployed, NodePools.
+  description: By its name, the objects that each of them makes; a Namespace, what is deployed, NodePools.
   type: dict
   returned: success
 skipped:

@@ -23,4 +23,4 @@ def test_a_module_tells_what_it_is(path: Path) -> None:
     assert documentation["short_description"]
     assert all("description" in option for option in documentation["options"].values())
     assert isinstance(yaml.safe_load(told["EXAMPLES"]), list)
-    assert "RETURN" in told
+    assert isinstance(yaml.safe_load(told["RETURN"]), dict | None)
