@@ -91,6 +91,18 @@ FALSE: list[tuple[str, int, dict[str, Any], str]] = [
         "priority-under-limit-low before priority-under-limit-high: expected priority-under-limit-low first",
     ),
     ("priority-under-limit", 0, {"workloads": {"low": {"ready": 3}}}, "ready pods of low: expected 3; seen 1"),
+    ("daemon-sets", 0, {"nodes": 2}, "number of nodes: expected 2; seen 3"),
+    ("daemon-sets", 0, {"workloads": {"logs": {"ready": 2}}}, "ready pods of logs: expected 2; seen 3"),
+    ("do-not-disrupt", 1, {"disrupted": "none"}, "disrupted pods: expected no pod; seen 1 of batch"),
+    (
+        "do-not-disrupt",
+        1,
+        {"events": {"SpotInterrupted": ["Node"]}},
+        "event SpotInterrupted: expected on a Node; seen ",
+    ),
+    ("gpu-pool", 0, {"nodePools": {"gpu-pool": 1}}, "NodePool: expected gpu-pool: 1; seen "),
+    ("gpu-pool", 1, {"disrupted": ["web"]}, "disrupted pods: expected pods of web and of no other workload; seen none"),
+    ("gpu-pool", 1, {"workloads": {"train": {"nodePools": {"gpu-pool": 0}}}}, "pods of train by NodePool: expected "),
 ]
 
 
