@@ -601,7 +601,9 @@ def _destroy(folder: StackFolder, deployment: Deployment) -> None:
         try:
             deployment.destroy()
         except CommandError:
-            _tell_hindrances(deployment, "What is in the way now:")
+            # The look may take long: whoever breaks it off has not given up what could not be destroyed.
+            with suppress(KeyboardInterrupt):
+                _tell_hindrances(deployment, "What is in the way now:")
             raise
 
 

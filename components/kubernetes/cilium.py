@@ -140,7 +140,9 @@ def _pool(inputs: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 def _shown(value: Any) -> str:
     # The engine has no whole numbers.
-    return ", ".join(map(str, value)) if isinstance(value, list) else f"{value:g}"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, (int, float)) else str(value)
 
 
 def _fingerprint(values: charts.Values) -> str:

@@ -98,6 +98,8 @@ class Controller:
         self.problem = ""
         #: What the cloud runs it with; None where pods do.
         self._hosted: _Container | None = None
+        #: Held while the cloud's own is begun, begun again or ended, which different threads ask for.
+        self._hosting = threading.Lock()
         self._folder = folder.controller
         self._endpoint = ControllerEndpoint(folder)
         self._engines = engines
@@ -147,10 +149,14 @@ class Controller:
         Returns:
             Why it does not run, or empty.
         """
-        self._end()
-        container = _Container(namespace, token, variables)
-        problem = self._begin_hosted(container)
-        self._hosted = None if problem else container
+        with self._hosting:
+            self._end()
+            container = _Container(namespace, token, variables)
+            problem = self._begin_hosted(container)
+            self._hosted = None if problem else container
+            # What was planned for one before is over.
+            self._tries += 1
+            self._failures, self._back_off, self.problem = 0, _FIRST_BACK_OFF, ""
         return problem
 
     @property
@@ -160,9 +166,11 @@ class Controller:
 
     def end_hosted(self) -> None:
         """End what `host` began; nothing happens when it did not."""
-        if self.hosted:
-            self._hosted = None
-            self._end()
+        with self._hosting:
+            if self.hosted:
+                self._hosted = None
+                self._tries += 1
+                self._end()
 
     def _handle(self, event: Event) -> None:
         if event.source == "pods":
@@ -181,10 +189,10 @@ class Controller:
             self._look(event.object["pid"])
         elif event.source == "again" and event.object["tries"] == self._tries:
             self._failed.clear()
-            if self._hosted is None:
-                self._follow()
+            if self.hosted:
+                self._host_again(event.object["tries"])
             else:
-                self._host_again(self._hosted)
+                self._follow()
 
     def _follow(self) -> None:
         """Bring the process in line with the pods."""
@@ -256,14 +264,17 @@ class Controller:
             self._feed.tell("look", {"pid": engine.pid})  # the provider's thread is not the feed's
         return problem
 
-    def _host_again(self, container: _Container) -> None:
+    def _host_again(self, tries: int) -> None:
         """Start the cloud's own process again after it crashed; nobody but the cloud could mend what hinders it."""
-        self.problem = self._begin_hosted(container)
-        self._failures = self._failures + 1 if self.problem else 0
-        if self._failures > _TRIES_AFTER_CRASH:
-            self._engines.lose(self._cloud.controller_engine)
-        elif self.problem:
-            self._back_away()
+        with self._hosting:
+            if self._hosted is None or tries != self._tries:
+                return  # switched off, or begun anew, meanwhile
+            self.problem = self._begin_hosted(self._hosted)
+            self._failures = self._failures + 1 if self.problem else 0
+            if self._failures > _TRIES_AFTER_CRASH:
+                self._engines.lose(self._cloud.controller_engine)
+            elif self.problem:
+                self._back_away()
 
     def _start(self, container: Callable[[], _Container]) -> tuple[str, Engine | None]:
         """Start the process and wait until it is ready: why that failed, or empty, and the process."""

@@ -23,11 +23,15 @@ COPY = "KARPSTACK_STACK_COPY"
 CONFIG_FILE = "PULUMI_OPTION_CONFIG_FILE"
 
 _PROJECT = Path(__file__).resolve().parents[2]
-_CHANGING = ("set", "set-all", "rm", "rm-all", "refresh")
+# Commands of `pulumi config` that change settings, by all of their names.
+_CHANGING = frozenset(
+    ("set", "set-all", "remove", "rm", "delete", "remove-all", "rm-all", "remove-many", "copy", "cp", "env")
+)
 # Options that may stand before a command and take a value, by what they are called here.
 _VALUED = {
     **{"-s": "stack", "--stack": "stack", "-C": "cwd", "--cwd": "cwd", "--config-file": "config-file"},
     **{name: name for name in ("--color", "-v", "--verbose", "--tracing", "--profiling", "--memprofilerate")},
+    "--otel-traces": "--otel-traces",
 }
 
 
@@ -54,10 +58,11 @@ def stack_file(arguments: Sequence[str], variables: Mapping[str, str], folder: P
     """
     words, options = _parsed(arguments)
     edited, copy = Path(variables[EDITED]), Path(variables[COPY])
-    stack = options.get("stack", variables.get("PULUMI_STACK", ""))
+    stack = options.get("stack", variables.get("PULUMI_STACK", "")).rpartition("/")[2]
     named = "config-file" in options or CONFIG_FILE in variables
     if named or copy.name != f"Pulumi.{stack}.yaml" or _project(folder / options.get("cwd", "")) != _PROJECT:
         return None
+    _refuse_overwriting(words, arguments, edited)
     if words[:1] == ["config"] and words[1:2] and words[1] in _CHANGING:
         if any(word.partition("=")[0] == "--secret" for word in arguments):
             raise StackFileError(
@@ -70,6 +75,22 @@ def stack_file(arguments: Sequence[str], variables: Mapping[str, str], folder: P
     return copy
 
 
+def _refuse_overwriting(words: Sequence[str], arguments: Sequence[str], edited: Path) -> None:
+    if words[:2] == ["config", "refresh"]:
+        raise StackFileError(
+            f"pulumi config refresh would write over {edited} with what the rehearsal was given, its encryption "
+            "included; nothing was done. The file is what counts: edit it, or use pulumi config set"
+        )
+    if words[:1] in (["up"], ["update"]) and any(
+        word.partition("=")[0] in ("-c", "--config") or (word.startswith("-c") and not word.startswith("--"))
+        for word in arguments
+    ):
+        raise StackFileError(
+            "pulumi up --config would save the setting into the rehearsal's copy of the stack file, where the next "
+            f"command loses it; nothing was done. Set it first: pulumi config set, which writes {edited}"
+        )
+
+
 def _parsed(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """The words that are no options, and the values of the options that take one."""
     words: list[str] = []
@@ -77,7 +98,9 @@ def _parsed(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     rest: Iterator[str] = iter(arguments)
     for argument in rest:
         name, given, value = argument.partition("=")
-        if name in _VALUED:
+        if argument[:2] in _VALUED and len(argument) > 2:  # -sNAME, or -s=NAME
+            options[_VALUED[argument[:2]]] = argument[2:].removeprefix("=")
+        elif name in _VALUED:
             options[_VALUED[name]] = value if given else next(rest, "")
         elif not argument.startswith("-"):
             words.append(argument)

@@ -14,8 +14,7 @@ from typing import Any
 from ..recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR
 from ..scenarios.environments import ENVIRONMENTS
 from ..scenarios.formats import merge_patch
-from ..scenarios.manifests import IN_NO_NAMESPACE, title
-from ..scenarios.objects import COPY_OF
+from ..scenarios.manifests import COPY_OF, IN_NO_NAMESPACE, title
 from ..text.shown import value, visible
 from .cluster import Cluster, ClusterError
 

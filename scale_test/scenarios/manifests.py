@@ -38,6 +38,9 @@ KINDS = {
     **_IN_NAMESPACE,
     **IN_NO_NAMESPACE,
 }
+_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+#: Key of a node class of a story's: the stack's of which it is a copy, but for the patch that is its `spec`.
+COPY_OF = "copyOf"
 _OURS = (WORKLOAD_SELECTOR.split("=")[0], SCENARIO_LABEL, WORKLOAD_LABEL)
 
 
@@ -123,6 +126,12 @@ def _manifest(manifest: dict[str, Any]) -> dict[str, Any]:
         _Budget.model_validate(manifest)
     if kind == "PriorityClass" and manifest.get("globalDefault"):
         raise ValueError("globalDefault would give other people's pods this priority; leave it out")
+    if kind == "PriorityClass" and manifest["metadata"]["name"].startswith("system-"):
+        raise ValueError("names that begin with system- are Kubernetes' own, which refuses them; give it another name")
+    if kind == "StorageClass" and _DEFAULT_CLASS in (manifest["metadata"].get("annotations") or {}):
+        raise ValueError(f"{_DEFAULT_CLASS} would give other people's claims this class; leave it out")
+    if COPY_OF in manifest:
+        raise ValueError(f"{COPY_OF} is of nodeClasses; leave it out")
     if given := [key for key in _OURS if any(key in some for some in labels)]:
         raise ValueError(f"the story sets the label {', '.join(given)} itself, by which it knows its own; leave it out")
     return manifest
@@ -161,6 +170,14 @@ def title(manifest: Mapping[str, Any]) -> str:
 def with_pods(manifest: Mapping[str, Any], pods: int) -> dict[str, Any]:
     """A workload that has a number of pods, scaled."""
     return {**manifest, "spec": {**manifest["spec"], COUNTED[manifest["kind"]]: pods}}
+
+
+def with_number_of(manifest: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """A workload that is applied over another: what says no number of pods leaves it as it was."""
+    count = COUNTED[manifest["kind"]]
+    if count is None or manifest["spec"].get(count) is not None or before["spec"].get(count) is None:
+        return dict(manifest)
+    return with_pods(manifest, before["spec"][count])
 
 
 def with_image(manifest: Mapping[str, Any], image: str) -> dict[str, Any]:

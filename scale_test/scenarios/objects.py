@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from .environments import ENVIRONMENTS
+from .manifests import COPY_OF
 from .scenario import Scenario
-
-#: Key of a node class of a story's: the stack's of which it is a copy, but for the patch that is its `spec`.
-COPY_OF = "copyOf"
 
 
 def objects(scenario: Scenario) -> list[dict[str, Any]]:

@@ -35,7 +35,18 @@ from .actions import (
 from .environments import KINDS
 from .expectation import Expectation, Replacement
 from .formats import DnsLabel, Model, Nothing, Sentence, merge_patch
-from .manifests import COUNTED, IN_NO_NAMESPACE, Manifest, Wanted, owned, title, wanted, with_image, with_pods
+from .manifests import (
+    COUNTED,
+    IN_NO_NAMESPACE,
+    Manifest,
+    Wanted,
+    owned,
+    title,
+    wanted,
+    with_image,
+    with_number_of,
+    with_pods,
+)
 from .node_pool import NodePoolSpec
 from .pods import Deployment, PodForm, WorkloadForm, WorkloadKind
 
@@ -392,9 +403,44 @@ class Scenario(Model):
                 if name not in there:
                     why = f"there is no workload of this name, so it would never come true; {instead(name, there)}"
                     yield _Wrong(f"steps.{index}.expect.{key}", shown.value(name), why)
-        if expect.pod_disruption_budgets_kept and not self.pod_disruption_budgets(index):
+        if expect.pod_disruption_budgets_kept:
+            yield from self._wrong_pod_budgets(index)
+        yield from self._wrong_names(index, expect)
+
+    def _wrong_pod_budgets(self, index: int) -> Iterator[_Wrong]:
+        where = f"steps.{index}.expect.podDisruptionBudgetsKept"
+        budgets = self.pod_disruption_budgets(index)
+        if not budgets:
             why = "there is no PodDisruptionBudget, so nothing would be checked; add one under manifests"
-            yield _Wrong(f"steps.{index}.expect.podDisruptionBudgetsKept", "True", why)
+            yield _Wrong(where, "True", why)
+        for budget in budgets:
+            if (budget["spec"].get("selector") or {}).get("matchExpressions"):
+                name = budget["metadata"]["name"]
+                why = f"{name} has matchExpressions, by which nothing is judged here; write matchLabels"
+                yield _Wrong(where, "True", why)
+
+    def _wrong_names(self, index: int, expect: Expectation) -> Iterator[_Wrong]:
+        """Expectations that a misspelt name, or nothing at all, would let pass."""
+        where = f"steps.{index}.expect"
+        specs = [manifest["spec"]["template"]["spec"] for manifest in self.workloads_after(index).values()]
+        classes = sorted({spec["priorityClassName"] for spec in specs if spec.get("priorityClassName")})
+        for name in (name for pair in expect.scheduled_before.items() for name in pair):
+            if name not in classes:
+                why = f"no workload has this PriorityClass, so nothing would be compared; {instead(name, classes)}"
+                yield _Wrong(f"{where}.scheduledBefore", shown.value(name), why)
+        pools = {name for kind in self.stacks for part in self._pools_in(kind) for name in part}
+        places = [("", expect), *((f".workloads.{name}", pods) for name, pods in expect.workloads.items())]
+        for inner, place in places:
+            for name in place.node_pools:
+                if name not in pools:
+                    why = f"the scenario has no NodePool of this name, so none is counted; {instead(name, pools)}"
+                    yield _Wrong(f"{where}{inner}.nodePools", shown.value(name), why)
+        for name, pods in expect.workloads.items():
+            if not pods.model_fields_set:
+                yield _Wrong(f"{where}.workloads.{name}", "{}", "nothing is expected of it; say what, or leave it out")
+        if len(expect.disrupted_in_order) == 1:
+            why = "one workload has no order, so nothing would be checked; name another one, or use disrupted"
+            yield _Wrong(f"{where}.disruptedInOrder", shown.value(expect.disrupted_in_order), why)
 
     def _wrong_workloads(self, index: int, step: Step) -> Iterator[_Wrong]:
         """What a step says of workloads that are not there."""
@@ -516,7 +562,8 @@ class Scenario(Model):
                 now[step.roll_out.workload] = with_image(now[step.roll_out.workload], step.roll_out.image)
             for manifest in self.applied(step):
                 if manifest["kind"] in COUNTED:
-                    now[manifest["metadata"]["name"]] = manifest
+                    name = manifest["metadata"]["name"]
+                    now[name] = with_number_of(manifest, now[name]) if name in now else manifest
             history.append(now)
         return history
 

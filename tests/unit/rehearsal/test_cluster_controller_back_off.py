@@ -172,6 +172,24 @@ def test_the_clouds_own_that_was_switched_off_is_not_started_again(
         tries.made.get(timeout=3 * BACK_OFF)
 
 
+def test_one_that_was_switched_off_and_on_is_not_begun_again_for_the_crash_of_the_first(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SECONDS_BETWEEN_LOOKS", 0.0)
+    tries = HostedTries(controller, 1, 2)
+    monkeypatch.setattr(controller, "_start", tries.start)
+    controller.host("kube-system", {}, "token")
+    deadline = time.monotonic() + 5
+    while not controller.problem and time.monotonic() < deadline:  # until the crash is noticed
+        time.sleep(0.005)
+    monkeypatch.setattr(controller, "_look", lambda pid: None)  # the second stays
+    controller.end_hosted()
+    assert controller.host("kube-system", {}, "token") == ""
+    assert controller.problem == ""
+    time.sleep(4 * BACK_OFF)
+    assert tries.count == 2
+
+
 def test_one_that_never_ran_is_not_lost_but_waits_to_be_mended(
     controller: Controller, world: World, lost: queue.Queue[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

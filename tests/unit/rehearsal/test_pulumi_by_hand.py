@@ -65,6 +65,13 @@ def test_what_was_edited_is_what_pulumi_reads(stack: Stack, command: list[str]) 
         ["config", "-s", "eks", "set", "--path", "a.b", "--", "-1"],
         ["--cwd", str(ROOT), "config", "rm", "karpstack:name"],
         ["config", "set-all", "--plaintext", "a=b"],
+        ["config", "remove", "karpstack:name"],
+        ["config", "delete", "karpstack:name"],
+        ["config", "cp", "--dest", "other"],
+        ["config", "env", "add", "team"],
+        ["-seks", "config", "set", "karpstack:name", "x"],
+        ["--stack", "organization/karpstack/eks", "config", "set", "karpstack:name", "x"],
+        ["--otel-traces", "file:x", "config", "set", "karpstack:name", "x"],
     ],
 )
 def test_settings_are_changed_where_the_user_edits_them(stack: Stack, command: list[str]) -> None:
@@ -78,11 +85,31 @@ def test_no_secret_of_a_rehearsal_gets_into_the_users_file(stack: Stack, command
 
 
 @pytest.mark.parametrize(
-    "command", [["-s", "other", "preview"], ["preview", "--stack=other"], ["preview", "--config-file", "x.yaml"]]
+    "command",
+    [
+        ["-s", "other", "preview"],
+        ["-sother", "config", "set", "a", "b"],
+        ["preview", "--stack=other"],
+        ["preview", "--config-file", "x.yaml"],
+    ],
 )
 def test_another_stack_or_a_file_that_is_named_is_left_to_pulumi(stack: Stack, command: list[str]) -> None:
     assert stack.chosen(*command) is None
     assert stack.chosen("preview", more={pulumi_by_hand.CONFIG_FILE: "x.yaml"}) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["config", "refresh", "--force"], "would write over .*mine.yaml"),
+        (["up", "--config", "karpstack:name=x"], "the next command loses it"),
+        (["up", "-y", "-ckarpstack:name=x"], "the next command loses it"),
+    ],
+)
+def test_what_would_be_lost_is_refused(stack: Stack, command: list[str], message: str) -> None:
+    with pytest.raises(StackFileError, match=message):
+        stack.chosen(*command)
+    assert stack.chosen("preview", "--config", "karpstack:name=x") == stack.copy  # which saves nothing
 
 
 def test_another_program_has_a_stack_file_of_its_own(stack: Stack, tmp_path: Path) -> None:

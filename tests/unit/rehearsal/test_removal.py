@@ -170,6 +170,23 @@ def test_a_look_that_fails_hinders_no_down(stack: Stack, capsys: pytest.CaptureF
     assert "What is in the way of `pulumi destroy` is not known: nobody answers" in capsys.readouterr().err
 
 
+def test_who_breaks_off_the_look_after_a_failure_gives_nothing_up(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack.ends = CommandError("`pulumi destroy` failed (exit code 255)")
+
+    def look() -> list[str]:
+        stack.calls.append("look")
+        if "destroy" in stack.calls:
+            raise KeyboardInterrupt
+        return []
+
+    monkeypatch.setattr(stack, "hindrances", look)
+    assert stack.down() == 1
+    assert stack.calls == ["look", "destroy", "look"]
+    assert "eks and its engines stay up" in capsys.readouterr().err
+
+
 def test_an_interrupted_down_stops_the_engines(stack: Stack) -> None:
     stack.ends = KeyboardInterrupt()
     assert stack.down() == 130

@@ -27,7 +27,12 @@ FULL: dict[str, Any] = {
             "doNotDisrupt": True,
             "volumes": [{"size": "1Gi"}],
         },
-        "db": {"kind": "StatefulSet", "replicas": 1, "volumes": [{"size": "1Gi", "storageClass": "zonal"}]},
+        "db": {
+            "kind": "StatefulSet",
+            "replicas": 1,
+            "priorityClassName": "low",
+            "volumes": [{"size": "1Gi", "storageClass": "zonal"}],
+        },
         "agent": {"kind": "DaemonSet", "requests": {"cpu": "100m"}},
         "batch": {"kind": "Job", "replicas": 3},
     },

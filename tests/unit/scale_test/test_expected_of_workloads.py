@@ -22,7 +22,10 @@ NODE_POOL: dict[str, Any] = {"template": {"spec": {"nodeClassRef": {"kind": "EC2
 def scenario(**expect: Any) -> Scenario:
     """Two workloads with a PodDisruptionBudget of one of them, and a step in which nothing is done."""
     data = copy.deepcopy(FULL)
-    data["workloads"] = {"web": {"replicas": 2}, "batch": {"kind": "Job", "replicas": 1}}
+    data["workloads"] = {
+        "web": {"replicas": 2, "priorityClassName": "low"},
+        "batch": {"kind": "Job", "replicas": 1, "priorityClassName": "high"},
+    }
     data["manifests"] = data["manifests"][:2]
     data["steps"] = [{"observe": "what happens", "expect": {"within": 60, **expect}}]
     return parse(data, "full.yml").in_environment("eks")
@@ -161,11 +164,11 @@ def test_pods_that_the_step_itself_takes_away_are_not_disrupted() -> None:
     assert of_disruptions(told.run(0, 5, 9)) == {"disrupted pods": ("none", True)}
 
 
-def test_pods_that_were_not_there_before_the_step_are_not_disrupted() -> None:
+def test_pods_that_came_in_the_step_are_disrupted_like_others() -> None:
     told = settled(Told(scenario(disrupted="none")))
     told.pod("web-9", "web", 6, node="a")
     told.pod("web-9", "web", 7, node="a", going=True)
-    assert of_disruptions(told.run(0, 5, 9))["disrupted pods"] == ("none", True)
+    assert of_disruptions(told.run(0, 5, 9))["disrupted pods"] == ("1 of web", False)
 
 
 @pytest.mark.parametrize(("web", "batch", "passed"), [(6, 8, True), (8, 6, False), (6, None, False)])
@@ -269,6 +272,11 @@ def test_pods_of_one_class_get_their_nodes_before_those_of_another(
         ({"workloads": {"wbe": {"ready": 1}}}, "steps.0.expect.workloads: 'wbe': there is no workload of this name"),
         ({"disrupted": ["wbe"]}, "steps.0.expect.disrupted: 'wbe': .*did you mean web"),
         ({"disruptedInOrder": ["web", "wbe"]}, "steps.0.expect.disruptedInOrder: 'wbe'"),
+        ({"disruptedInOrder": ["web"]}, "steps.0.expect.disruptedInOrder: .*one workload has no order"),
+        ({"scheduledBefore": {"high": "lwo"}}, "steps.0.expect.scheduledBefore: 'lwo': .*did you mean low"),
+        ({"nodePools": {"fulll": 0}}, "steps.0.expect.nodePools: 'fulll': .*did you mean full"),
+        ({"workloads": {"web": {"nodePools": {"fll": 0}}}}, "steps.0.expect.workloads.web.nodePools: 'fll'"),
+        ({"workloads": {"web": {}}}, "steps.0.expect.workloads.web: .*nothing is expected of it"),
         ({"disrupted": "all"}, "steps.0.expect.disrupted: 'all': input should be a valid list"),
         ({"costWithin": 0.5}, "steps.0.expect.costWithin: 0.5: input should be greater than or equal to 1"),
         ({"zones": {"us-east-1a": -1}}, "steps.0.expect.zones.us-east-1a"),

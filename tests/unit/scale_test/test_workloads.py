@@ -191,3 +191,44 @@ def test_a_story_without_pods_is_refused() -> None:
 
 def test_every_kind_with_pods_is_known() -> None:
     assert set(COUNTED) == {"Deployment", "StatefulSet", "DaemonSet", "Job"}
+
+
+def test_a_workload_that_is_applied_without_a_number_keeps_its_pods() -> None:
+    data = copy.deepcopy(FULL)
+    web = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {"template": {"spec": {"containers": [{"name": "app", "image": "example.com/app:2"}]}}},
+    }
+    data["workloads"] = {"web": {"replicas": 5}}
+    data["manifests"] = []
+    data["steps"] = [{"apply": [web], "expect": {"within": 60}}]
+    assert parse(data, "full.yml").wanted_after(0)["web"].pods == 5
+
+
+@pytest.mark.parametrize(
+    ("manifest", "said"),
+    [
+        (
+            {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": "system-x"}},
+            "names that begin with system- are Kubernetes' own",
+        ),
+        (
+            {
+                "kind": "StorageClass",
+                "apiVersion": "storage.k8s.io/v1",
+                "metadata": {"name": "x", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+            },
+            "would give other people's claims this class",
+        ),
+        (
+            {"kind": "StorageClass", "apiVersion": "storage.k8s.io/v1", "metadata": {"name": "x"}, "copyOf": "y"},
+            "copyOf is of nodeClasses",
+        ),
+    ],
+)
+def test_what_would_be_others_too_is_refused(manifest: dict[str, Any], said: str) -> None:
+    data = copy.deepcopy(FULL) | {"manifests": [manifest]}
+    with pytest.raises(ScenarioError, match=said):
+        parse(data, "full.yml")
