@@ -17,15 +17,13 @@ _KINDS: Final[Mapping[Cloud, str]] = {"aws": "eks", "azure": "aks-self-hosted"}
 
 
 def lacking(recording: Recording, scenarios: Path) -> list[str]:
-    """Names of the soak's scenarios that a recording is not of; none where it does not say which it is of.
+    """Names of the soak's scenarios that a recording is not of; all of them where it does not say which it is of.
 
     Args:
         recording: The recording.
         scenarios: Folder of all scenarios.
     """
-    if recording.scenarios is None:
-        return []
-    return sorted(_all(scenarios, _KINDS[recording.cloud]) - recording.scenarios)
+    return sorted(_all(scenarios, _KINDS[recording.cloud]) - (recording.scenarios or frozenset()))
 
 
 def ended(report: Path) -> list[str]:
