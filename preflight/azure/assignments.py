@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -43,7 +44,8 @@ class Assignment:
     def command(self) -> str:
         """What assigns it; `DEPLOYER` stands for the object id of who gets it."""
         given = f'az role assignment create --assignee-object-id DEPLOYER --role "{self.role}" --scope {self.scope}'
-        with_condition = f' --condition-version {CONDITION_VERSION} --condition "{self.condition}"'
+        # Within double quotes an interactive bash would take its `!` for a command of long ago.
+        with_condition = f" --condition-version {CONDITION_VERSION} --condition {shlex.quote(self.condition)}"
         return given + (with_condition if self.condition else "")
 
 
