@@ -83,7 +83,7 @@ class SettingsError(pulumi.RunError):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         count = f"{len(self.problems)} error" + ("s" if len(self.problems) != 1 else "")
-        parts = [f"the stack's configuration has {count}; nothing was created"]
+        parts = [f"the stack's configuration has {count}; nothing was created in the cloud"]
         parts += map(str, self.problems[:_MOST_PROBLEMS])
         if len(self.problems) > _MOST_PROBLEMS:
             parts.append(f"and {len(self.problems) - _MOST_PROBLEMS} more")
@@ -125,6 +125,11 @@ def shown(value: object) -> str:
     return _cut(json.dumps(value, default=str), _LONGEST_VALUE)
 
 
+def in_quotes(value: float) -> str:
+    """The fix where a text is wanted, and YAML has read a number or a truth value."""
+    return f"put it in quotes, '{json.dumps(value)}', so that YAML reads it as a text"
+
+
 def readable(text: str) -> str:
     """A text in which each character is seen: those that a terminal obeys are escaped. Cut where it gets too long."""
     cut = _cut(text, _LONGEST_SENTENCE)
@@ -162,7 +167,9 @@ def from_pydantic(details: ErrorDetails, schema: type[BaseModel]) -> Problem:
             fix = f"give {description}" if description else examples
             if details["type"] == "literal_error":
                 fix = did_you_mean(str(details["input"]), re.findall("'([^']*)'", context["expected"])) + fix
-            if beyond > 1 and details["type"] in _SHAPES:
+            if details["type"] == "string_type" and isinstance(details["input"], (bool, int, float)):
+                fix = in_quotes(details["input"])
+            elif beyond > 1 and details["type"] in _SHAPES:
                 fix = f"write {_SHAPES[details['type']]}; {examples}"
     return Problem(key_of(*_without_union_branches(location)), value, consequence, fix)
 

@@ -116,7 +116,7 @@ def refuse_other_addresses(args: pulumi.ResourceHookArgs) -> None:
     changes = [
         f"karpstack:network.{setting} {_shown(before[key])} -> {_shown(after[key])}"
         for key, setting in _FIXED.items()
-        if key in before and key in after and before[key] != after[key]
+        if key in before and key in after and _shown(before[key]) != _shown(after[key])
     ]
     if changes:
         raise pulumi.RunError(

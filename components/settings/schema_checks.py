@@ -11,7 +11,7 @@ from karpenter.budgets import BudgetError, budgets
 from karpenter.offers import LABELS
 
 from ..documents import manifests
-from ..problems import Problem, did_you_mean, key_of, shown
+from ..problems import Problem, did_you_mean, in_quotes, key_of, shown
 
 _REFERENCES: Final = {
     "NodePool": "https://karpenter.sh/docs/concepts/nodepools/",
@@ -43,8 +43,14 @@ def schema_checks(cloud: str, valid: Mapping[str, Any], known: Iterable[Problem]
                     key,
                     _shown(found.value),
                     f"{found.message}: the API server refuses the {kind}, after all the rest was created",
-                    _meant(found) + f"write it as {_REFERENCES[kind]} says",
+                    _fix(found, kind),
                 )
+
+
+def _fix(found: crds.Problem, kind: str) -> str:
+    if found.message.endswith("is not of type 'string'") and isinstance(found.value, (bool, int, float)):
+        return in_quotes(found.value)
+    return _meant(found) + f"write it as {_REFERENCES[kind]} says"
 
 
 def _meant(found: crds.Problem) -> str:

@@ -27,9 +27,13 @@ def lacking(recording: Recording, scenarios: Path) -> list[str]:
 
 
 def ended(report: Path) -> list[str]:
-    """Names of the scenarios in a report (`report.json`); none where there is no report."""
+    """Names of the scenarios that passed in a report (`report.json`); none where there is no report.
+
+    One that failed may have ended before all that it would have had the controller ask.
+    """
     try:
-        return [str(story["name"]) for story in json.loads(report.read_text(encoding="utf-8"))["stories"]]
+        stories = json.loads(report.read_text(encoding="utf-8"))["stories"]
+        return [str(story["name"]) for story in stories if story["passed"]]
     except (OSError, ValueError, LookupError, TypeError):
         return []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from rehearsal.host.processes import with_parent
 from rehearsal.session.terminal import tell
 
 #: What a NodeClaim goes through when it is deleted, in this order; each a condition of it.
@@ -36,6 +38,7 @@ def hindrances(stack: str, configuration: Path, project: Path, variables: Mappin
         NotLookedError: It could not be asked.
     """
     command = [sys.executable, "-m", "preflight", "destroy", stack, "--config-file", str(configuration), "--json"]
+    command = [*with_parent(signal.SIGKILL), *command]  # whoever kills us does not wait for an answer
     try:
         looked = subprocess.run(
             command, cwd=project, env=variables, capture_output=True, text=True, timeout=_LONGEST_LOOK, check=False

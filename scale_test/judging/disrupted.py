@@ -107,16 +107,12 @@ def _share(value: int | str, of: int) -> int:
 
 def _least_ready(run: StepRun, pods: list[Pod], needed: int) -> int | None:
     """The fewest that were ready at once in the step, from when there were enough; None if there never were."""
-    changes = sorted(
-        change
-        for pod in pods
-        if pod.running is not None
-        for change in ((pod.running, 1), (pod.leaving or run.ended, -1 if pod.leaving else 0))
-    )
+    changes = [(time, 1 if serves else -1) for pod in pods for time, serves in pod.turns if time <= run.ended]
+    changes = sorted([*changes, (run.ended, 0)])
     ready, least = 0, None
     for position, (time, change) in enumerate(changes):
         ready += change
-        if time > run.ended or (position + 1 < len(changes) and changes[position + 1][0] == time):
+        if position + 1 < len(changes) and changes[position + 1][0] == time:
             continue
         if least is None and ready >= needed:
             least = ready

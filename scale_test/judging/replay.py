@@ -41,6 +41,7 @@ class Pod:
         nominated: When the controller said where it should go.
         scheduled: When it got its node.
         running: When it first served.
+        turns: When it began to serve, and when it ceased to: each time, and whether it serves from then on.
         leaving: When it began to go, or was gone.
     """
 
@@ -61,6 +62,7 @@ class Pod:
     nominated: datetime | None = None
     scheduled: datetime | None = None
     running: datetime | None = None
+    turns: list[tuple[datetime, bool]] = field(default_factory=list)
     leaving: datetime | None = None
 
     def present_at(self, time: datetime) -> bool:
@@ -273,6 +275,7 @@ class Replay:
         if conditions.get("PodScheduled", {}).get("reason") == "Unschedulable" and not deleted:
             self.unschedulable.setdefault(scenario, []).append((self.time, pod.name))
         if pod.ready != was_ready:
+            pod.turns.append((self.time, pod.ready))
             self.ready.setdefault(scenario, []).append((self.time, self._ready_pods(scenario) + pod.ready - was_ready))
         # One that is gone had the name before: the pod's own NodeClaim has not told its node yet.
         claim = self._claims_by_node.get(pod.node or "")

@@ -230,6 +230,7 @@ def test_a_change_of_pods_addresses_is_refused() -> None:
         assert text in str(caught.value)
         assert "another stack" in str(caught.value)
     refuse_other_addresses(cilium_update())
+    refuse_other_addresses(cilium_update(clusterPoolIPv4MaskSize="24"))
     refuse_other_addresses(pulumi.ResourceHookArgs("urn", "id", "eks-cilium-release", CILIUM))
 
 

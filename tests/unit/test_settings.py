@@ -477,6 +477,15 @@ def test_several_errors_come_at_once() -> None:
     ]
 
 
+def test_what_yaml_took_for_a_number_or_a_truth_value_is_to_be_put_in_quotes() -> None:
+    (tag,) = problems(example(tags={"team": 5}))
+    assert (tag.value, tag.fix.partition(",")[0]) == ("5", "put it in quotes")
+    tainted = pool()
+    tainted["template"]["spec"]["taints"] = [{"key": "gpu", "value": True, "effect": "NoSchedule"}]
+    (taint,) = problems(example(nodePools__default=tainted))
+    assert (taint.value, taint.fix) == ("true", "put it in quotes, 'true', so that YAML reads it as a text")
+
+
 def test_the_error_names_their_number_and_shows_each() -> None:
     with pytest.raises(SettingsError, match=r"configuration has 2 errors; nothing was created") as caught:
         settings.load(example(name="Bad_Name", unknown={}))

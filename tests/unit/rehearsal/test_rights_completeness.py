@@ -74,6 +74,12 @@ def test_what_is_no_report_has_no_scenarios(tmp_path: Path, content: str) -> Non
     assert completeness.ended(tmp_path / "missing.json") == []
 
 
+def test_a_scenario_that_failed_did_not_run_to_its_end(tmp_path: Path) -> None:
+    stories = [{"name": "drift", "passed": True}, {"name": "churn", "passed": False}]
+    (tmp_path / "report.json").write_text(json.dumps({"stories": stories}))
+    assert completeness.ended(tmp_path / "report.json") == ["drift"]
+
+
 def test_a_run_notes_its_scenarios_and_the_next_adds_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -190,6 +190,15 @@ def test_a_budget_of_pods_is_kept_while_enough_are_ready(both: bool, passed: boo
     assert found == {"PodDisruptionBudget web": (f"{1 - both} at least", passed)}
 
 
+def test_pods_that_cease_to_serve_break_a_budget_although_they_stay() -> None:
+    told = settled(Told(scenario(podDisruptionBudgetsKept=True)))
+    for name in ("web-1", "web-2"):
+        told.pod(name, "web", 6, node="a", ready=False)
+        told.pod(name, "web", 8, node="a")
+    found = of_disruptions(told.run(0, 5, 12))
+    assert found == {"PodDisruptionBudget web": ("0 at least", False)}
+
+
 def test_pods_that_are_still_coming_break_no_budget() -> None:
     told = Told(scenario(podDisruptionBudgetsKept=True))
     told.pod("web-1", "web", 6, node="a", ready=False)
