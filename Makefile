@@ -13,6 +13,8 @@ export UV_LINK_MODE    := copy
 export PYTHONPATH      := $(CURDIR)
 # matplotlib keeps a list of fonts.
 export MPLCONFIGDIR    := $(KARPSTACK_CACHE)/matplotlib
+# What it found in the SDKs, which takes longer to read than all of ours, is good for other checkouts too.
+export MYPY_CACHE_DIR  := $(KARPSTACK_CACHE)/mypy
 # Some machines forbid Python to keep what it compiled; every command would then compile its imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -130,7 +132,7 @@ clean: ## Remove what the project made in this checkout
 	@for stack in .rehearsal/*/; do [ -d "$$stack" ] || continue; \
 		$(BIN)/python -m rehearsal down --force "$$(basename "$$stack")" && [ -f "$$stack/karpstack-rehearsal" ] && rm -rf "$$stack"; \
 	done; true
-	@rm -rf build/pack build/rehearsal build/review .ansible .pytest_cache .mypy_cache .ruff_cache
+	@rm -rf build/pack build/rehearsal build/review .ansible .pytest_cache .ruff_cache
 	@[ ! -d build ] || rmdir build 2>/dev/null || echo "Kept, as not made by the project: $$(echo build/*)"
 	@[ ! -d .rehearsal ] || rmdir .rehearsal 2>/dev/null || { echo "Kept, as not made by the project or not taken down: $$(echo .rehearsal/*)"; exit 1; }
 	@[ ! -e .venv ] || { $(OUR_VENV) && rm -rf .venv; } || echo "Kept, as not made by the project: .venv"
@@ -138,5 +140,5 @@ clean: ## Remove what the project made in this checkout
 # A folder with more in it than that is no folder of ours alone, and go or uv in it may be anybody's: a home has both.
 clean-cache: ## Remove from the cache folder what the project put there, engines included
 	@[ ! -d "$$KARPSTACK_CACHE" ] || { cd "$$KARPSTACK_CACHE" && \
-		{ ! others=$$(ls -A | grep -vxE 'engines|engines\.lock|go|matplotlib|uv') || { echo "Kept: $$KARPSTACK_CACHE holds what the project did not make:" $$others >&2; exit 1; }; } && \
-		rm -rf engines engines.lock go matplotlib uv && { rmdir "$$PWD" 2>/dev/null || true; }; }
+		{ ! others=$$(ls -A | grep -vxE 'engines|engines\.lock|go|matplotlib|mypy|uv') || { echo "Kept: $$KARPSTACK_CACHE holds what the project did not make:" $$others >&2; exit 1; }; } && \
+		rm -rf engines engines.lock go matplotlib mypy uv && { rmdir "$$PWD" 2>/dev/null || true; }; }

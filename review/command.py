@@ -35,8 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     output = (options.output or project / "build" / "review" / options.stack).resolve()
     known = rules()
     try:
-        check_output(output)
         settings = configuration.read(configured, known) if configured else {}
+        if options.only_configuration:
+            return 0
+        check_output(output)
         said = preview(project, PACK, configured, options.stack)
     except (EngineError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -99,6 +101,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help=f"configuration of the pack, or `{wording.BASELINE}` for none (default: policies/<stack>.json, and "
         f"{wording.BASELINE} where that is missing)",
+    )
+    parser.add_argument(
+        "--only-configuration", action="store_true", help="only see whether the pack's configuration can be used"
     )
     parser.add_argument("--output", type=Path, help="folder for the documents (default: build/review/<stack>)")
     return parser

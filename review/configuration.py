@@ -52,7 +52,7 @@ def read(path: Path, rules: Iterable[Rule]) -> Mapping[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(
-            f"--policy-pack-config {path} can't be read ({readable(str(error))}), so nothing was previewed; name a "
+            f"--policy-pack-config {path} can't be read ({readable(str(error))}), so nothing was judged; name a "
             "file such as policies/production.json, or baseline"
         ) from error
     if not isinstance(content, dict):
@@ -61,7 +61,7 @@ def read(path: Path, rules: Iterable[Rule]) -> Mapping[str, Any]:
             "policies/README.md shows one"
         )
     if wrong := list(_wrong(content, {rule.name: rule for rule in rules})):
-        raise ValueError(f"--policy-pack-config {path} can't be used, so nothing was previewed:\n" + "\n".join(wrong))
+        raise ValueError(f"--policy-pack-config {path} can't be used, so nothing was judged:\n" + "\n".join(wrong))
     return content
 
 

@@ -1,6 +1,6 @@
 """The command line: `python -m scale_test check|scenario|record|wait|judge|report|compare|schema`.
 
-The playbooks use modules.
+The playbooks use modules. What only some commands need is imported by them: charts and the lower bound take seconds.
 """
 
 from __future__ import annotations
@@ -11,22 +11,14 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from karpenter.instance_types import FOLDER, Facts, FactsError
 
-from .judging.gate import wait_for_end
-from .judging.live import Live
 from .numbers.thresholds import Thresholds, ThresholdsError
 from .recording.process import RecorderError, wait_until_recorded
-from .recording.record import RecordedError, Sources, record
 from .recording.timeline import Reader, TimelineError, now, parse_time
-from .reports import comparison, report
-from .reports.comparing import compare_reports
 from .reports.folder import TIMELINE
-from .reports.schema import Report
-from .reports.table import table
-from .reports.writing import told, with_evidence_in, write
 from .scenarios import start
 from .scenarios.choosing import check_names
 from .scenarios.environments import Stack, StackError, known
@@ -62,7 +54,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         InputError,
         FactsError,
         OSError,
-        RecordedError,
         RecorderError,
         ScenarioError,
         StackError,
@@ -128,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("--rules", type=Path, default=_PLAYBOOKS / "vars" / "comparison.yml", help="differences")
     comparing.add_argument(
         "--fail-if",
-        choices=get_args(comparison.FailIf),
+        choices=("worse", "any-worse"),
         help="exit with 1: if the verdict is worse; or if any value got worse, or any story fails now",
     )
     return parser
@@ -156,12 +147,20 @@ def _words(text: str) -> list[str]:
 
 
 def _record(given: argparse.Namespace) -> int:
+    from .recording.record import RecordedError, Sources, record
+
     sources = Sources(None, given.metrics_url, os.environ.get(_TOKEN, ""), FOLDER)
-    print(record(given.timeline, Stack(given.stack, _outputs(given.outputs)), sources))
+    try:
+        print(record(given.timeline, Stack(given.stack, _outputs(given.outputs)), sources))
+    except RecordedError as error:
+        raise InputError(str(error)) from error
     return 0
 
 
 def _wait(given: argparse.Namespace) -> int:
+    from .judging.gate import wait_for_end
+    from .judging.live import Live
+
     scenario = parse(read(given.scenario), given.scenario.name)
     if not 1 <= given.step <= len(scenario.steps):
         raise InputError(
@@ -179,6 +178,8 @@ def _judge(given: argparse.Namespace) -> int:
 
 
 def _report(given: argparse.Namespace) -> int:
+    from .reports.writing import write
+
     made = _made(given)
     folder = given.output or given.folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -187,6 +188,9 @@ def _report(given: argparse.Namespace) -> int:
 
 
 def _compare(given: argparse.Namespace) -> int:
+    from .reports import comparison
+    from .reports.comparing import compare_reports
+
     rules = read(given.rules)
     try:
         result, _ = compare_reports(
@@ -208,12 +212,17 @@ def _compare(given: argparse.Namespace) -> int:
 
 
 def _schema(given: argparse.Namespace) -> int:
+    from .reports.schema import Report
+
     print(json.dumps(Report.model_json_schema(), indent=2))
     return 0
 
 
 def _made(given: argparse.Namespace) -> dict[str, Any]:
     """The report of a folder's timeline, of the scenarios that it tells of."""
+    from .reports import report
+    from .reports.writing import told, with_evidence_in
+
     timeline = given.folder / TIMELINE
     if not timeline.is_file():
         raise InputError(f"{timeline}: is not there, so there is nothing to judge; name the folder of a report")
@@ -246,6 +255,9 @@ def _made(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _shown(made: dict[str, Any]) -> int:
+    from .reports import report
+    from .reports.table import table
+
     print(table(made), *report.failures(made), sep="\n")
     return 0 if made["passed"] else FAILED
 

@@ -191,7 +191,13 @@ class Deployment:
             tell(f"Judged by the baseline of the policy pack; the configuration of a stack is policies/{stack}.json.")
         judged = ["--policy-pack", str(PACK)]
         judged += ["--policy-pack-config", str(configuration)] if configuration else []
-        self._run("up", "--yes", "--skip-preview", "--suppress-outputs", *self._configured, *judged)
+        try:
+            self._run("up", "--yes", "--skip-preview", "--suppress-outputs", *self._configured, *judged)
+        except CommandError as error:
+            # Pulumi says of some mistakes in it that there is one, and not which.
+            if configuration and (wrong := self._wrong(configuration)):
+                raise CommandError(f"{error}: {wrong}") from error
+            raise
 
     def destroy(self) -> None:
         """Destroy everything that the stack created, after what an interrupted scale test left.
@@ -240,6 +246,13 @@ class Deployment:
         command += ["--config-file", str(stack_file.path), "--output", str(output)]
         command += ["--policy-pack-config", configuration] if configuration else []
         return self._call(command)
+
+    def _wrong(self, configuration: Path) -> str:
+        """What the review says is wrong with a configuration of the pack; empty if nothing."""
+        command = [sys.executable, "-m", "review", "--stack", self._folder.stack, "--only-configuration"]
+        command += ["--policy-pack-config", str(configuration)]
+        read = subprocess.run(command, cwd=PROJECT, env=self._environment, capture_output=True, text=True)
+        return read.stderr.strip().removeprefix("error: ") if read.returncode else ""
 
     def _remove_leftovers(self) -> None:
         """Remove what a scale test made that was killed: the nodes of its NodePools would keep the stack's node class.

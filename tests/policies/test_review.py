@@ -608,6 +608,9 @@ def test_a_bad_configuration_of_the_pack_is_refused(
     assert words in said
     assert said.startswith("error: --policy-pack-config ")
     assert "nothing" in said
+    only = ["--only-configuration", "--policy-pack-config"]
+    assert command.main(["--stack", "x", *only, str(configuration)]) == 2
+    assert command.main(["--stack", "x", *only, str(command.PACK / "production.json")]) == 0
 
 
 def test_a_stack_has_one_configuration_of_the_pack(tmp_path: Path) -> None:

@@ -136,6 +136,27 @@ def test_an_update_is_judged_by_the_stacks_own_configuration_and_says_so(
     assert f"Judged by {'the ' if stack == 'prod' else ''}{words}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("said", "told"), [("error: nodes-privat is no rule of this pack\n", True), ("", False)])
+def test_a_refused_update_tells_what_is_wrong_with_the_packs_configuration(
+    said: str, told: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> SimpleNamespace:
+        asked.append(command)
+        return SimpleNamespace(returncode=2 if said else 0, stderr=said, stdout="")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(deployment, "call", lambda *_: 255)
+    with pytest.raises(CommandError, match=r"up .* failed \(exit code 255\)") as caught:
+        Deployment(StackFolder("eks", tmp_path), EngineSet(tmp_path), DaemonInfo(1, 1.0, "aws", "us-east-1")).up()
+    assert str(caught.value).endswith(": nodes-privat is no rule of this pack") is told
+    assert asked[-1][1:] == [
+        *("-m", "review", "--stack", "eks", "--only-configuration"),
+        *("--policy-pack-config", str(deployment.PACK / "eks.json")),
+    ]
+
+
 @pytest.mark.parametrize(
     ("line", "news"),
     [

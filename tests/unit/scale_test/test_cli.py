@@ -12,7 +12,7 @@ import pytest
 from scale_test import cli
 from scale_test.recording.record import Sources, record
 from scale_test.recording.timeline import Line
-from scale_test.reports import comparison
+from scale_test.reports import comparing, comparison
 from scale_test.reports.writing import told
 from scale_test.scenarios.environments import Stack, StackError
 
@@ -87,7 +87,7 @@ def test_the_exit_code_of_a_comparison(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     found: Any = comparison.Comparison(verdict, "Why.", (), (), (), ())  # type: ignore[arg-type]
-    monkeypatch.setattr(cli, "compare_reports", lambda *_: (found, True))
+    monkeypatch.setattr(comparing, "compare_reports", lambda *_: (found, True))
     monkeypatch.setattr(comparison, "what_got_worse", lambda _: [] if verdict == "not comparable" else ["cost"])
     assert cli.main(["compare", str(tmp_path), str(tmp_path), *fail_if]) == code
     assert capsys.readouterr().out.startswith(f"{verdict.capitalize()}. Why.")
