@@ -26,7 +26,7 @@ OUR_VENV = { [ ! -L .venv ] && ls -d .venv/.made-by-karpstack .venv/.ready-* 2>/
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment engines rehearsal soak scenario rights review preflight test pytest lint format bench bench-burst bench-kills bench-removal bench-stories lock outdated facts goldens pack clean clean-cache
+.PHONY: help setup environment engines rehearsal soak scenario rights review preflight test pytest lint format bench bench-burst bench-kills bench-removal bench-spread bench-stories lock outdated facts goldens pack clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -100,6 +100,9 @@ bench-kills: setup ## Kill each process of a run at each moment, and print what 
 
 bench-removal: setup ## Destroy twenty hindered stacks, some of them killed midway, and print what was left
 	@$(BIN)/python -m tests.bench.removal
+
+bench-spread: setup ## Run the walk-through five times from nothing, and print how much the reports differ
+	@$(BIN)/python -m tests.bench.spread
 
 bench-stories: soak ## Like soak; then print how much of it was waiting that cannot be shortened
 	@$(BIN)/python -m tests.bench.stories build/rehearsal/$(STACK)

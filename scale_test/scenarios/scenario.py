@@ -74,7 +74,7 @@ class _ContradictionError(ValueError):
 def _known_kinds(values: list[str]) -> list[str]:
     if unknown := [value for value in values if value not in KINDS]:
         raise ValueError(
-            f"no such kind of environment: {', '.join(unknown)}; this is about kinds, whatever a stack of one is called: "
+            f"no such kind of environment: {', '.join(unknown)}; a kind, whatever a stack of it is called: "
             f"use of {', '.join(KINDS)}"
         )
     return values

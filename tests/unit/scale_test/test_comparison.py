@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import re
 from html import unescape
@@ -41,6 +42,13 @@ def test_the_same_report_is_the_same(before: dict[str, Any], rules: Rules) -> No
     assert (found.verdict, found.settings, found.not_compared, what_got_worse(found)) == ("the same", (), (), [])
     assert found.sentence.startswith("All ")
     assert values(found, "the same")
+
+
+def test_runs_of_the_same_thing_are_called_the_same(rules: Rules) -> None:
+    """Of the walk-through on an idle machine, each from nothing: `make bench-spread` has written them."""
+    runs = json.loads((Path(__file__).parent / "spread.json").read_text())
+    assert len(runs) >= 5
+    assert {compare(*pair, rules).verdict for pair in itertools.permutations(runs, 2)} == {"the same"}
 
 
 def test_slower_is_worse_and_faster_is_better(before: dict[str, Any], rules: Rules) -> None:
