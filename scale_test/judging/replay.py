@@ -81,6 +81,8 @@ class NodeClaim:
         allocatable: What of it pods may have, once known.
         expire_after: For how long it may live, in Kubernetes' words; `Never` if it may for ever.
         node: Name of its node, once registered.
+        own_node: That node as it was last told of; empty before. A later node may have got its name, which follows its
+            address.
         created: By the API's clock.
         conditions: Type of condition -> the condition.
         first_seen: When we learnt of it.
@@ -99,6 +101,7 @@ class NodeClaim:
     allocatable: Line = field(default_factory=dict)
     expire_after: str = "Never"
     node: str | None = None
+    own_node: Line = field(default_factory=dict)
     conditions: dict[str, Line] = field(default_factory=dict)
     reached: dict[str, datetime] = field(default_factory=dict)
     deleting: datetime | None = None
@@ -228,6 +231,9 @@ class Replay:
         elif kind == "Node":
             self.nodes[name] = excerpt
             self._nodes_gone.discard(name)
+            owner = self._claims_by_node.get(name)
+            if owner and not owner.gone:
+                owner.own_node = excerpt
         elif kind == "Event":
             if not deleted:  # they go by themselves an hour later, or with their namespace
                 self._event(excerpt)
@@ -314,6 +320,8 @@ class Replay:
         owner = self._claims_by_node.get(claim.node or "")
         if claim.node and owner is not claim and (owner is None or owner.gone):
             self._claims_by_node[claim.node] = claim
+            if claim.node not in self._nodes_gone:
+                claim.own_node = self.nodes.get(claim.node, {})
             claim.hosted.update(pod.scenario for pod in self.pods.values() if pod.node == claim.node)
 
     def _ready_pods(self, scenario: str) -> int:
@@ -377,17 +385,17 @@ class Replay:
 
     def allocatable(self, claim: NodeClaim) -> Line:
         """What pods may have of a NodeClaim's node, empty where nothing tells."""
-        quantities: Line = self.nodes.get(claim.node or "", {}).get("allocatable") or claim.allocatable
+        quantities: Line = claim.own_node.get("allocatable") or claim.allocatable
         return quantities
 
     def labels(self, claim: NodeClaim) -> dict[str, str]:
         """Labels of a NodeClaim's node, empty before it is registered."""
-        labels: dict[str, str] = self.nodes.get(claim.node or "", {}).get("metadata", {}).get("labels", {})
+        labels: dict[str, str] = claim.own_node.get("metadata", {}).get("labels", {})
         return labels
 
     def taints(self, claim: NodeClaim) -> set[str]:
         """Keys of the taints on a NodeClaim's node, empty before it is registered."""
-        return {taint["key"] for taint in self.nodes.get(claim.node or "", {}).get("taints", ())}
+        return {taint["key"] for taint in claim.own_node.get("taints", ())}
 
     def has_node(self, claim: NodeClaim) -> bool:
         """Whether a NodeClaim's node is there."""
@@ -396,7 +404,7 @@ class Replay:
 
     def simulated(self, claim: NodeClaim) -> bool:
         """Whether a fake kubelet played the node, so that its boot time says nothing."""
-        return bool(self.nodes.get(claim.node or "", {}).get("simulated"))
+        return bool(claim.own_node.get("simulated"))
 
 
 def _new_pod(excerpt: Line, scenario: str, time: datetime) -> Pod:

@@ -56,7 +56,8 @@ class Rules(_Model):
     Attributes:
         least_values: Percentiles of fewer values are not judged.
         percentiles: Those that are judged.
-        time: Seconds.
+        time: Seconds; percentiles of many.
+        complete: Seconds until all that a step waits for are there, which hang on the last of them.
         pending: Pending-pod-seconds.
         cost: USD.
         bound_ratio: Cost as a multiple of its lower bound.
@@ -69,6 +70,7 @@ class Rules(_Model):
     least_values: int = Field(ge=1)
     percentiles: tuple[Literal[50, 90, 99], ...]
     time: Margin
+    complete: Margin
     pending: Margin
     cost: Margin
     bound_ratio: Margin
@@ -310,7 +312,7 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, u
     for key in {**reached[0], **reached[1]}:
         pair = reached[0].get(key), reached[1].get(key)
         name = f"all {key[1]} after the request of step {key[0]}"
-        yield _judged(name, "duration", pair, rules.time, unlike, simulated=faked)
+        yield _judged(name, "duration", pair, rules.complete, unlike, simulated=faked)
     pair = old["pending_pod_seconds"], new["pending_pod_seconds"]
     yield _judged("waiting of all pods", "duration", pair, rules.pending, unlike, simulated=faked)
     pair = _slowest_replacement(old), _slowest_replacement(new)
@@ -320,9 +322,12 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any], rules: Rules, u
     costs = old["cost"] or {}, new["cost"] or {}
     unknown = "a price is not known" if any(cost.get("unknown") for cost in costs) else ""
     pair = costs[0].get("usd"), costs[1].get("usd")
-    yield _judged("cost", "dollars", pair, rules.cost, unlike or unknown, simulated=faked)
+    dollars = _judged("cost", "dollars", pair, rules.cost, unlike or unknown, simulated=faked)
+    yield dollars
     pair = costs[0].get("ratio"), costs[1].get("ratio")
-    yield _judged("cost against the bound", "times", pair, rules.bound_ratio, unlike, simulated=faked)
+    ratio = _judged("cost against the bound", "times", pair, rules.bound_ratio, unlike, simulated=faked)
+    # The bound is that of the same pods: where the cost is the same, the rest is how long the story took.
+    yield replace(ratio, verdict=dollars.verdict) if dollars.verdict == "the same" and ratio.reason == "" else ratio
     for resource, name in (("cpu", "packing of CPU"), ("memory", "packing of memory")):
         pair = (old["packing"] or {}).get(resource), (new["packing"] or {}).get(resource)
         yield _judged(name, "share", pair, rules.packing, unlike, more_is_better=True)

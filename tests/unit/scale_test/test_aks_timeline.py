@@ -175,8 +175,14 @@ def test_a_name_that_is_given_out_again_is_another_node(timeline: list[Line], st
     (first,) = replay.claims.values()
     kept = [line for line in timeline if line.get("kind") in ("Pod", "Node", "NodeClaim") and line["type"] != "DELETED"]
     text = json.dumps(kept).replace(first.name, "successor").replace("aks-successor", str(first.node))
-    replay.apply(json.loads(text.replace(f'"{story.name}"', '"next"')))
+    lines = json.loads(text.replace(f'"{story.name}"', '"next"'))
+    for line in lines:
+        if "allocatable" in line["object"]:
+            line["object"]["allocatable"]["cpu"] = "48"
+    replay.apply(lines)
     second = replay.claims["successor"]
+    assert replay.allocatable(first)["cpu"] != "48"
+    assert replay.allocatable(second)["cpu"] == "48"
     assert first.node == second.node
     assert (first.hosted, second.hosted) == ({story.name}, {"next"})
     assert replay.has_node(second)

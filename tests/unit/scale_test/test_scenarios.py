@@ -99,7 +99,7 @@ def test_what_is_parsed_can_be_parsed_again() -> None:
         ),
         ("steps.0.scale", -1, ["steps.0.scale: -1", "greater than or equal to 0"]),
         ("steps", [], ["steps: []", "at least 1 item"]),
-        ("stacks", ["eks", "gke"], ["stacks: ['eks', 'gke']", "no such environment: gke", "use of eks"]),
+        ("stacks", ["eks", "gke"], ["stacks: ['eks', 'gke']", "no such kind of environment: gke", "use of eks"]),
         ("nodePools", {}, ["existingNodePools: []", "without a NodePool here or under nodePools", "name one"]),
         ("existingNodePools", ["small"], ["existingNodePools: ['small']: small would be", "name it in one of both"]),
         ("existingNodePools", ["Small_1"], ["existingNodePools.0: 'Small_1'", "Kubernetes would refuse"]),
