@@ -29,6 +29,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, stdout: str, stderr: str = "", code
         return SimpleNamespace(stdout=stdout, stderr=stderr, returncode=code)
 
     monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(removal, "with_parent", lambda number: [f"killed with us by {number.name}"])
     return commands
 
 
@@ -46,7 +47,8 @@ def test_what_the_look_before_destroy_finds_is_told_errors_first(monkeypatch: py
         "error: load balancers: a Service: it stays",
         "warning: volumes: a disk: it stays; fix: delete it",
     ]
-    assert commands[0][1:] == [
+    assert [commands[0][0], *commands[0][2:]] == [
+        "killed with us by SIGKILL",
         *("-m", "preflight", "destroy", "eks", "--config-file", "/s/Pulumi.eks.yaml", "--json"),
     ]
 

@@ -92,7 +92,8 @@ def test_a_run_notes_its_scenarios_and_the_next_adds_its_own(
     def play(_: StackFolder, variables: dict[str, str]) -> int:
         written = Path(variables["report_dir"])
         written.mkdir(exist_ok=True)
-        (written / "report.json").write_text(json.dumps({"stories": [{"name": name} for name in told.pop(0)]}))
+        stories = [{"name": name, "passed": True} for name in told.pop(0)]
+        (written / "report.json").write_text(json.dumps({"stories": stories}))
         return 0
 
     monkeypatch.setattr(cli, "_play", play)
