@@ -15,6 +15,8 @@ import json
 import secrets
 import string
 from collections.abc import Callable, Iterable
+from copy import copy
+from functools import cache
 from typing import Any
 
 from rehearsal.aws.errors import answer
@@ -151,13 +153,8 @@ class Roles:
 
         moto's own setting would load the policies five times over, once for each of AWS's partitions.
         """
-        from moto.iam.aws_managed_policies import aws_managed_policies_data
-        from moto.iam.models import AWSManagedPolicy
-
-        known = [
-            AWSManagedPolicy.from_data(name, self._account_id, "us-east-1", data)
-            for name, data in json.loads(aws_managed_policies_data).items()
-        ]
+        # Copies: an account counts how often it has attached them.
+        known = [copy(policy) for policy in _managed_policies(self._account_id)]
         self._iam.aws_managed_policies = known
         self._iam.managed_policies.update({policy.arn: policy for policy in known})
         self._iam.create_user("us-east-1", ADMINISTRATOR)
@@ -238,6 +235,18 @@ class Roles:
             return None
         code, text = ("UnauthorizedOperation", _DENIED_EC2) if service == "ec2" else ("AccessDeniedException", _DENIED)
         return answer(code, _denied(text, caller, refused))
+
+
+@cache
+def _managed_policies(account_id: str) -> list[Any]:
+    """AWS's own policies, as moto has them; there are 1,500 to read."""
+    from moto.iam.aws_managed_policies import aws_managed_policies_data
+    from moto.iam.models import AWSManagedPolicy
+
+    return [
+        AWSManagedPolicy.from_data(name, account_id, "us-east-1", data)
+        for name, data in json.loads(aws_managed_policies_data).items()
+    ]
 
 
 def _denied(text: str, caller: Any, refused: Question) -> str:
