@@ -12,8 +12,6 @@ import threading
 from pathlib import Path
 from typing import Any, ClassVar
 
-from botocore.session import Session
-
 from rehearsal.aws import dispatch, load_balancers
 from rehearsal.aws.cloud import AccountView, AwsCloud
 from rehearsal.aws.ec2 import catalogue, instances, lookups, prices
@@ -27,6 +25,7 @@ from rehearsal.aws.events.bus import EventBus
 from rehearsal.aws.iam import simulation
 from rehearsal.aws.iam.pod_credentials import PodIdentity, TokenReviewer
 from rehearsal.aws.iam.roles import Roles
+from rehearsal.aws.partitions import session
 from rehearsal.aws.patching import Patches
 from rehearsal.aws.quotas import Quotas
 from rehearsal.aws.server import Server
@@ -50,11 +49,10 @@ _QUESTIONS = {
 
 def unknown_region(name: str) -> str:
     """Why nothing can be created in a region: key, consequence and fix; empty where AWS has one of that name."""
-    session = Session()
     known = [
         region
-        for partition in session.get_available_partitions()
-        for region in session.get_available_regions("ec2", partition)
+        for partition in session().get_available_partitions()
+        for region in session().get_available_regions("ec2", partition)
     ]
     if name in known:
         return ""

@@ -26,6 +26,7 @@ from rehearsal.aws.eks.api import Eks, Record
 from rehearsal.aws.errors import answer
 from rehearsal.aws.iam import policies
 from rehearsal.aws.iam.roles import Roles
+from rehearsal.aws.partitions import session
 from rehearsal.aws.patching import Patches
 
 _ARCHITECTURES = {
@@ -77,10 +78,11 @@ class MotoEks:
     def patch(self, patches: Patches) -> None:
         """Install the changes that the module lists."""
         from moto.core.responses import ActionResult
-        from moto.eks import urls
+        from moto.eks import urls, utils
         from moto.eks.models import EKSBackend
         from moto.eks.responses import EKSResponse
 
+        patches.set(utils, "Session", session)  # a new one for each role's ARN otherwise
         for operation in self._eks.OPERATIONS:
             patches.set(EKSResponse, _snake(operation), self._handler(operation, ActionResult))
         routes = dict.fromkeys(_ROUTES, urls.response.dispatch)
