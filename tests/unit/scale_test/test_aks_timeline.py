@@ -12,6 +12,7 @@ import pytest
 from karpenter.instance_types import Facts
 from scale_test.judging.replay import Replay
 from scale_test.judging.steps import StepRun, outcome, why_not_ready
+from scale_test.judging.story import clean
 from scale_test.recording.timeline import Line, excerpt, parse_time
 from scale_test.reports import report
 from scale_test.reports.schema import Report
@@ -187,6 +188,18 @@ def test_a_name_that_is_given_out_again_is_another_node(timeline: list[Line], st
     assert (first.hosted, second.hosted) == ({story.name}, {"next"})
     assert replay.has_node(second)
     assert not replay.has_node(first)
+
+
+def test_nodes_of_a_node_pool_that_was_there_may_stay_for_as_long_as_it_says(
+    timeline: list[Line], story: Scenario
+) -> None:
+    kept = [line for line in timeline if line["type"] != "DELETED" or line["kind"] not in ("NodeClaim", "Node")]
+    replay = Replay()
+    replay.apply(kept)
+    assert story.existing_node_pools == ["default"]
+    assert clean(replay, story).passed
+    its_own = story.model_copy(update={"existing_node_pools": [], "node_pools": {"default": {}}})
+    assert "NodeClaim default-" in clean(replay, its_own).seen
 
 
 def test_an_existing_node_pool_that_is_not_there_leaves_no_hope(timeline: list[Line], story: Scenario) -> None:
