@@ -108,7 +108,7 @@ bench-stories: soak ## Like soak; then print how much of it was waiting that can
 	@$(BIN)/python -m tests.bench.stories build/rehearsal/$(STACK)
 
 lock: environment ## Pin the Python environment anew from pyproject.toml
-	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --group scale-test --group policies --group rehearsal --group dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --all-extras --group scale-test --group policies --group rehearsal --group dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
 outdated: environment ## List what is pinned, and the newest version that can be had
 	@$(BIN)/python -m rehearsal.outdated

@@ -55,7 +55,8 @@ def python_pins(outdated: Mapping[str, str]) -> Iterator[Pin]:
         outdated: Package, in lower case -> its newest version, where that is not the installed one.
     """
     project = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    groups = [project["project"]["dependencies"], *project["dependency-groups"].values()]
+    extras = project["project"]["optional-dependencies"]
+    groups = [project["project"]["dependencies"], *extras.values(), *project["dependency-groups"].values()]
     direct = [pin for group in groups for pin in group]
     seen = set()
     for file, lines in (

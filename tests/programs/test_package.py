@@ -78,6 +78,13 @@ def test_the_components_install_as_karpstack(tmp_path: Path) -> None:
     ).stdout
     assert found.startswith(f"karpstack.eks.environment {tmp_path / 'site'}")
     assert (tmp_path / "site" / "karpstack" / "py.typed").is_file()
+    (metadata,) = (tmp_path / "site").glob("karpstack-*.dist-info/METADATA")
+    clouds = [line for line in metadata.read_text().splitlines() if "pulumi-a" in line]
+    assert [line.split("==")[0] for line in clouds] == [
+        "Requires-Dist: pulumi-aws",
+        "Requires-Dist: pulumi-azure-native",
+    ]
+    assert all("extra ==" in line for line in clouds)  # whoever has one cloud need not have the other's SDK
 
 
 @pytest.mark.parametrize(

@@ -25,12 +25,14 @@ def module_pin(module: str, path: str) -> str:
 
 
 def package_pin(package: str) -> str:
+    return next(str(pin.split("==")[1]) for pin in direct() if re.match(rf"{re.escape(package)}(\[.*\])?==", pin))
+
+
+def direct() -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    pins = [
-        *project["project"]["dependencies"],
-        *(pin for group in project["dependency-groups"].values() for pin in group),
-    ]
-    return next(str(pin.split("==")[1]) for pin in pins if re.match(rf"{re.escape(package)}(\[.*\])?==", pin))
+    extras = project["project"]["optional-dependencies"]
+    groups = [project["project"]["dependencies"], *extras.values(), *project["dependency-groups"].values()]
+    return [pin for group in groups for pin in group]
 
 
 def test_karpenter_is_one_version() -> None:
@@ -68,10 +70,8 @@ def test_the_sdk_is_the_engines_version() -> None:
 
 
 def test_every_direct_dependency_is_pinned_and_locked_with_hashes() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     lock = (ROOT / "requirements.lock").read_text()
-    groups = project["dependency-groups"].values()
-    for pin in [*project["project"]["dependencies"], *(pin for group in groups for pin in group)]:
+    for pin in direct():
         name, version = re.sub(r"\[.*\]", "", pin).split("==")
         assert re.search(
             rf"^{re.escape(name.lower())}(\[\S+\])?=={re.escape(version)}( ;.*)? \\$", lock, re.MULTILINE
