@@ -1,4 +1,4 @@
-"""The command line: `python -m scale_test check|scenario|record|wait|judge|report|compare|schema`.
+"""The command line: `python -m scale_test check|scenario|record|wait|judge|report|why|compare|schema`.
 
 The playbooks use modules.
 """
@@ -24,6 +24,9 @@ from .recording.timeline import Reader, TimelineError, now, parse_time
 from .reports import comparison, report
 from .reports.comparing import compare_reports
 from .reports.folder import TIMELINE
+from .reports.reading import ReportError
+from .reports.reading import read as read_report
+from .reports.reasons import markdown
 from .reports.schema import Report
 from .reports.table import table
 from .reports.writing import told, with_evidence_in, write
@@ -119,6 +122,9 @@ def _parser() -> argparse.ArgumentParser:
         if name == "report":
             judging.add_argument("--output", type=Path, help="where to write; the same folder if not said")
 
+    asking = add("why", _why, "print, as Markdown, why each node of a report is the one that it is")
+    asking.add_argument("folder", type=Path, help="a report's folder, with report.json in it")
+
     add("schema", _schema, "print the JSON schema of report.json")
 
     comparing = add("compare", _compare, "compare two reports and write a page; exit code 3 if they are not comparable")
@@ -205,6 +211,14 @@ def _compare(given: argparse.Namespace) -> int:
     if result.verdict == "not comparable":
         return NOT_COMPARABLE
     return FAILED if given.fail_if and comparison.refused(result, given.fail_if) else 0
+
+
+def _why(given: argparse.Namespace) -> int:
+    try:
+        print(markdown(read_report(given.folder / "report.json")))
+    except ReportError as error:
+        raise InputError(f"{given.folder}: {error}") from error
+    return 0
 
 
 def _schema(given: argparse.Namespace) -> int:
