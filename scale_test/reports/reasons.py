@@ -93,6 +93,8 @@ def _short(claim: Data) -> str:
     if not why["offered"]:
         return "what it was offered as is not recorded"
     offered = f"{units.count(why['offered']['instance_types'])} offered"
+    if not claim["instance_type"]:
+        return offered
     if not why["price"]:
         return f"one of {offered}"
     return f"{_rank(why['price']['rank'])} of {offered}"
@@ -112,7 +114,7 @@ def _pods(claims: Sequence[Data]) -> str:
         return "No pod that it was made for is recorded."
     judged = f"NodePools are judged by {pods}{each}"
     if known == {"nominated"}:
-        return f"{judged}: those of which the controller's events say that it was made for them, which leave out many."
+        return f"{judged}: those that the controller's events name, which leave out many."
     if known == {"ran"}:
         return f"{judged} that ran on it; no event names those that it was made for."
     return f"{judged}: those that the controller's events name, or where they name none, that ran on it."
@@ -204,7 +206,9 @@ def _of_offer(claim: Data, cloud: str) -> Iterator[str]:
     one = offered["instance_types"] == 1
     sentence = f"It could have been {many} instance {'type' if one else 'types'}, {kinds}{where}"
     if offered["offerings"] is not None:
-        sentence += f": {units.count(offered['offerings'])} offerings by the facts"
+        # Of several capacity types, AWS's controller asks for one.
+        kind = f" {claim['capacity_type']}" if cloud == "aws" and claim["capacity_type"] else ""
+        sentence += f": {units.count(offered['offerings'])}{kind} offerings by the facts"
         if offered["unavailable"] is not None:
             sentence += f", of which {units.count(offered['unavailable'])} were unavailable by the controller's metrics"
     yield f"{sentence}."
@@ -213,7 +217,7 @@ def _of_offer(claim: Data, cloud: str) -> Iterator[str]:
     elif why["availability"] == "not recorded":
         yield "Which of them were unavailable is not recorded: the controller's metrics were not asked by then."
     if cloud == "aws" and offered["instance_types"] > _ASKED_OF_AWS:
-        yield f"AWS is asked for the {_ASKED_OF_AWS} cheapest of them, and with minValues for as many as those need."
+        yield f"AWS is asked for the {_ASKED_OF_AWS} cheapest of them."
     if (left := offered["left_out"]) and (left["too_small"] or left["others"]):
         yield (
             f"NodePool and pods admit more by the facts: {units.count(left['too_small'])} that have fewer CPUs or less "

@@ -78,7 +78,7 @@ def test_nodes_of_which_the_same_is_said_are_one_group() -> None:
     assert first.nodes == ("node-0", "node-1", "node-3")
     assert first.what == "m5.large on-demand in us-east-1a, us-east-1b, NodePool default"
     assert first.short == "the cheapest of 3 offered"
-    assert first.sentences[0].startswith("NodePools are judged by 5 to 7 pods each: those of which")
+    assert first.sentences[0].startswith("NodePools are judged by 5 to 7 pods each: those that")
     assert (second.nodes, second.short) == (("node-2",), "no. 2 by price of 3 offered")
 
 
@@ -100,7 +100,7 @@ def test_nodes_of_which_the_same_is_said_are_one_group() -> None:
         ({"pools": [pool("x", "not ready")]}, "it was not ready."),
         ({"pools": [pool("x", "static")]}, "it has a fixed number of nodes"),
         ({"offered": None, "price": None}, "Which instance types it was offered as is not recorded"),
-        ({}, "It could have been 3 instance types, on-demand in us-east-1a: 3 offerings by the facts, of which 0 were"),
+        ({}, "It could have been 3 instance types, on-demand in us-east-1a: 3 on-demand offerings by the facts, of"),
         ({"availability": "not published"}, "is not known: Azure's controller publishes no such metric."),
         ({"availability": "not recorded"}, "is not recorded: the controller's metrics were not asked by then."),
         ({"offered": OFFERED | {"instance_types": 61}}, "AWS is asked for the 60 cheapest of them"),
