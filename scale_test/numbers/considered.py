@@ -117,7 +117,8 @@ class Considering:
         turn = order.index(claim.node_pool) if claim.node_pool in order else len(order)
         asked = sorted({_constraints(pod) for pod in pods}, key=str)
         for index, name in enumerate(order):
-            excerpt, limit, about = there[name], None, ()
+            excerpt, limit = there[name], None
+            about: tuple[str, ...] = ()
             if name == claim.node_pool:
                 verdict: Verdict = "taken"
             elif left_out := _left_out(excerpt):

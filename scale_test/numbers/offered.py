@@ -135,14 +135,16 @@ class Offers:
         if claim.requirements is None:
             return None
         try:
-            wanted = tuple(
+            found = [
                 requirement(
                     entry["key"], entry["operator"], entry.get("values") or (), min_values=entry.get("minValues") or 0
                 )
                 for entry in claim.requirements
-            )
+            ]
         except RequirementError:
             return None
+        # Karpenter writes them in any order, and those of a burst are the same.
+        wanted = tuple(sorted(found, key=lambda one: (one.key, one.operator, one.values)))
         return wanted if any(one.key == INSTANCE_TYPE and one.operator == "In" for one in wanted) else None
 
     def _choice(self, claim: NodeClaim, wanted: tuple[Requirement, ...]) -> _Choice:

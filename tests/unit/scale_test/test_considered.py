@@ -140,7 +140,8 @@ def test_a_limit_that_leaves_no_room(
 ) -> None:
     told = Choices()
     large = {"key": "karpenter.k8s.aws/instance-cpu", "operator": "Gt", "values": ["3"]}
-    told.pool("heavy", large, weight=10, **({"limits": limits} if limits else {}))
+    more: dict[str, Any] = {"limits": limits} if limits else {}
+    told.pool("heavy", large, weight=10, **more)
     told.pool()
     told.pod()
     for number in range(there):

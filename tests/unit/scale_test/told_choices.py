@@ -88,7 +88,7 @@ class Choices:
         cpu: float = 1.0,
     ) -> None:
         """A pod that waits; `old`: as a recorder of 0.1 wrote it."""
-        once = {} if old else {"tolerations": tolerations or [], "nodeSelectorTerms": terms or []}
+        once: dict[str, Any] = {} if old else {"tolerations": tolerations or [], "nodeSelectorTerms": terms or []}
         self._changed(
             "Pod",
             name,
