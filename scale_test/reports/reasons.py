@@ -6,6 +6,7 @@ controller asks for it, and how the cloud chooses.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -144,8 +145,9 @@ def _of_pools(pools: Sequence[Data]) -> Iterator[str]:
     taken = next((pool for pool in pools if pool["verdict"] == "taken"), None)
     if not pools:
         yield "Which NodePools there were is not recorded."
-    for pool in pools:
-        yield f"NodePool {pool['name']}, weight {pool['weight']}: {_verdict(pool, taken)}."
+    for verdict, alike in itertools.groupby(pools, lambda pool: _verdict(pool, taken)):
+        names = [f"{pool['name']}, weight {pool['weight']}" for pool in alike]
+        yield f"{'NodePool' if len(names) == 1 else 'NodePools'} {'; '.join(names)}: {verdict}."
 
 
 def _verdict(pool: Data, taken: Data | None) -> str:

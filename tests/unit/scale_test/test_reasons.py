@@ -91,6 +91,10 @@ def test_nodes_of_which_the_same_is_said_are_one_group() -> None:
         ({"replaces": "Underutilized"}, "where one spot node replaces another, of those the 15 cheapest at most"),
         ({"pools": []}, "Which NodePools there were is not recorded."),
         ({"pools": [pool(weight=10), pool("light", "later", weight=5)]}, "light, weight 5: lighter, so not asked."),
+        (
+            {"pools": [pool(weight=9), pool("b", "later"), pool("a", "later")]},
+            "NodePools b, weight 0; a, weight 0: lighter,",
+        ),
         ({"pools": [pool(), pool("a", "later")]}, "a, weight 0: as heavy, but asked after default by its name"),
         ({"pools": [pool("gpu", "taint", about=["gpu:NoSchedule"])]}, "the pods do not tolerate gpu:NoSchedule."),
         ({"pools": [pool("x", "requirements", about=["team In [a]"])]}, "what the pods ask for: team In [a]."),
