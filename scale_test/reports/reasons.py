@@ -209,7 +209,8 @@ def _of_offer(claim: Data, cloud: str) -> Iterator[str]:
     sentence = f"It could have been {many} instance {'type' if one else 'types'}, {kinds}{where}"
     if offered["offerings"] is not None:
         # Of several capacity types, AWS's controller asks for one.
-        kind = f" {claim['capacity_type']}" if cloud == "aws" and claim["capacity_type"] else ""
+        one_of = cloud == "aws" and claim["capacity_type"] and len(offered["capacity_types"]) > 1
+        kind = f" {claim['capacity_type']}" if one_of else ""
         sentence += f": {units.count(offered['offerings'])}{kind} offerings by the facts"
         if offered["unavailable"] is not None:
             sentence += f", of which {units.count(offered['unavailable'])} were unavailable by the controller's metrics"
@@ -220,17 +221,24 @@ def _of_offer(claim: Data, cloud: str) -> Iterator[str]:
         yield "Which of them were unavailable is not recorded: the controller's metrics were not asked by then."
     if cloud == "aws" and offered["instance_types"] > _ASKED_OF_AWS:
         yield f"AWS is asked for the {_ASKED_OF_AWS} cheapest of them."
-    if (left := offered["left_out"]) and (left["too_small"] or left["others"]):
-        yield (
-            f"NodePool and pods admit more by the facts: {units.count(left['too_small'])} that have fewer CPUs or less "
-            f"memory than the pods ask for, and {units.count(left['others'])} that were left out for a reason that is "
-            "not recorded (too small once the system has its share, unavailable, beyond a limit, or dearer than what "
-            "is replaced)."
-        )
+    if left := list(_left_out(why)):
+        yield f"NodePool and pods admit more by the facts: {', and '.join(left)}."
     if offered["min_values"]:
         least = ", ".join(f"{count} of {key}" for key, count in offered["min_values"].items())
         relaxed = "; Karpenter went below that" if offered["min_values_relaxed"] else ""
         yield f"minValues wants as many to choose from: {least}{relaxed}."
+
+
+def _left_out(why: Data) -> Iterator[str]:
+    left_out = why["offered"]["left_out"] or {}
+    if small := left_out.get("too_small"):
+        yield f"{units.count(small)} with fewer CPUs or less memory than the pods ask for"
+    if others := left_out.get("others"):
+        dearer = ", or not cheaper than what is replaced" if why["replaces"] == "Underutilized" else ""
+        yield (
+            f"{units.count(others)} left out for a reason that is not recorded: too small once the system has its "
+            f"share, unavailable, or beyond a limit{dearer}"
+        )
 
 
 def _of_price(claim: Data, cloud: str) -> Iterator[str]:
