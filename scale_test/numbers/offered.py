@@ -40,6 +40,7 @@ _LEARNT_SECONDS = 100.0
 _REMEMBERED = timedelta(hours=1)
 _SHORT = ("InsufficientCapacityError", "AsyncProvisioningError")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]")
+_NOTHING: frozenset[Offering] = frozenset()
 _LAUNCHING = re.compile(r"Launching NodeClaim: (\w+)")
 
 
@@ -122,7 +123,7 @@ class Offers:
                 "min_values_relaxed": claim.min_values_relaxed,
                 "offerings": len(choice.offerings) if choice.offerings else None,
                 "unavailable": len(choice.offerings & unavailable) if availability == "recorded" else None,
-                "left_out": self._left_out_of(claim, wanted, choice),
+                "left_out": self._left_out_of(claim, wanted, choice, unavailable),
             },
             "price": price,
             "no_price": choice.no_prices if price is None and claim.offering else None,
@@ -241,13 +242,15 @@ class Offers:
             return prices, "controller", None
         return {}, None, f"no {' or '.join(kinds) or 'reserved'} price in {market.region} is known"
 
-    def _left_out_of(self, claim: NodeClaim, wanted: tuple[Requirement, ...], choice: _Choice) -> dict[str, int] | None:
-        """Instance types that NodePool and pods admit and the NodeClaim does not name: those too small, and others."""
+    def _left_out_of(
+        self, claim: NodeClaim, wanted: tuple[Requirement, ...], choice: _Choice, unavailable: frozenset[Offering]
+    ) -> dict[str, int] | None:
+        """Instance types that NodePool and pods admit and it does not name: too small, unavailable, others."""
         market, spec = self._market, self._replay.node_pool_spec(claim.node_pool)
         if market is None or spec is None or market.region not in market.facts.regions:
             return None
         cpu, memory = claim.requests.get("cpu", 0.0), claim.requests.get("memory", 0.0)
-        key = (wanted, id(spec), cpu, memory)
+        key = (wanted, id(spec), cpu, memory, id(unavailable))
         if key not in self._left_out:
             reference = self._node_class(claim)
             # A label that Karpenter gives to each node of the class narrows nothing.
@@ -259,8 +262,14 @@ class Offers:
                 self._left_out[key] = None
             else:
                 others = [known for known in found if known.name not in set(choice.types)]
-                small = sum(known.vcpus < cpu or known.memory < memory for known in others)
-                self._left_out[key] = {"too_small": small, "others": len(others) - small}
+                large = [known for known in others if known.vcpus >= cpu and known.memory >= memory]
+                sold = ({*self._on_sale([known.name], choice.kinds, rest, choice.zones)} for known in large)
+                short = sum(bool(offerings) and offerings <= unavailable for offerings in sold)
+                self._left_out[key] = {
+                    "too_small": len(others) - len(large),
+                    "unavailable": short,
+                    "others": len(large) - short,
+                }
         return self._left_out[key]
 
     def _availability(self, at: datetime) -> tuple[str, frozenset[Offering]]:
@@ -268,7 +277,7 @@ class Offers:
         index = bisect_right(self._times, at)
         if index:
             return "recorded", self._unavailable[index - 1]
-        return ("not recorded" if self._cloud in PUBLISHING else "not published"), frozenset()
+        return ("not recorded" if self._cloud in PUBLISHING else "not published"), _NOTHING
 
     def _shortages(
         self, story: Story, claim: NodeClaim, choice: _Choice, unavailable: frozenset[Offering]

@@ -19,6 +19,8 @@ Data = Mapping[str, Any]
 
 # pkg/providers/instance of AWS's provider 1.15: of more, the cheapest are asked for.
 _ASKED_OF_AWS = 60
+# MaxInstanceTypes of sigs.k8s.io/karpenter 1.15: of more, the cheapest are written into the NodeClaim.
+_WRITTEN = 600
 _AZURE_CHOOSES = "On Azure the controller itself asks for the cheapest that it takes for available."
 _CHOOSES = {
     ("aws", "spot"): "Among spot offerings AWS chooses by capacity and price (price-capacity-optimized), so not "
@@ -222,7 +224,7 @@ def _of_offer(claim: Data, cloud: str) -> Iterator[str]:
     if cloud == "aws" and offered["instance_types"] > _ASKED_OF_AWS:
         yield f"AWS is asked for the {_ASKED_OF_AWS} cheapest of them."
     if left := list(_left_out(why)):
-        yield f"NodePool and pods admit more by the facts: {', and '.join(left)}."
+        yield f"NodePool and pods admit more by the facts: {'; '.join(left)}."
     if offered["min_values"]:
         least = ", ".join(f"{count} of {key}" for key, count in offered["min_values"].items())
         relaxed = "; Karpenter went below that" if offered["min_values_relaxed"] else ""
@@ -233,12 +235,18 @@ def _left_out(why: Data) -> Iterator[str]:
     left_out = why["offered"]["left_out"] or {}
     if small := left_out.get("too_small"):
         yield f"{units.count(small)} with fewer CPUs or less memory than the pods ask for"
+    if unavailable := left_out.get("unavailable"):
+        yield f"{units.count(unavailable)} that the controller's metrics said to be unavailable in every zone"
     if others := left_out.get("others"):
-        dearer = ", or not cheaper than what is replaced" if why["replaces"] == "Underutilized" else ""
-        yield (
-            f"{units.count(others)} left out for a reason that is not recorded: too small once the system has its "
-            f"share, unavailable, or beyond a limit{dearer}"
-        )
+        causes = ["too small once the system has its share", "beyond a limit"]
+        if why["availability"] != "recorded":
+            causes.append("unavailable")
+        if why["offered"]["instance_types"] >= _WRITTEN:
+            causes.append(f"not among the {_WRITTEN} cheapest, which are as many as Karpenter writes")
+        if why["replaces"] == "Underutilized":
+            causes.append("not cheaper than what is replaced")
+        why_not = f"{', '.join(causes[:-1])} or {causes[-1]}"
+        yield f"{units.count(others)} left out for a reason that is not recorded: {why_not}"
 
 
 def _of_price(claim: Data, cloud: str) -> Iterator[str]:

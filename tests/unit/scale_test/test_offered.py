@@ -71,9 +71,14 @@ def test_min_values_and_that_karpenter_went_below_them(scenario: Scenario) -> No
 def test_what_the_pool_admits_and_was_not_offered_is_too_small_or_left_out_for_another_reason(
     scenario: Scenario,
 ) -> None:
-    lines = told(types("m5.large", "m5.xlarge", "m5.2xlarge", "m5.4xlarge"))
+    lines = told(types("m5.large", "m5.xlarge", "m5.2xlarge", "m5.4xlarge", "m5.8xlarge"))
+    for zone in ("us-east-1a", "us-east-1b"):
+        lines.unavailable("m5.4xlarge", zone=zone)
+    # In one of two zones.
+    lines.unavailable("m5.8xlarge")
     lines.claim(types("m5.2xlarge"), ON_DEMAND, requests={"cpu": 3.0, "memory": 2.0**30})
-    assert why(scenario, lines.end())["offered"]["left_out"] == {"too_small": 1, "others": 2}
+    left_out = why(scenario, lines.end())["offered"]["left_out"]
+    assert left_out == {"too_small": 1, "unavailable": 1, "others": 2}
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,11 @@ def shortage(source: str, t: float = 4.0, **more: Any) -> dict[str, Any]:
     return {"source": source, "t": t, "offerings": 2, "instance_types": names, "more": 0, "message": None, **more}
 
 
-OFFERED = {
+def left_out(**counts: int) -> dict[str, Any]:
+    return {"left_out": {"too_small": 0, "unavailable": 0, "others": 0} | counts}
+
+
+OFFERED: dict[str, Any] = {
     "instance_types": 3,
     "capacity_types": ["on-demand"],
     "zones": ["us-east-1a"],
@@ -43,7 +47,7 @@ OFFERED = {
     "min_values_relaxed": False,
     "offerings": 3,
     "unavailable": 0,
-    "left_out": {"too_small": 0, "others": 0},
+    **left_out(),
 }
 WHY: dict[str, Any] = {
     "pods": 5,
@@ -112,13 +116,21 @@ def test_nodes_of_which_the_same_is_said_are_one_group() -> None:
             {"offered": OFFERED | {"capacity_types": ["on-demand", "spot"]}},
             "on-demand or spot in us-east-1a: 3 on-demand",
         ),
-        ({"offered": OFFERED | {"left_out": {"too_small": 4, "others": 0}}}, "than the pods ask for."),
-        ({"offered": OFFERED | {"left_out": {"too_small": 4, "others": 2}}}, "4 with fewer CPUs or less memory than"),
-        ({"offered": OFFERED | {"left_out": {"too_small": 0, "others": 2}}}, "by the facts: 2 left out for a reason"),
-        ({"offered": OFFERED | {"left_out": {"too_small": 0, "others": 2}}}, "unavailable, or beyond a limit."),
+        ({"offered": OFFERED | left_out(too_small=4)}, "4 with fewer CPUs or less memory than the pods ask for."),
         (
-            {"offered": OFFERED | {"left_out": {"too_small": 0, "others": 2}}, "replaces": "Underutilized"},
-            "or beyond a limit, or not cheaper than what is replaced.",
+            {"offered": OFFERED | left_out(unavailable=3)},
+            "3 that the controller's metrics said to be unavailable in every",
+        ),
+        (
+            {"offered": OFFERED | left_out(too_small=4, others=2)},
+            "ask for; 2 left out for a reason that is not recorded",
+        ),
+        ({"offered": OFFERED | left_out(others=2)}, "too small once the system has its share or beyond a limit."),
+        ({"offered": OFFERED | left_out(others=2), "availability": "not published"}, "beyond a limit or unavailable."),
+        ({"offered": OFFERED | left_out(others=2) | {"instance_types": 600}}, "or not among the 600 cheapest, which"),
+        (
+            {"offered": OFFERED | left_out(others=2), "replaces": "Underutilized"},
+            "or not cheaper than what is replaced.",
         ),
         ({"offered": OFFERED | {"min_values": {"type": 5}}}, "minValues wants as many to choose from: 5 of type."),
         ({"offered": OFFERED | {"min_values": {"type": 5}, "min_values_relaxed": True}}, "Karpenter went below that."),
