@@ -176,6 +176,25 @@ def contradiction(wanted: Iterable[Requirement]) -> list[Requirement]:
     return []
 
 
+def unmet(of_nodes: Iterable[Requirement], asked: Iterable[Requirement]) -> list[Requirement]:
+    """What pods ask for, and no node of a NodePool can have; empty where that is not certain.
+
+    As `Requirements.Compatible` of sigs.k8s.io/karpenter: a label that is the users' own must be known of the NodePool,
+    one that follows from the instance type may be free.
+
+    Args:
+        of_nodes: The NodePool's, with its labels.
+        asked: The pods'.
+    """
+    known = _by_key(of_nodes)
+    return [
+        one
+        for one in asked
+        if contradiction([*known.get(one.key, ()), one])
+        or (one.key not in known and _own(one.key) and not one.admits(None))
+    ]
+
+
 def allows(wanted: Iterable[Requirement], key: str, value: str | None) -> bool:
     """Whether the requirements leave room for a value of a label."""
     return _admit((requirement for requirement in wanted if requirement.key == key), value)
@@ -246,6 +265,11 @@ def _by_key(wanted: Iterable[Requirement]) -> dict[str, list[Requirement]]:
     for requirement in wanted:
         by_key[requirement.key].append(requirement)
     return by_key
+
+
+def _own(key: str) -> bool:
+    """Whether a label is the users' own: neither Kubernetes', nor a cloud's, nor Karpenter's."""
+    return not _owned(key) and key.partition("/")[0] != "karpenter.sh"
 
 
 def _owned(key: str) -> bool:

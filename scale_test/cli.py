@@ -1,4 +1,4 @@
-"""The command line: `python -m scale_test check|scenario|record|wait|judge|report|compare|schema`.
+"""The command line: `python -m scale_test check|scenario|record|wait|judge|report|why|compare|schema`.
 
 The playbooks use modules. What only some commands need is imported by them: charts and the lower bound take seconds.
 """
@@ -110,6 +110,9 @@ def _parser() -> argparse.ArgumentParser:
         if name == "report":
             judging.add_argument("--output", type=Path, help="where to write; the same folder if not said")
 
+    asking = add("why", _why, "print, as Markdown, why each node of a report is the one that it is")
+    asking.add_argument("folder", type=Path, help="a report's folder, with report.json in it")
+
     add("schema", _schema, "print the JSON schema of report.json")
 
     comparing = add("compare", _compare, "compare two reports and write a page; exit code 3 if they are not comparable")
@@ -209,6 +212,18 @@ def _compare(given: argparse.Namespace) -> int:
     if result.verdict == "not comparable":
         return NOT_COMPARABLE
     return FAILED if given.fail_if and comparison.refused(result, given.fail_if) else 0
+
+
+def _why(given: argparse.Namespace) -> int:
+    from .reports.reading import ReportError
+    from .reports.reading import read as read_report
+    from .reports.reasons import markdown
+
+    try:
+        print(markdown(read_report(given.folder / "report.json")))
+    except ReportError as error:
+        raise InputError(f"{given.folder}: {error}") from error
+    return 0
 
 
 def _schema(given: argparse.Namespace) -> int:

@@ -53,6 +53,24 @@ class _Taint(_Part):
     key: str
 
 
+class _Requirement(_Part):
+    key: str
+    operator: str
+    values: list[str] = []
+    minValues: Index = 0  # noqa: N815
+
+
+class _Toleration(_Part):
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class _NodeSelectorTerm(_Part):
+    matchExpressions: list[_Requirement] = []  # noqa: N815
+
+
 class _Object(_Part):
     metadata: _Metadata
     conditions: list[_Condition] = []
@@ -65,6 +83,11 @@ class _Object(_Part):
     resources: Amounts = {}
     expireAfter: str = ""  # noqa: N815
     maxPods: Index = 0  # noqa: N815
+    zones: list[str] = []
+    requirements: list[_Requirement] = []
+    minValuesRelaxed: bool = False  # noqa: N815
+    tolerations: list[_Toleration] = []
+    nodeSelectorTerms: list[_NodeSelectorTerm] = []  # noqa: N815
     nodeClassRef: dict[str, str] = {}  # noqa: N815
     spec: NodePoolSpec | None = None
 
@@ -138,6 +161,11 @@ class _Prices(_Line):
     cheapest: dict[str, dict[str, Number]]
 
 
+class _Unavailable(_Line):
+    became: dict[str, dict[str, list[str]]]
+    ceased: dict[str, dict[str, list[str]]]
+
+
 class _Controller(_Line):
     memory_bytes: Number
     cpu_seconds: Number
@@ -168,6 +196,8 @@ class _Error(_Mark):
 class _FaultDetail(_Part):
     nodeClaim: str = ""  # noqa: N815
     instanceTypes: list[str] = []  # noqa: N815
+    capacityTypes: list[str] = []  # noqa: N815
+    zones: list[str] = []
 
 
 class _Fault(_Mark):
@@ -180,16 +210,8 @@ class _NoticeDetail(_FaultDetail):
     nodeClaim: str  # noqa: N815
 
 
-class _ShortageDetail(_FaultDetail):
-    instanceTypes: list[str]  # noqa: N815
-
-
 class _Notice(_Fault):
     detail: _NoticeDetail
-
-
-class _Shortage(_Fault):
-    detail: _ShortageDetail
 
 
 class _Resource(_Part):
@@ -216,6 +238,7 @@ _FORMS: dict[str, type[_Line]] = {
     "DELETED": _Change,
     "PRICE": _Price,
     "PRICES": _Prices,
+    "UNAVAILABLE": _Unavailable,
     "CONTROLLER": _Controller,
     "QUEUE": _Queue,
     "STORY": _Mark,
@@ -230,7 +253,6 @@ _OF_KIND: dict[str, type[_Line]] = {
     "Event": _EventChange,
     "interruption": _Notice,
     "rebalance": _Notice,
-    "out-of-capacity": _Shortage,
 }
 
 

@@ -5,6 +5,7 @@ States facts only; whether they are what a scenario expects is judged in `assert
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,6 +17,7 @@ from ..recording.timeline import SCENARIO_LABEL, Line, parse_time
 from ..scenarios.scenario import Scenario
 
 NODE_POOL_LABEL = "karpenter.sh/nodepool"
+_NOMINATED_FOR = re.compile(r"nodeclaim/([a-z0-9.-]+)")
 DISRUPTION_REASON = "DisruptionReason"
 
 
@@ -35,6 +37,9 @@ class Pod:
         labels: Its labels.
         priority_class: Name of its PriorityClass; empty where it has none.
         image: Image of its first container; empty where the timeline does not tell.
+        tolerations: Its tolerations, without those that every pod has; None where the timeline does not tell.
+        node_selector_terms: Terms of the node affinity that it requires, of which one must hold; None where the
+            timeline does not tell.
         node: Name of its node.
         succeeded: Whether it has done its work, as a Job's does.
         ready: Whether it serves, so not while it is being deleted.
@@ -56,6 +61,8 @@ class Pod:
     labels: dict[str, str] = field(default_factory=dict)
     priority_class: str = ""
     image: str = ""
+    tolerations: list[Line] | None = None
+    node_selector_terms: list[Line] | None = None
     node: str | None = None
     succeeded: bool = False
     ready: bool = False
@@ -80,6 +87,10 @@ class NodeClaim:
         memory: Bytes of memory of its instance, once launched.
         allocatable: What of it pods may have, once known.
         expire_after: For how long it may live, in Kubernetes' words; `Never` if it may for ever.
+        requirements: What it may be launched as, in Karpenter's words; None where the timeline does not tell.
+        requests: What its pods and DaemonSets ask for: resource -> amount.
+        min_values_relaxed: Whether Karpenter went below the minValues of its NodePool.
+        nominated: Uids of pods of which the controller's events said that they should go there.
         node: Name of its node, once registered.
         own_node: That node as it was last told of; empty before. A later node may have got its name, which follows its
             address.
@@ -100,6 +111,10 @@ class NodeClaim:
     memory: int | None = None
     allocatable: Line = field(default_factory=dict)
     expire_after: str = "Never"
+    requirements: list[Line] | None = None
+    requests: dict[str, float] = field(default_factory=dict)
+    min_values_relaxed: bool = False
+    nominated: set[str] = field(default_factory=set)
     node: str | None = None
     own_node: Line = field(default_factory=dict)
     conditions: dict[str, Line] = field(default_factory=dict)
@@ -139,6 +154,7 @@ class Replay:
         price_sources: Where each of them is from.
         cheapest: Capacity type -> instance type -> USD an hour in the cheapest zone, of all that the controller could
             launch; empty where it does not say.
+        unavailable: The recorder's UNAVAILABLE lines with their times.
         controller: The recorder's CONTROLLER lines with their times.
         faults: The playbook's FAULT lines with their times.
         queue: The recorder's QUEUE lines with their times.
@@ -152,7 +168,8 @@ class Replay:
         pods: Uid -> pod of those that are there.
         all_pods: Uid -> pod of all ever seen.
         pods_added: Scenario -> (time, uid) of each pod ever seen.
-        node_pools: Name of a NodePool -> (time, excerpt) at each change.
+        node_pools: Name of a NodePool -> (time, excerpt) at each change; the last one of a pool that was deleted says
+            that it is `gone`.
     """
 
     def __init__(self) -> None:
@@ -162,6 +179,7 @@ class Replay:
         self.prices: dict[Offering, float] = {}
         self.price_sources: dict[Offering, PriceSource] = {}
         self.cheapest: dict[str, dict[str, float]] = {}
+        self.unavailable: list[tuple[datetime, Line]] = []
         self.controller: list[tuple[datetime, Line]] = []
         self.faults: list[tuple[datetime, Line]] = []
         self.queue: list[tuple[datetime, Line]] = []
@@ -171,6 +189,8 @@ class Replay:
         self._objects: dict[tuple[str, str], Line] = {}
         self._node_pool_specs: dict[str, Line] = {}
         self._max_pods: dict[tuple[str, str], int] = {}
+        self._zones: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._nominated: dict[str, set[str]] = {}
         self.marks: list[Line] = []
         self.ready: dict[str, list[tuple[datetime, int]]] = {}
         self.unschedulable: dict[str, list[tuple[datetime, str]]] = {}
@@ -209,6 +229,8 @@ class Replay:
             case "PRICES":
                 for capacity_type, prices in line["cheapest"].items():
                     self.cheapest.setdefault(capacity_type, {}).update(prices)
+            case "UNAVAILABLE":
+                self.unavailable.append((self.time, line))
             case "CONTROLLER":
                 self.controller.append((self.time, line))
             case "FAULT":
@@ -243,15 +265,20 @@ class Replay:
                 self._node_pool_specs[name] = excerpt["spec"]
             if "maxPods" in excerpt:
                 self._max_pods[kind, name] = excerpt["maxPods"]
+            if "zones" in excerpt:
+                self._zones[kind, name] = tuple(excerpt["zones"])
             if not deleted:
                 self._objects[kind, name] = excerpt
             if kind == "NodePool":
-                self.node_pools.setdefault(name, []).append((self.time, excerpt))
+                self.node_pools.setdefault(name, []).append((self.time, excerpt | {"gone": deleted}))
 
     def _event(self, event: Line) -> None:
         self.events.append((self.time, event))
         about = event["involvedObject"]
         if about.get("kind") == "Pod":
+            if event.get("reason") == "Nominated" and (named := _NOMINATED_FOR.search(event.get("message", ""))):
+                # The event may come before the NodeClaim.
+                self._nominated.setdefault(named[1], set()).add(about.get("uid", ""))
             pod = self.all_pods.get(about.get("uid", ""))
             # One that has a node is nominated for where it moves when that one is consolidated.
             if pod and pod.scheduled is None and event.get("reason") == "Nominated":
@@ -294,7 +321,13 @@ class Replay:
         metadata = excerpt["metadata"]
         claim = self.claims.setdefault(
             metadata["name"],
-            NodeClaim(metadata["name"], {}, metadata.get("creationTimestamp", ""), self.time),
+            NodeClaim(
+                metadata["name"],
+                {},
+                metadata.get("creationTimestamp", ""),
+                self.time,
+                nominated=self._nominated.setdefault(metadata["name"], set()),
+            ),
         )
         claim.labels = metadata.get("labels", claim.labels)
         claim.node = excerpt.get("nodeName", claim.node)
@@ -304,6 +337,9 @@ class Replay:
             claim.memory = int(amount(memory))
         claim.allocatable = excerpt.get("allocatable", claim.allocatable)
         claim.expire_after = excerpt.get("expireAfter", claim.expire_after)
+        claim.requirements = excerpt.get("requirements", claim.requirements)
+        claim.requests = excerpt.get("requests", claim.requests)
+        claim.min_values_relaxed = excerpt.get("minValuesRelaxed", claim.min_values_relaxed)
         if DISRUPTION_REASON not in {condition["type"] for condition in excerpt.get("conditions", ())} and not deleted:
             # The controller takes it back where a disruption did not come to pass.
             claim.conditions.pop(DISRUPTION_REASON, None)
@@ -366,6 +402,10 @@ class Replay:
         """How many pods a node class lets a node have, where it says so."""
         return self._max_pods.get((kind, name))
 
+    def node_class_zones(self, kind: str, name: str) -> tuple[str, ...] | None:
+        """The zones in which a node class has subnets; None where the timeline does not tell."""
+        return self._zones.get((kind, name))
+
     def node_class(self, node_pool: str) -> tuple[str, str]:
         """Kind and name of the node class that a NodePool refers to; empty where the timeline does not tell."""
         reference = self._objects.get(("NodePool", node_pool), {}).get("nodeClassRef", {})
@@ -421,4 +461,6 @@ def _new_pod(excerpt: Line, scenario: str, time: datetime) -> Pod:
         labels=metadata.get("labels", {}),
         priority_class=excerpt.get("priorityClassName", ""),
         image=excerpt.get("image", ""),
+        tolerations=excerpt.get("tolerations"),
+        node_selector_terms=excerpt.get("nodeSelectorTerms"),
     )

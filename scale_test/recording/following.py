@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Protocol
 
-from .timeline import Line, excerpt
+from .timeline import Line, excerpt, once
 
 WATCH_SECONDS = 300  # the API server ends a watch then; it is resumed without a gap
 _RETRY_SECONDS = 0.5
@@ -132,6 +132,8 @@ class Follower:
             name = {
                 key: kept["metadata"][key] for key in ("name", "namespace", "uid", "labels") if key in kept["metadata"]
             }
+            if uid not in self._known:
+                kept |= once(self._resource.kind, item)
             self._known[uid] = (fingerprint, {"metadata": name})
         self._listener.changed(type_, self._resource.kind, kept)
 

@@ -1,4 +1,4 @@
-"""What only the controller's metrics tell: its prices, whether it reads its queue, how its process gets on.
+"""What only the controller's metrics tell: its prices, what it takes for unavailable, its queue, how its process does.
 
 Nothing is guessed: an offering that the controller does not name has no price. Only what is read is asked for: all of
 a controller's metrics are megabytes, which it would write, and we read, out of the time of what is measured.
@@ -14,10 +14,12 @@ from urllib.parse import urlencode
 import urllib3
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from ..market.prices import Offering
 
-# pkg/controllers/metrics of the AWS provider 1.15; renewed once a minute.
+# pkg/controllers/metrics of the AWS provider 1.15; renewed once a minute. Azure's provider 1.14 publishes neither.
+AVAILABLE = "karpenter_cloudprovider_instance_type_offering_available"
 PRICE = "karpenter_cloudprovider_instance_type_offering_price_estimate"
 # pkg/internal/controller/metrics of controller-runtime 0.24, and the AWS provider's name of the controller.
 ERRORS = "controller_runtime_reconcile_errors_total"
@@ -35,6 +37,8 @@ _PROCESS = (MEMORY, CPU, STARTED, REQUESTS, CLOUD_ERRORS)
 # What a controller in good health is answered all the time: not there any more, and changed by another meanwhile.
 _HARMLESS_CODES = {"404", "409"}
 _HARMLESS_CLOUD_ERROR = "NodeClaimNotFoundError"
+# What is reserved is unavailable wherever nothing is.
+_RESERVED = "reserved"
 
 
 class QueueReading(NamedTuple):
@@ -56,12 +60,14 @@ class ProcessReading(NamedTuple):
 class Reading(NamedTuple):
     """What one look at the metrics told, None for what it did not; and the seconds that the controller took to answer.
 
-    Prices are USD an hour; none if they were not asked for.
+    Prices are USD an hour; none if they were not asked for. What is unavailable is None if it was not asked for, or not
+    told.
     """
 
     queue: QueueReading | None
     process: ProcessReading | None
     prices: dict[Offering, float]
+    unavailable: frozenset[Offering] | None
     seconds: float
 
 
@@ -71,11 +77,23 @@ def parse_prices(text: str) -> dict[Offering, float]:
     The controller writes 0 for what it does not know the price of; that is left out.
     """
     return {
-        Offering(sample.labels["instance_type"], sample.labels["capacity_type"], sample.labels["zone"]): sample.value
+        _offering(sample): sample.value
         for family in _families(text, PRICE)
         for sample in family.samples
         if sample.value > 0
     }
+
+
+def parse_unavailable(text: str) -> frozenset[Offering] | None:
+    """What the controller would not launch now: for a shortage that it met, or since it is not sold there.
+
+    None where it does not say. What is reserved is left out.
+    """
+    lines = [line for line in text.splitlines() if line.startswith(AVAILABLE)]
+    # Nearly all are available, and their lines need not be parsed.
+    families = _families("\n".join(line for line in lines if not line.endswith(" 1")), AVAILABLE)
+    found = (_offering(sample) for family in families for sample in family.samples if not sample.value)
+    return frozenset(offering for offering in found if offering.capacity_type != _RESERVED) if lines else None
 
 
 def parse_queue(text: str) -> QueueReading | None:
@@ -110,32 +128,52 @@ def cheapest(prices: Mapping[Offering, float]) -> dict[str, dict[str, float]]:
     """Capacity type -> instance type -> USD an hour in the cheapest zone; what is reserved is paid for already."""
     lowest: dict[str, dict[str, float]] = {}
     for offering, price in prices.items():
-        if offering.capacity_type == "reserved":
+        if offering.capacity_type == _RESERVED:
             continue
         of_type = lowest.setdefault(offering.capacity_type, {})
         of_type[offering.instance_type] = min(price, of_type.get(offering.instance_type, price))
     return {kind: dict(sorted(of_type.items())) for kind, of_type in sorted(lowest.items())}
 
 
-def scrape(url: str, *, prices: bool, token: str = "") -> Reading:
-    """Read how the controller gets on, and its prices if they are wanted.
+def by_zone(offerings: Iterable[Offering]) -> dict[str, dict[str, list[str]]]:
+    """Capacity type -> zone -> instance types."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for offering in sorted(offerings):
+        found.setdefault(offering.capacity_type, {}).setdefault(offering.zone, []).append(offering.instance_type)
+    return found
+
+
+def scrape(url: str, *, prices: bool, unavailable: bool = False, token: str = "") -> Reading:
+    """Read how the controller gets on, and its prices and what is unavailable if they are wanted.
 
     Args:
         url: Address of the metrics.
         prices: Whether prices are wanted.
+        unavailable: Whether it is wanted what is unavailable.
         token: Bearer token, if they ask for one.
 
     Raises:
         urllib3.exceptions.HTTPError: It does not answer.
     """
     # Prometheus' Go client filters by these since 1.24; an older one tells all, and what is not ours is left unread.
-    names = urlencode([("name[]", name) for name in (*_QUEUE, *_PROCESS, *((PRICE,) if prices else ()))])
+    many = (*((PRICE,) if prices else ()), *((AVAILABLE,) if unavailable else ()))
+    names = urlencode([("name[]", name) for name in (*_QUEUE, *_PROCESS, *many)])
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     asked = time.monotonic()
     with urllib3.PoolManager(retries=False, timeout=10.0) as http:
         text = http.request("GET", f"{url}{'&' if '?' in url else '?'}{names}", headers=headers).data.decode()
     seconds = time.monotonic() - asked
-    return Reading(parse_queue(text), parse_process(text), parse_prices(text) if prices else {}, seconds)
+    return Reading(
+        parse_queue(text),
+        parse_process(text),
+        parse_prices(text) if prices else {},
+        parse_unavailable(text) if unavailable else None,
+        seconds,
+    )
+
+
+def _offering(sample: Sample) -> Offering:
+    return Offering(sample.labels["instance_type"], sample.labels["capacity_type"], sample.labels["zone"])
 
 
 def _failed(code: str) -> bool:

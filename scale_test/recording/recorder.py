@@ -2,7 +2,7 @@
 
 It judges nothing and changes nothing. One thread a kind; see `following`. What was launched is priced at that moment:
 by the controller's metrics, or by the table where the controller publishes none. How it gets on with its interruption
-queue, and its process, is read from the metrics all the time.
+queue, its process, and what it takes for unavailable, is read from the metrics all the time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kubernetes import client, config
 from ..market.prices import PUBLISHING, Offering, PriceSource, Table, offering_of
 from ..scenarios.environments import JUDGED_BY, Stack
 from .following import WATCH_SECONDS, Follower, Resource
-from .metrics import Reading, cheapest, scrape
+from .metrics import Reading, by_zone, cheapest, scrape
 from .request import ask
 from .timeline import WORKLOAD_SELECTOR, Line, Writer, api_time
 
@@ -32,6 +32,8 @@ _PRICE_SECONDS = 2.0
 # thousands: it is left alone so many times as long afterwards. But a story of a minute must have some looks.
 _REST = 40
 _LONGEST_REST = 30.0
+# Between two looks at what is unavailable: the controller renews it once a minute, and forgets a shortage after three.
+_UNAVAILABLE_SECONDS = 30.0
 # The controller looks for prices once a minute, for the first time when it starts and may know of no NodePool yet.
 _PUBLISHED_SECONDS = 75.0
 
@@ -90,6 +92,8 @@ class Recorder:
         self._unpriced: set[Offering] = set()
         self._priced: set[Offering] = set()
         self._prices: dict[Offering, float] = {}  # the controller's, when they were last asked for
+        self._unavailable: frozenset[Offering] = frozenset()
+        self._unavailable_due = 0.0  # by the monotonic clock
         self._controller_started: float | None = None  # Unix time
         self._simulated = False
 
@@ -193,7 +197,12 @@ class Recorder:
         """Look once; the seconds until the next time."""
         rest = 0.0
         with suppress(urllib3.exceptions.HTTPError):  # it restarts, perhaps; a port-forward may come back
-            reading = scrape(url, prices=self._prices_wanted(), token=self._metrics_token)
+            reading = scrape(
+                url,
+                prices=self._prices_wanted(),
+                unavailable=self._source == "controller" and time.monotonic() >= self._unavailable_due,
+                token=self._metrics_token,
+            )
             rest = min(_REST * reading.seconds, _LONGEST_REST)
             self._note(reading)
         return max(_PRICE_SECONDS if self._prices_wanted() else _METRICS_SECONDS, rest)
@@ -210,6 +219,12 @@ class Recorder:
         if reading.process:
             self._controller_started = reading.process.started
             self._writer.write("CONTROLLER", **reading.process._asdict())
+        if reading.unavailable is not None:
+            self._unavailable_due = time.monotonic() + _UNAVAILABLE_SECONDS
+            became, ceased = reading.unavailable - self._unavailable, self._unavailable - reading.unavailable
+            self._unavailable = reading.unavailable
+            # Also where nothing changed: who reads it knows how old the answer is.
+            self._writer.write("UNAVAILABLE", became=by_zone(became), ceased=by_zone(ceased))
         if reading.prices and reading.prices != self._prices:
             self._writer.write("PRICES", cheapest=cheapest(reading.prices))
             with self._lock:

@@ -11,6 +11,9 @@ Each line has `type` and `received` (our clock, UTC, microseconds). Types:
                               source: controller (its metrics; also where it is not said) or table (facts/)
     PRICES                    cheapest: capacity type -> instance type -> USD an hour in the cheapest zone, of all that
                               the controller could launch, by its metrics
+    UNAVAILABLE               the controller's metrics were asked which offerings it takes for unavailable: since the
+                              time before, these became so (became) and these ceased to be (ceased): capacity type ->
+                              zone -> instance types. The first time, all that are
     CONTROLLER                its process by its metrics, every few seconds: memory_bytes; cpu_seconds and api_errors
                               since it started (failed calls of Kubernetes' or the cloud's API); started (Unix time)
     QUEUE                     the interruption queue by the controller's metrics, every few seconds: errors (since it
@@ -24,7 +27,9 @@ Each line has `type` and `received` (our clock, UTC, microseconds). Types:
                               then reason says why), resources (a list of kind, id, nodeClaim), orphans (those that
                               belong to nothing)
 
-`apiTime` is the newest of the object's own timestamps; they have a resolution of one second. A lock on the
+An object that is ADDED also has what cannot change later: a NodeClaim its requirements and requests, a pod its
+tolerations and the node affinity that it requires. `apiTime` is the newest of the object's own timestamps; they have a
+resolution of one second. A lock on the
 file tells whether a recorder is writing to it. This module knows the file, not what its lines mean together.
 """
 
@@ -39,7 +44,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ..market.quantities import pod_requests
+from ..market.quantities import amount, pod_requests
 
 Line = dict[str, Any]
 
@@ -47,6 +52,8 @@ SCENARIO_LABEL = "app.kubernetes.io/instance"
 WORKLOAD_SELECTOR = "app.kubernetes.io/part-of=karpstack-scale-test"
 WORKLOAD_LABEL = "karpstack.io/workload"  # on a pod: which of the story's workloads it is of
 LONGEST = 16 * 1024 * 1024  # bytes of a line; those with the prices of a cloud have a tenth of one
+_RELAXED = "karpenter.sh/nodeclaim-min-values-relaxed"
+_OF_EVERY_POD = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 TEMPLATE = "launch template"  # a kind of resource in RESOURCES lines
 
 
@@ -182,7 +189,31 @@ def excerpt(kind: str, item: dict[str, Any]) -> Line:
     elif kind.endswith("NodeClass"):
         # The one has it in the kubelet's configuration, the other beside it.
         kept |= _pick({**spec, **(spec.get("kubelet") or {})}, "maxPods")
+        if "subnets" in status:  # on AWS; on Azure they are no zone's
+            kept["zones"] = sorted({subnet["zone"] for subnet in status["subnets"] if subnet.get("zone")})
     return kept
+
+
+def once(kind: str, item: dict[str, Any]) -> Line:
+    """What of an object cannot change, and is kept when it is first seen: a NodeClaim's instance types are many."""
+    spec = item.get("spec") or {}
+    if kind == "NodeClaim":
+        asked = (spec.get("resources") or {}).get("requests") or {}
+        annotations = item["metadata"].get("annotations") or {}
+        return {
+            "requirements": spec.get("requirements") or [],
+            "requests": {resource: amount(quantity) for resource, quantity in asked.items()},
+            "minValuesRelaxed": annotations.get(_RELAXED) == "true",
+        }
+    if kind == "Pod":
+        node_affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+        required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+        return {
+            # Every pod gets those of the kubelet's conditions; no NodePool has such taints.
+            "tolerations": [one for one in spec.get("tolerations") or () if one.get("key") not in _OF_EVERY_POD],
+            "nodeSelectorTerms": required.get("nodeSelectorTerms") or [],
+        }
+    return {}
 
 
 def api_time(kept: Line) -> str | None:

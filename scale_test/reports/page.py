@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from ..text.shown import visible
 from . import charts, units
+from .reasons import reasons
 from .schema import SCHEMA
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -62,7 +63,8 @@ def render(report: Mapping[str, Any], timeline: Mapping[int, str] | None = None)
             "test again, or make the report anew from its timeline"
         )
     lines = timeline or {}
-    stories = [_story(story, lines) for story in report["stories"]]
+    cloud = report["environment"].get("cloud")
+    stories = [_story(story, lines, cloud) for story in report["stories"]]
     return template("report.html.j2").render(
         report=report,
         stories=stories,
@@ -173,7 +175,7 @@ def _lines(story: Mapping[str, Any], lines: Mapping[int, str]) -> dict[int, Time
     return {number: _line(number, lines[number]) for number in sorted(_wanted(story) & lines.keys())}
 
 
-def _story(story: Mapping[str, Any], lines: Mapping[int, str]) -> dict[str, Any]:
+def _story(story: Mapping[str, Any], lines: Mapping[int, str], cloud: str | None) -> dict[str, Any]:
     """A story and what is drawn of it."""
     waterfalls = [chart for step in story["steps"] if (chart := charts.waterfall(story, step))]
     return {
@@ -189,6 +191,7 @@ def _story(story: Mapping[str, Any], lines: Mapping[int, str]) -> dict[str, Any]
         "reached": _reached(story),
         "peak_pods": max((row[2] for row in story["series"]["pods"]), default=None),
         "instance_types": _instance_types(story),
+        "reasons": reasons(story, cloud),
     }
 
 

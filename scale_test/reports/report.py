@@ -26,6 +26,7 @@ from ..numbers.controller import controller, restarts
 from ..numbers.durations import durations, reached
 from ..numbers.story import Story
 from ..numbers.thresholds import Thresholds
+from ..numbers.why import Why
 from ..recording.timeline import Line, TimelineError, parse_time
 from ..scenarios.environments import Stack, known
 from ..scenarios.scenario import Scenario
@@ -67,7 +68,8 @@ def make(
             stories[line["scenario"]].mark(number, line, replay)
     simulated = any(node.get("simulated") for node in replay.nodes.values())
     market = cost.Market(facts, str(outputs.get("region", "")), replay.cheapest, simulated) if facts else None
-    results = [story.result(replay, lines, market, thresholds) for story in stories.values()]
+    why = Why(replay, market, str(outputs.get("cloud", "")))
+    results = [story.result(replay, lines, market, thresholds, why) for story in stories.values()]
     environment = known(outputs)
     started, ended = replay.start.get("received"), replay.time.isoformat() if replay.start else None
     report = {
@@ -177,7 +179,7 @@ class _StoryJudge:
                         self._judged.append(_Judged(assertion, None, self._begin, number, number))
 
     def result(
-        self, replay: Replay, lines: Lines, market: cost.Market | None, thresholds: Thresholds | None
+        self, replay: Replay, lines: Lines, market: cost.Market | None, thresholds: Thresholds | None, why: Why
     ) -> dict[str, Any]:
         scenario = self._scenario
         in_cloud = resources(replay, scenario)
@@ -201,7 +203,7 @@ class _StoryJudge:
         if self._started and self._ended:
             story = Story(replay, scenario, parse_time(self._started), parse_time(self._ended))
             result["seconds"] = story.after(story.end)
-            result |= self._numbers(story, market)
+            result |= self._numbers(story, market, why)
             judged += [
                 _Judged(cost.within(run, story, market, factor), run.index + 1, self._begin, lines.last)
                 for run in self._runs
@@ -229,7 +231,7 @@ class _StoryJudge:
         ]
         return result
 
-    def _numbers(self, story: Story, market: cost.Market | None) -> dict[str, Any]:
+    def _numbers(self, story: Story, market: cost.Market | None, why: Why) -> dict[str, Any]:
         money, rows = cost.cost(story, market)
         requests = [(run.requested, run.replicas) for run in self._runs if run.step.scale is not None]
         return {
@@ -244,7 +246,7 @@ class _StoryJudge:
                 }
                 for run in self._runs
             ],
-            "nodeclaims": [_node_claim(story, claim) for claim in story.claims],
+            "nodeclaims": [_node_claim(story, claim) | {"why": why.of(story, claim)} for claim in story.claims],
             "phases": self._phases,
             "durations": durations(story.replay, story.pods, story.claims),
             "reached": self._reached,

@@ -22,6 +22,7 @@ Usd = Annotated[float, Field(ge=0, le=1e12)]
 AnyUsd = Annotated[float, Field(ge=-1e12, le=1e12)]
 Factor = Annotated[float, Field(ge=0, le=1e12)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
+AnyAmount = Annotated[float, Field(ge=-1e18, le=1e18)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -108,6 +109,87 @@ class NodeClaimTimes(_Model):
     gone: AnyT | None
 
 
+class LimitOfPool(_Model):
+    """A limit of a NodePool that left no room for another node; amounts are CPUs, bytes, nodes."""
+
+    resource: str
+    limit: AnyAmount
+    used: AnyAmount
+    least: AnyAmount
+    at_once: bool
+
+
+class PoolOfNode(_Model):
+    """A NodePool that was there when a node was made."""
+
+    name: str
+    weight: Count
+    verdict: Literal[
+        "taken", "later", "static", "going", "not ready", "taint", "requirements", "limit", "not recorded", "unknown"
+    ]
+    about: list[str]
+    limit: LimitOfPool | None
+
+
+class LeftOut(_Model):
+    """Instance types that NodePool and pods admit by the facts and that were not offered."""
+
+    too_small: Count
+    unavailable: Count
+    others: Count
+
+
+class OfferOfNode(_Model):
+    """What a node could have been launched as, by the requirements of its NodeClaim."""
+
+    instance_types: Count
+    capacity_types: list[str]
+    zones: list[str] | None
+    min_values: dict[str, Count]
+    min_values_relaxed: bool
+    offerings: Count | None
+    unavailable: Count | None
+    left_out: LeftOut | None
+
+
+class PriceOfNode(_Model):
+    """Where its instance type stands among those that were offered, each in its cheapest zone."""
+
+    rank: Annotated[int, Field(ge=1, le=2**53)]
+    of: Count
+    unpriced: Count
+    usd_per_hour: Usd
+    least_usd_per_hour: Usd
+    cheapest: str
+    cheaper: list[str]
+    source: Literal["facts", "controller"]
+
+
+class Shortage(_Model):
+    """What of an offer was said to be short."""
+
+    source: Literal["fault", "metrics", "metrics, later", "event", "own event"]
+    t: AnyT
+    offerings: Count
+    instance_types: list[str]
+    more: Count
+    message: str | None
+
+
+class WhyOfNode(_Model):
+    """What there was to choose from for a node, and what of it was not to be had."""
+
+    pods: Count
+    pods_known_by: Literal["nominated", "ran", "none"]
+    replaces: str | None
+    pools: list[PoolOfNode]
+    offered: OfferOfNode | None
+    price: PriceOfNode | None
+    no_price: str | None
+    availability: Literal["recorded", "not recorded", "not published"]
+    shortages: list[Shortage]
+
+
 class NodeClaimOfStory(_Model):
     """A node that was bought."""
 
@@ -129,6 +211,8 @@ class NodeClaimOfStory(_Model):
     t: NodeClaimTimes
     disruption: str | None
     simulated: bool
+    # Reports of 0.1 do without.
+    why: WhyOfNode | None = None
 
 
 class PhaseOfStep(_Model):

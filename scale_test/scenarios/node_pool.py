@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from .formats import Quantity
 
+_Count = Annotated[int, Field(ge=0, le=2**31)]
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
@@ -24,9 +26,16 @@ class _NodeClassReference(_Part):
     name: Annotated[str, Field(min_length=1)]
 
 
+class _Taint(_Part):
+    key: str
+    value: str = ""
+    effect: str
+
+
 class _Nodes(_Part):
     node_class: _NodeClassReference = Field(alias="nodeClassRef")
     requirements: list[_Requirement] | None = None
+    taints: list[_Taint] | None = None
 
 
 class _Metadata(_Part):
@@ -42,9 +51,13 @@ class NodePoolSpec(_Part):
     """The form of those parts.
 
     Attributes:
-        template: Requirements, labels and node class of its nodes.
+        template: Requirements, labels, taints and node class of its nodes.
         limits: Resource -> quantity.
+        weight: Karpenter asks the heavier ones first.
+        replicas: How many nodes it has for ever; without, as many as pods need.
     """
 
     template: _Template
     limits: dict[str, Quantity] | None = None
+    weight: _Count | None = None
+    replicas: _Count | None = None

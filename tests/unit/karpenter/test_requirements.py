@@ -14,6 +14,7 @@ from karpenter.requirements import (
     contradiction,
     requirement,
     requirements,
+    unmet,
     values_of,
 )
 
@@ -167,3 +168,31 @@ def test_digits_that_are_no_number_admit_nothing(digits: str) -> None:
     assert not need("x", "Gt", "4").admits(digits)
     with pytest.raises(RequirementError):
         need("x", "Gt", digits)
+
+
+POOL = [need("team", "In", "a"), need("kubernetes.io/arch", "In", "arm64"), need(CPU, "Gt", "4")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "met"),
+    [
+        (need("team", "In", "a", "b"), True),
+        (need("team", "In", "b"), False),
+        (need("team", "NotIn", "a"), False),
+        (need("team", "Exists"), True),
+        (need("team", "DoesNotExist"), False),
+        (need("kubernetes.io/arch", "In", "amd64"), False),
+        (need(CPU, "In", "8"), True),
+        (need(CPU, "In", "2"), False),
+        # A label of the users' own has to be known of the NodePool, one that follows from the instance type has not.
+        (need("colour", "In", "red"), False),
+        (need("example.com/colour", "Exists"), False),
+        (need("colour", "NotIn", "red"), True),
+        (need("colour", "DoesNotExist"), True),
+        (need("karpenter.k8s.aws/instance-family", "In", "m5"), True),
+        (need("karpenter.sh/capacity-type", "In", "spot"), True),
+    ],
+    ids=str,
+)
+def test_what_pods_ask_for_and_no_node_of_a_pool_can_have(asked: Requirement, met: bool) -> None:
+    assert unmet(POOL, [need("kubernetes.io/os", "In", "linux"), asked]) == ([] if met else [asked])

@@ -16,7 +16,7 @@ from scale_test.recording.timeline import Line
 
 TOLD = Path(__file__).with_name("told")
 
-_OF_METRICS = ("CONTROLLER", "QUEUE", "PRICES")
+_OF_METRICS = ("CONTROLLER", "QUEUE", "PRICES", "UNAVAILABLE")
 _LASTING = ("NodePool", "EC2NodeClass", "AKSNodeClass")
 
 

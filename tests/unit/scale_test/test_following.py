@@ -156,3 +156,26 @@ def test_half_a_line_is_a_broken_connection(monkeypatch: pytest.MonkeyPatch, hal
     server = follow(listing(5), [event("ADDED", pod("a", 6)), half], [event("MODIFIED", pod("a", 7, "Running"))])
     assert server.seen == ["listed", "ADDED a Pending", "MODIFIED a Running"]
     assert [query.get("resourceVersion") for query in server.queries][2] == "6"
+
+
+def test_what_cannot_change_is_told_once() -> None:
+    """A NodeClaim's instance types are kilobytes, and it changes a dozen times."""
+
+    def claim(version: int, **status: Any) -> dict[str, Any]:
+        many = [{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["m5.large"] * 600}]
+        metadata = {"name": "a", "uid": "a", "resourceVersion": str(version)}
+        return {"metadata": metadata, "spec": {"requirements": many}, "status": status}
+
+    told: list[tuple[str, bool]] = []
+
+    class Listener(Server):
+        def changed(self, type_: str, kind: str, kept: Line) -> None:
+            told.append((type_, "requirements" in kept))
+
+    server = Listener(
+        listing(5, claim(1)),
+        [event("MODIFIED", claim(6)), event("MODIFIED", claim(7, nodeName="n")), event("DELETED", claim(8))],
+        [event("ADDED", claim(9))],
+    )
+    Follower(Resource("NodeClaim", "/nodeclaims"), server.fetch, server, server.stopping).run()
+    assert told == [("ADDED", True), ("MODIFIED", False), ("DELETED", False), ("ADDED", True)]

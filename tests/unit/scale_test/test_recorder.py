@@ -39,6 +39,8 @@ VERSION = dict.fromkeys(
 )
 PODS = "/api/v1/pods"
 PRICE = "karpenter_cloudprovider_instance_type_offering_price_estimate"
+AVAILABLE = "karpenter_cloudprovider_instance_type_offering_available"
+SHORT = AVAILABLE + '{{instance_type="{}",capacity_type="spot",zone="a"}} {}\n'
 PRICED = PRICE + '{{instance_type="m5.large",capacity_type="{}",zone="{}"}} {}\n'
 METRICS = f"""\
 process_resident_memory_bytes 1000
@@ -245,6 +247,40 @@ def test_prices_are_asked_for_again_for_what_they_lacked(
         monkeypatch.setitem(globals(), "METRICS", METRICS + PRICED.format("spot", "a", 0.03))
         (price,) = recording.wait("PRICE")
     assert (price["capacityType"], price["pricePerHour"]) == ("spot", 0.03)
+
+
+@pytest.mark.usefixtures("hurried")
+def test_what_is_unavailable_is_written_as_it_changes_and_asked_for_by_the_looks_that_there_are(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "_UNAVAILABLE_SECONDS", 0.0)
+
+    plain = METRICS
+    with Recording(tmp_path, server) as recording:
+        recording.wait("CONTROLLER", 2)
+        assert recording.lines("UNAVAILABLE") == []
+        for m5, c5 in ((0, 1), (1, 0)):
+            told = SHORT.format("m5.large", m5) + SHORT.format("c5.large", c5)
+            monkeypatch.setitem(globals(), "METRICS", plain + told)
+            count = len(recording.lines("UNAVAILABLE"))
+            recording.wait("UNAVAILABLE", count + 2)
+    changes = [(line["became"], line["ceased"]) for line in recording.lines("UNAVAILABLE")]
+    first, second = ({"spot": {"a": [f"{size}.large"]}} for size in ("m5", "c5"))
+    assert [change for change in changes if any(change)] == [(first, {}), (second, first)]
+    assert ({}, {}) in changes, "a look at which nothing changed is told too"
+
+
+@pytest.mark.usefixtures("hurried")
+def test_what_is_unavailable_is_asked_for_twice_a_minute_and_not_where_nobody_publishes_it(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "METRICS", METRICS + SHORT.format("m5.large", 0))
+    for cloud, region, asked in (("aws", "us-east-1", 1), ("azure", "westus2", 0)):
+        (folder := tmp_path / cloud).mkdir()
+        server.asked.clear()
+        with Recording(folder, server, Table(Facts.load(cloud), region)) as recording:
+            recording.wait("CONTROLLER", 5)
+        assert sum(AVAILABLE in names for names in server.asked) == asked
 
 
 @pytest.mark.usefixtures("hurried")

@@ -12,15 +12,18 @@ from scale_test.judging.gate import wait_for_end
 from scale_test.judging.live import Live
 from scale_test.market.prices import Offering
 from scale_test.recording.metrics import (
+    AVAILABLE,
     ProcessReading,
     QueueReading,
+    by_zone,
     cheapest,
     parse_prices,
     parse_process,
     parse_queue,
+    parse_unavailable,
 )
 from scale_test.recording.process import RecorderError, stop, wait_until_recorded
-from scale_test.recording.timeline import Reader, Writer, api_time, excerpt, is_recorded
+from scale_test.recording.timeline import Reader, Writer, api_time, excerpt, is_recorded, once
 from scale_test.scenarios.scenario import Scenario
 
 
@@ -115,6 +118,39 @@ def test_an_excerpt_keeps_what_stories_need() -> None:
     assert api_time(kept) == "2026-11-21T10:00:02Z"
 
 
+def test_what_decides_where_a_pod_may_be_is_kept_once() -> None:
+    gpu = {"key": "nvidia.com/gpu", "operator": "Exists"}
+    every_pods = [{"key": f"node.kubernetes.io/{key}", "operator": "Exists"} for key in ("not-ready", "unreachable")]
+    term = {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}
+    node_affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    pod = {
+        "metadata": {"name": "p"},
+        "spec": {"tolerations": [gpu, *every_pods], "affinity": {"nodeAffinity": node_affinity}},
+    }
+    assert once("Pod", pod) == {"tolerations": [gpu], "nodeSelectorTerms": [term]}
+    assert once("Pod", {"metadata": {"name": "p"}, "spec": {}}) == {"tolerations": [], "nodeSelectorTerms": []}
+    assert once("Node", pod) == {}
+
+
+def test_what_a_nodeclaim_may_be_launched_as_is_kept_once() -> None:
+    wanted = [{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["m5.large"], "minValues": 1}]
+    claim = {
+        "metadata": {"name": "n", "annotations": {"karpenter.sh/nodeclaim-min-values-relaxed": "true"}},
+        "spec": {"requirements": wanted, "resources": {"requests": {"cpu": "1100m", "memory": "1Gi", "pods": "13"}}},
+    }
+    asked = {"cpu": 1.1, "memory": 2.0**30, "pods": 13}
+    assert once("NodeClaim", claim) == {"requirements": wanted, "requests": asked, "minValuesRelaxed": True}
+    bare = {"metadata": {"name": "n"}}
+    assert once("NodeClaim", bare) == {"requirements": [], "requests": {}, "minValuesRelaxed": False}
+
+
+def test_a_node_class_keeps_the_zones_of_its_subnets() -> None:
+    subnets = [{"id": "c", "zone": "us-east-1c"}, {"id": "a", "zone": "us-east-1a"}, {"id": "b", "zone": "us-east-1a"}]
+    found = {"metadata": {"name": "default"}, "status": {"subnets": subnets}}
+    assert excerpt("EC2NodeClass", found)["zones"] == ["us-east-1a", "us-east-1c"]
+    assert "zones" not in excerpt("AKSNodeClass", {"metadata": {"name": "default"}, "status": {}})
+
+
 def test_an_excerpt_of_a_pod_keeps_what_it_asks_for() -> None:
     def container(cpu: str, **more: object) -> dict[str, object]:
         return {"name": "c", "resources": {"requests": {"cpu": cpu}}, **more}
@@ -194,3 +230,23 @@ def test_the_queue_is_that_of_the_interruption_controller_alone() -> None:
 def test_a_controller_that_does_not_lead_says_nothing_of_the_queue() -> None:
     assert parse_queue("") is None
     assert parse_queue('controller_runtime_active_workers{controller="provisioner"} 1\n') is None
+
+
+def test_what_is_unavailable_is_read_from_the_metrics() -> None:
+    line = AVAILABLE + '{{capacity_type="{}",instance_type="{}",zone="{}"}} {}\n'
+    text = "# TYPE x gauge\n" + "".join(
+        line.format(*values)
+        for values in (
+            ("on-demand", "m5.large", "a", 1),
+            ("on-demand", "m5.large", "b", 0),
+            ("spot", "c5.large", "b", 0),
+            ("spot", "m5.large", "b", 0),
+            # Wherever nothing is reserved.
+            ("reserved", "m5.large", "a", 0),
+        )
+    )
+    unavailable = parse_unavailable(text)
+    assert unavailable is not None
+    assert by_zone(unavailable) == {"on-demand": {"b": ["m5.large"]}, "spot": {"b": ["c5.large", "m5.large"]}}
+    assert parse_unavailable(line.format("spot", "m5.large", "a", 1)) == frozenset()
+    assert parse_unavailable("karpenter_pods_state 1\n") is None

@@ -1,0 +1,262 @@
+"""Which NodePools could have had the node that a NodeClaim became, and what of the record speaks against the others.
+
+As `Scheduler.add` of sigs.k8s.io/karpenter 1.15 does it: for a pod that fits no node, the NodePools are asked in their
+order, and the first that can takes it. This is no second scheduler: it says what the record excludes with certainty,
+and of the rest that it does not know. Topology, volumes, preferences and daemons are not judged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+from karpenter.instance_types import Facts
+from karpenter.requirements import Requirement, RequirementError, given, requirement, requirements, unmet
+from karpenter.taints import untolerated
+
+from ..judging.replay import NODE_POOL_LABEL, NodeClaim, Pod, Replay
+from ..market.quantities import amount
+from ..market.requirements import Pool, allowed
+from ..recording.timeline import Line
+
+# Of anything; more is no limit.
+_MOST = 1e18
+
+Verdict = Literal[
+    "taken",  # it made the node
+    "later",  # its turn comes after the one that was taken
+    "static",  # it has a fixed number of nodes
+    "going",  # it was being deleted
+    "not ready",
+    "taint",  # its taints are not tolerated
+    "requirements",  # its nodes cannot have what the pods ask for
+    "limit",  # its limits leave no room
+    "not recorded",  # the timeline does not tell the pods, or not their tolerations where it has taints
+    "unknown",  # nothing that is recorded excludes it
+]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit of a NodePool that left no room.
+
+    Attributes:
+        resource: cpu, memory or nodes.
+        limit: How much all its nodes may have.
+        used: How much those had that were there, or were made at the same moment.
+        least: How much a node would have needed at least.
+        at_once: Whether some of those were made at the same moment.
+    """
+
+    resource: str
+    limit: float
+    used: float
+    least: float
+    at_once: bool
+
+
+class Constraints(NamedTuple):
+    """What of a pod decides which NodePools may take it; JSON text where the timeline has structures."""
+
+    node_selector: tuple[tuple[str, str], ...]
+    tolerations: str | None
+    node_selector_terms: str | None
+
+
+class Considering:
+    """Judges the NodePools of a replayed timeline; what many nodes have in common is judged once.
+
+    Args:
+        replay: The whole timeline.
+        facts: What is known of instance types; None without.
+        region: Where the stack is.
+    """
+
+    def __init__(self, replay: Replay, facts: Facts | None, region: str) -> None:
+        self._replay = replay
+        self._facts = facts
+        self._region = region
+        self._excluded: dict[tuple[int, Constraints], tuple[Verdict, tuple[str, ...]] | None] = {}
+        self._smallest: dict[tuple[int, Constraints], float] = {}
+        self._ran: dict[str, list[Pod]] = {}
+        for pod in replay.all_pods.values():
+            if pod.node:
+                self._ran.setdefault(pod.node, []).append(pod)
+
+    def pods(self, claim: NodeClaim) -> tuple[list[Pod], Literal["nominated", "ran", "none"]]:
+        """The pods that a node was made for, and how that is known: by the controller's events, or as they ran there.
+
+        The controller leaves out many of its events, so that those that they name may be some of them.
+        """
+        named = [pod for uid in sorted(claim.nominated) if (pod := self._replay.all_pods.get(uid))]
+        if named:
+            return named, "nominated"
+        # A node may get the name of one that is gone.
+        ran = [
+            pod
+            for pod in self._ran.get(claim.node or "", ())
+            if pod.scheduled
+            and claim.first_seen <= pod.scheduled
+            and (claim.gone is None or pod.scheduled < claim.gone)
+        ]
+        return ran, "ran" if ran else "none"
+
+    def pools(self, claim: NodeClaim, pods: Sequence[Pod]) -> Iterator[dict[str, Any]]:
+        """`pools` of a node of the report, in the order in which Karpenter asks them."""
+        at = claim.first_seen
+        there = {
+            name: excerpt
+            for name, history in self._replay.node_pools.items()
+            if (excerpt := _as_of(history, at)) and not excerpt["gone"]
+        }
+        # Of those that weigh as much, the last by name comes first.
+        order = sorted(there, key=lambda name: (_weight(there[name]), name), reverse=True)
+        turn = order.index(claim.node_pool) if claim.node_pool in order else len(order)
+        asked = sorted({_constraints(pod) for pod in pods}, key=str)
+        for index, name in enumerate(order):
+            excerpt, limit = there[name], None
+            about: tuple[str, ...] = ()
+            if name == claim.node_pool:
+                verdict: Verdict = "taken"
+            elif left_out := _left_out(excerpt):
+                verdict = left_out
+            elif index > turn:
+                verdict = "later"
+            else:
+                verdict, about = self._against(name, excerpt, asked)
+                if verdict in ("unknown", "not recorded") and (limit := self._limit(name, excerpt, claim, pods, asked)):
+                    verdict = "limit"
+            yield {
+                "name": name,
+                "weight": _weight(excerpt),
+                "verdict": verdict,
+                "about": list(about),
+                "limit": limit.__dict__ if limit else None,
+            }
+
+    def _against(self, name: str, excerpt: Line, asked: Sequence[Constraints]) -> tuple[Verdict, tuple[str, ...]]:
+        """What keeps every one of the pods off; that which a node was made for is one of them."""
+        verdicts = [self._excludes(name, excerpt, one) for one in asked]
+        if not verdicts:
+            return "not recorded", ()
+        if None in verdicts:
+            return "unknown", ()
+        told = [verdict for verdict in verdicts if verdict]
+        kinds = {verdict for verdict, _ in told}
+        about = tuple(dict.fromkeys(part for _, parts in told for part in parts))
+        for kind in ("not recorded", "taint", "requirements"):
+            if kind in kinds:
+                return kind, about if kind != "not recorded" else ()
+        return "unknown", ()
+
+    def _excludes(self, name: str, excerpt: Line, asked: Constraints) -> tuple[Verdict, tuple[str, ...]] | None:
+        key = id(excerpt), asked
+        if key not in self._excluded:
+            self._excluded[key] = _excludes(name, excerpt, asked)
+        return self._excluded[key]
+
+    def _limit(
+        self, name: str, excerpt: Line, claim: NodeClaim, pods: Sequence[Pod], asked: Sequence[Constraints]
+    ) -> Limit | None:
+        limits = (excerpt.get("spec") or {}).get("limits") or excerpt.get("limits") or {}
+        if not limits:
+            return None
+        # The API's clock has whole seconds: what is made in one, one decision may have made.
+        others = [
+            other
+            for other in self._replay.claims.values()
+            if other.node_pool == name
+            and other is not claim
+            and (other.first_seen <= claim.first_seen or other.created == claim.created)
+            and not (other.deleting and other.deleting <= claim.first_seen)
+        ]
+        at_once = any(other.created >= claim.created for other in others)
+        needs = {
+            "cpu": (sum(float(other.cpus or 0) for other in others), self._least_cpu(excerpt, pods, asked)),
+            "memory": (sum(float(other.memory or 0) for other in others), min((pod.memory for pod in pods), default=0)),
+            "nodes": (float(len(others)), 1.0),
+        }
+        for resource, (used, least) in needs.items():
+            if resource in limits:
+                limit = max(-_MOST, min(_MOST, amount(limits[resource])))
+                # Any node has more than nothing.
+                if used >= limit or used + least > limit:
+                    return Limit(resource, limit, used, least, at_once)
+        return None
+
+    def _least_cpu(self, excerpt: Line, pods: Sequence[Pod], asked: Sequence[Constraints]) -> float:
+        """CPUs of the smallest instance type that the NodePool may launch for one of the pods, as far as is known."""
+        smallest = [self._smallest_of(excerpt, one) for one in asked]
+        return max(min(smallest, default=0.0), min((pod.cpu for pod in pods), default=0.0))
+
+    def _smallest_of(self, excerpt: Line, asked: Constraints) -> float:
+        key = id(excerpt), asked
+        if key not in self._smallest:
+            self._smallest[key] = 0.0
+            if self._facts and self._region in self._facts.regions:
+                try:
+                    pool = Pool.of(excerpt.get("spec") or {})
+                    choices = allowed(self._facts, self._region, [pool], [dict(asked.node_selector)])
+                except RequirementError:
+                    choices = []
+                self._smallest[key] = float(min((choice.type.vcpus for choice in choices), default=0))
+        return self._smallest[key]
+
+
+def _as_of(history: Sequence[tuple[datetime, Line]], at: datetime) -> Line | None:
+    return next((excerpt for time, excerpt in reversed(history) if time <= at), None)
+
+
+def _weight(excerpt: Line) -> int:
+    return int((excerpt.get("spec") or {}).get("weight") or 0)
+
+
+def _left_out(excerpt: Line) -> Verdict | None:
+    """Why a NodePool is not asked at all."""
+    if excerpt["metadata"].get("deletionTimestamp"):
+        return "going"
+    if (excerpt.get("spec") or {}).get("replicas") is not None:
+        return "static"
+    ready = {condition["type"]: condition["status"] for condition in excerpt.get("conditions", ())}
+    return "not ready" if ready.get("Ready") not in (None, "True") else None
+
+
+def _constraints(pod: Pod) -> Constraints:
+    return Constraints(
+        tuple(sorted(pod.node_selector.items())),
+        None if pod.tolerations is None else json.dumps(pod.tolerations, sort_keys=True),
+        None if pod.node_selector_terms is None else json.dumps(pod.node_selector_terms, sort_keys=True),
+    )
+
+
+def _excludes(name: str, excerpt: Line, asked: Constraints) -> tuple[Verdict, tuple[str, ...]] | None:
+    """What of a NodePool keeps a pod off; None where nothing certainly does."""
+    spec = excerpt.get("spec") or {}
+    taints = ((spec.get("template") or {}).get("spec") or {}).get("taints") or ()
+    if asked.tolerations is not None and (kept_off := untolerated(taints, json.loads(asked.tolerations))):
+        return "taint", tuple(kept_off)
+    try:
+        of_nodes = [*requirements(spec), given(NODE_POOL_LABEL, name)]
+        selected = [requirement(key, "In", (value,)) for key, value in asked.node_selector]
+        if missing := unmet(of_nodes, selected):
+            return "requirements", tuple(map(str, missing))
+        terms = json.loads(asked.node_selector_terms or "[]")
+        # One term is enough: it is excluded where none can be met.
+        missing_of_terms = [unmet(of_nodes, _expressions(term)) for term in terms]
+        if terms and all(missing_of_terms):
+            return "requirements", tuple(str(one) for missing in missing_of_terms for one in missing)
+    except RequirementError:
+        return None
+    if asked.tolerations is None and untolerated(taints, ()):
+        return "not recorded", ()
+    return None
+
+
+def _expressions(term: Mapping[str, Any]) -> list[Requirement]:
+    return [
+        requirement(entry["key"], entry["operator"], entry.get("values") or ())
+        for entry in term.get("matchExpressions") or ()
+    ]

@@ -1,0 +1,36 @@
+"""Why a node is the one that it is: what there was to choose from, and what of it was not to be had."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..judging.replay import NodeClaim, Replay
+from .considered import Considering
+from .cost import Market
+from .offered import Offers
+from .story import Story
+
+
+class Why:
+    """Tells it of the NodeClaims of a replayed timeline.
+
+    Args:
+        replay: The whole timeline.
+        market: What could be bought; None where nothing is known of it.
+        cloud: `aws` or `azure`.
+    """
+
+    def __init__(self, replay: Replay, market: Market | None, cloud: str) -> None:
+        self._considering = Considering(replay, market.facts if market else None, market.region if market else "")
+        self._offers = Offers(replay, market, cloud)
+
+    def of(self, story: Story, claim: NodeClaim) -> dict[str, Any]:
+        """`why` of a node of the report."""
+        pods, known_by = self._considering.pods(claim)
+        return {
+            "pods": len(pods),
+            "pods_known_by": known_by,
+            "replaces": self._offers.replaces(claim),
+            "pools": list(self._considering.pools(claim, pods)),
+            **self._offers.offered(story, claim),
+        }

@@ -1,0 +1,255 @@
+"""Why nodes are what they are, in sentences: on the page, and as Markdown."""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scale_test.cli import main
+from scale_test.reports import page
+from scale_test.reports.reasons import markdown, reasons
+from tests.html_page import Page
+from tests.unit.scale_test.example_report import Example
+
+SPOT_ON_AWS = "Among spot offerings AWS chooses by capacity and price (price-capacity-optimized)"
+NOT_RECORDED = "Why no cheaper one was launched is not recorded."
+
+
+def pool(name: str = "default", verdict: str = "taken", **more: Any) -> dict[str, Any]:
+    return {"name": name, "weight": 0, "verdict": verdict, "about": [], "limit": None, **more}
+
+
+def price(rank: int = 1, own: float = 0.1, least: float = 0.1, **more: Any) -> dict[str, Any]:
+    found = {"rank": rank, "of": 3, "unpriced": 0, "usd_per_hour": own, "least_usd_per_hour": least}
+    cheaper = ["m6g.large"] if rank > 1 else []
+    return {**found, "cheapest": "m6g.large", "cheaper": cheaper, "source": "facts", **more}
+
+
+def shortage(source: str, t: float = 4.0, **more: Any) -> dict[str, Any]:
+    names = ["m6g.large"]
+    return {"source": source, "t": t, "offerings": 2, "instance_types": names, "more": 0, "message": None, **more}
+
+
+def left_out(**counts: int) -> dict[str, Any]:
+    return {"left_out": {"too_small": 0, "unavailable": 0, "others": 0} | counts}
+
+
+OFFERED: dict[str, Any] = {
+    "instance_types": 3,
+    "capacity_types": ["on-demand"],
+    "zones": ["us-east-1a"],
+    "min_values": {},
+    "min_values_relaxed": False,
+    "offerings": 3,
+    "unavailable": 0,
+    **left_out(),
+}
+WHY: dict[str, Any] = {
+    "pods": 5,
+    "pods_known_by": "nominated",
+    "replaces": None,
+    "pools": [pool()],
+    "offered": OFFERED,
+    "price": price(),
+    "no_price": None,
+    "availability": "recorded",
+    "shortages": [],
+}
+
+
+def story(*answers: dict[str, Any], kind: str = "on-demand") -> dict[str, Any]:
+    claim = {"instance_type": "m5.large", "capacity_type": kind, "nodepool": "default"}
+    return {
+        "nodeclaims": [
+            claim | {"name": f"node-{number}", "zone": f"us-east-1{'ab'[number % 2]}", "why": WHY | answer}
+            for number, answer in enumerate(answers)
+        ]
+    }
+
+
+def sentences(answer: dict[str, Any], cloud: str = "aws", kind: str = "on-demand") -> list[str]:
+    (group,) = reasons(story(answer, kind=kind), cloud)
+    return list(group.sentences)
+
+
+def test_nodes_of_which_the_same_is_said_are_one_group() -> None:
+    first, second = reasons(story({}, {"pods": 7}, {"price": price(2, 0.12)}, {"pods": 6}), "aws")
+    assert first.nodes == ("node-0", "node-1", "node-3")
+    assert first.what == "m5.large on-demand in us-east-1a, us-east-1b, NodePool default"
+    assert first.short == "the cheapest of 3 offered"
+    assert first.sentences[0].startswith("NodePools are judged by 5 to 7 pods each: those that")
+    assert (second.nodes, second.short) == (("node-2",), "no. 2 by price of 3 offered")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"pods_known_by": "ran"}, "5 pods that ran on it; no event names those that it was made for."),
+        ({"pods_known_by": "none", "pods": 0}, "No pod that it was made for is recorded."),
+        ({"replaces": "Drifted"}, "It replaces a node that is disrupted: Drifted."),
+        ({"replaces": "Underutilized"}, "where one spot node replaces another, of those the 15 cheapest at most"),
+        ({"pools": []}, "Which NodePools there were is not recorded."),
+        ({"pools": [pool(weight=10), pool("light", "later", weight=5)]}, "light, weight 5: lighter, so not asked."),
+        (
+            {"pools": [pool(weight=9), pool("b", "later"), pool("a", "later")]},
+            "NodePools b, weight 0; a, weight 0: lighter,",
+        ),
+        ({"pools": [pool(), pool("a", "later")]}, "a, weight 0: as heavy, but asked after default by its name"),
+        ({"pools": [pool("gpu", "taint", about=["gpu:NoSchedule"])]}, "the pods do not tolerate gpu:NoSchedule."),
+        ({"pools": [pool("x", "requirements", about=["team In [a]"])]}, "what the pods ask for: team In [a]."),
+        ({"pools": [pool("x", "unknown")]}, "why it was not taken is not known"),
+        ({"pools": [pool("x", "not recorded")]}, "as their tolerations, is not recorded."),
+        ({"pools": [pool("x", "going")]}, "it was being deleted."),
+        ({"pools": [pool("x", "not ready")]}, "it was not ready."),
+        ({"pools": [pool("x", "static")]}, "it has a fixed number of nodes"),
+        ({"offered": None, "price": None}, "Which instance types it was offered as is not recorded"),
+        ({}, "It could have been 3 instance types, on-demand in us-east-1a: 3 offerings by the facts, of which 0"),
+        ({"availability": "not published"}, "is not known: Azure's controller publishes no such metric."),
+        ({"availability": "not recorded"}, "is not recorded: the controller's metrics were not asked by then."),
+        ({"offered": OFFERED | {"instance_types": 61}}, "AWS is asked for the 60 cheapest of them"),
+        (
+            {"offered": OFFERED | {"capacity_types": ["on-demand", "spot"]}},
+            "on-demand or spot in us-east-1a: 3 on-demand",
+        ),
+        ({"offered": OFFERED | left_out(too_small=4)}, "4 with fewer CPUs or less memory than the pods ask for."),
+        (
+            {"offered": OFFERED | left_out(unavailable=3)},
+            "3 that the controller's metrics said to be unavailable in every",
+        ),
+        (
+            {"offered": OFFERED | left_out(too_small=4, others=2)},
+            "ask for; 2 left out for a reason that is not recorded",
+        ),
+        ({"offered": OFFERED | left_out(others=2)}, "too small once the system has its share or beyond a limit."),
+        ({"offered": OFFERED | left_out(others=2), "availability": "not published"}, "beyond a limit or unavailable."),
+        ({"offered": OFFERED | left_out(others=2) | {"instance_types": 600}}, "or not among the 600 cheapest, which"),
+        (
+            {"offered": OFFERED | left_out(others=2), "replaces": "Underutilized"},
+            "or not cheaper than what is replaced.",
+        ),
+        ({"offered": OFFERED | {"min_values": {"type": 5}}}, "minValues wants as many to choose from: 5 of type."),
+        ({"offered": OFFERED | {"min_values": {"type": 5}, "min_values_relaxed": True}}, "Karpenter went below that."),
+        ({"price": None, "no_price": "no spot price is known"}, "by price is not known: no spot price is known."),
+        ({}, "It is the cheapest of 3 by price: $0.100 an hour."),
+        ({"price": price(1, 0.12)}, "in its zone it costs $0.120 an hour, 20.0 % more than in the cheapest one."),
+        (
+            {"price": price(3, 0.12, cheaper=["a"])},
+            "$0.120 an hour, 20.0 % more than m6g.large at $0.100. Cheaper: a and",
+        ),
+        ({"price": price(unpriced=2)}, "Of 2 others no price is known."),
+        ({"price": price(source="controller")}, "The prices are the controller's, each in the cheapest zone"),
+        ({"shortages": [shortage("fault")]}, "out of capacity, 4.00 s after the story began: m6g.large (2 of the"),
+        (
+            {"shortages": [shortage("metrics", -4)]},
+            "asked 4.00 s before the story began: m6g.large (2",
+        ),
+        ({"shortages": [shortage("metrics, later")]}, "Its launch may have met the shortage."),
+        ({"shortages": [shortage("metrics", more=7)]}, "m6g.large and 7 more (2 of the offerings)"),
+        ({"shortages": [shortage("fault", instance_types=[])]}, "none of what it was offered as."),
+        ({"shortages": [shortage("event", message="no room")]}, "event on an earlier NodeClaim, 4.00 s after"),
+        (
+            {"shortages": [shortage("own event", message="no room")]},
+            "event on it, 4.00 s after the story began: no room",
+        ),
+    ],
+)
+def test_what_is_said(answer: dict[str, Any], said: str) -> None:
+    assert said in "\n".join(sentences(answer))
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        (
+            {"resource": "cpu", "limit": 8, "used": 8, "least": 2, "at_once": False},
+            "no room in its limit of 8 CPUs: 8 taken.",
+        ),
+        (
+            {"resource": "cpu", "limit": 8, "used": 7, "least": 2, "at_once": True},
+            "7 taken, some by nodes made at the same moment, and a node needs 2 at least.",
+        ),
+        (
+            {"resource": "memory", "limit": 2**34, "used": 2**34, "least": 2**30, "at_once": False},
+            "no room in its limit of 16 GiB of memory: 16 GiB taken.",
+        ),
+    ],
+)
+def test_a_limit_is_said_with_what_was_taken_of_it(limit: dict[str, Any], said: str) -> None:
+    assert said in "\n".join(sentences({"pools": [pool("heavy", "limit", limit=limit)]}))
+
+
+@pytest.mark.parametrize(
+    ("cloud", "kind", "said", "unexplained"),
+    [
+        ("aws", "spot", SPOT_ON_AWS, False),
+        ("aws", "on-demand", "Of on-demand offerings AWS launches the cheapest that it has (lowest-price).", True),
+        ("azure", "spot", "On Azure the controller itself asks for the cheapest that it takes for available.", True),
+    ],
+)
+def test_how_the_cloud_chooses_explains_a_dearer_one_only_for_spot_on_aws(
+    cloud: str, kind: str, said: str, *, unexplained: bool
+) -> None:
+    found = sentences({"price": price(2, 0.12)}, cloud, kind)
+    assert any(sentence.startswith(said) for sentence in found)
+    assert (NOT_RECORDED in found) is unexplained
+    assert NOT_RECORDED not in sentences({"price": price(2, 0.12), "shortages": [shortage("fault")]}, cloud, kind)
+    assert NOT_RECORDED not in sentences({}, cloud, kind)
+
+
+@pytest.fixture
+def report() -> dict[str, Any]:
+    made = Example(nodes=20).report()
+    for one in made["stories"]:
+        for claim in one["nodeclaims"]:
+            claim["why"] = copy.deepcopy(WHY)
+    return made
+
+
+def test_the_page_has_them_folded_and_nothing_of_them_for_an_older_report(report: dict[str, Any]) -> None:
+    html = page.render(report)
+    assert html.count("<h3>Why these nodes</h3>") == len(report["stories"])
+    kinds = {(claim["instance_type"], claim["capacity_type"]) for claim in report["stories"][0]["nodeclaims"]}
+    section = html[html.index("<h3>Why these nodes") : html.index("<h3>Assertions</h3>")]
+    assert section.count('<details class="fold">') == len(kinds)
+    assert "the cheapest of 3 offered" in Page(section).text
+    assert "Why these nodes" not in page.render(Example().report())
+
+
+def test_what_events_say_is_text(report: dict[str, Any]) -> None:
+    told = shortage("own event", message="<b>no\nroom</b> \x1b[31m[here](http://x)")
+    report["stories"][0]["nodeclaims"][0]["why"]["shortages"] = [told]
+    assert "<b>no" not in page.render(report)
+    (line,) = [line for line in markdown(report).splitlines() if "room" in line]
+    assert line.endswith(r"\<b\>no room\</b\> \\x1b\[31m\[here\](http://x)")
+
+
+def test_the_page_of_three_hundred_nodes_takes_no_longer(report: dict[str, Any]) -> None:
+    many = Example(pods=3000, nodes=300, stories=("eks-burst",)).report()
+    for number, claim in enumerate(many["stories"][0]["nodeclaims"]):
+        claim["why"] = WHY | {"pods": number % 13}
+    began = time.process_time()
+    groups = reasons(many["stories"][0], "aws")
+    assert time.process_time() - began < 0.5
+    assert sum(len(group.nodes) for group in groups) == 300
+    assert len(groups) < 10
+
+
+def test_the_command_line_prints_them(
+    report: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    assert main(["why", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("# Why these nodes: eks\n\n## eks-burst\n\n- **")
+    assert "\n  - It is the cheapest of 3 by price: $0.100 an hour.\n" in text
+    (tmp_path / "report.json").write_text(json.dumps(Example().report()))
+    assert main(["why", str(tmp_path)]) == 0
+    assert "The report does not tell; make it anew from its timeline." in capsys.readouterr().out
+    (tmp_path / "report.json").write_text("{}")
+    assert main(["why", str(tmp_path)]) == 2
+    assert "so it is not a report" in capsys.readouterr().err
