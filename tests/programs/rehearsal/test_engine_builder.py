@@ -57,7 +57,7 @@ def test_pulumi_on_path_is_used_when_it_suits(only_path: Path, version: str, hos
     if host:
         program(only_path, "pulumi-language-python", "")
     set_ = EngineSet(Path("/nowhere"))
-    assert set_.program("pulumi") == (own if used else Path("/nowhere/bin/pulumi"))
+    assert set_.program("pulumi") == (own if used else set_.part("pulumi") / "bin" / "pulumi")
 
 
 def test_a_second_command_waits_for_the_first(tmp_path: Path) -> None:
@@ -89,4 +89,4 @@ def test_an_interrupted_build_leaves_no_set(only_path: Path, tmp_path: Path) -> 
     program(only_path, "go", 'case "$1 $2" in "env GOVERSION") echo go1.26.1;; *) echo no network >&2; exit 1;; esac')
     with pytest.raises(builder.BuildError, match="no network"):
         builder.ensure()
-    assert not EngineSet.current().complete
+    assert not EngineSet.current().complete("kubernetes")
