@@ -12,7 +12,7 @@ import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -108,13 +108,14 @@ class EngineSet:
         return next((self.part("karpenter-aws") / "kubelet").glob("*/types.go"))
 
 
-def wanted(clouds: Iterable[str]) -> list[str]:
+def wanted(clouds: Collection[str]) -> list[str]:
     """The parts that rehearsals of some clouds need, in the order in which they are built.
 
     Args:
         clouds: `aws`, `azure`, or both.
     """
-    return ["kubernetes", *(f"karpenter-{cloud}" for cloud in clouds), "pulumi", "charts"]
+    karpenters = [f"karpenter-{cloud}" for cloud in ("azure", "aws") if cloud in clouds]
+    return ["kubernetes", *karpenters, "pulumi", "charts"]
 
 
 def part_key(part: str) -> str:

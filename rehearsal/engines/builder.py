@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from rehearsal.engines import (
     CONTROLLERS,
@@ -50,6 +51,12 @@ _DURATION = "On two cores all of it takes about fifteen minutes."
 # Part -> the cloud whose Karpenter it has.
 _CLOUDS = {f"karpenter-{cloud}": cloud for cloud in CONTROLLERS}
 _KUBELET = "k8s.io/kubelet"
+# Parts with the same libraries, which are compiled once.
+_SHARING = {"kubernetes", "karpenter-azure"}
+# Part -> a package of each module of which it is built without a piece (see `_left_out`).
+_WITHOUT = {"pulumi": ("gocloud.dev/blob", "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi")}
+# Generated clients, the largest packages of all: they wait for answers, so that optimised ones would not be faster.
+_GENERATED = {"karpenter-aws": "github.com/aws/aws-sdk-go-v2/service/..."}
 
 
 class BuildError(Exception):
@@ -137,6 +144,8 @@ def _faults(engines: EngineSet, part: str) -> list[str]:
 def _build(engines: EngineSet, parts: Sequence[str], go: Go) -> None:
     started = time.monotonic()
     print(f"Building {', '.join(parts)} with {go.version} into {engines.root}, once. {_DURATION}")
+    keep = bool(os.environ.get(KEEP_BUILDS))
+    largest = [part for part in parts if part in _SHARING][-1:]
     for part in parts:
         root = engines.part(part)
         partial = root.with_suffix(".partial")
@@ -146,8 +155,10 @@ def _build(engines: EngineSet, parts: Sequence[str], go: Go) -> None:
         manifest.write(partial)
         shutil.rmtree(root, ignore_errors=True)
         partial.rename(root)
-    if not os.environ.get(KEEP_BUILDS):
-        go.forget()
+        if part in largest and not keep:
+            go.forget("builds")  # of which what follows could use Go's own library alone
+    if not keep:
+        go.forget("builds", "modules")
     print(f"Engines built in {time.monotonic() - started:.0f} s.")
 
 
@@ -157,17 +168,19 @@ def _build_part(part: str, folder: Path, go: Go) -> None:
         _copy_chart(cilium / "install" / "kubernetes" / "cilium", folder / "charts" / "cilium")
     elif part in _CLOUDS:
         _build_karpenter(part, folder, go)
+    elif part == "pulumi":
+        with _left_out(part, go) as modules:
+            go.build(part, folder / "bin", modules)
+        _install_language_host(folder / "bin")
     else:
         go.build(part, folder / "bin")
-    if part == "pulumi":
-        _install_language_host(folder / "bin")
 
 
 def _build_karpenter(part: str, folder: Path, go: Go) -> None:
     cloud = _CLOUDS[part]
     with _upstream_main(part, go) as overlay:
         go.build(part, folder / "bin", overlay)
-        go.run(part, "vet", overlay, "./...", "karpstack/engines/guard")
+        go.run(part, "vet", overlay, *_compiling(part), "./...", "karpstack/engines/guard")
     dump = folder / "bin" / f"prices-{cloud}"
     with (folder / "prices.json").open("w") as output:
         subprocess.run([dump], stdout=output, check=True)
@@ -200,6 +213,47 @@ def _upstream_main(part: str, go: Go) -> Iterator[str]:
         json.dump({"Replace": replace}, overlay)
         overlay.flush()
         yield f"-overlay={overlay.name}"
+
+
+@contextmanager
+def _left_out(part: str, go: Go) -> Iterator[str]:
+    """The flag of `go` that names a go.mod of modules without what no rehearsal reaches.
+
+    The part's folder `_left_out` has what stands in for it, at its import path: a module with a go.mod of its own, a
+    package whose file is named `left_out.go`, or the one file of its name. The rest is as the verified modules have it.
+    """
+    ours = HERE / part / "_left_out"
+    alone = [path.parent.relative_to(ours).as_posix() for path in ours.rglob("go.mod")]
+    replace = {module: ours / module for module in alone}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        for number, package in enumerate(_WITHOUT[part]):
+            module, source = go.module_of(part, package)
+            replace[module] = copy = folder / str(number)
+            ignored = shutil.ignore_patterns("*_test.go", "testdata")
+            shutil.copytree(source, copy, copy_function=shutil.copyfile, ignore=ignored)
+            for file in (ours / module).rglob("*.go"):
+                if not any(file.is_relative_to(ours / each) for each in alone):
+                    _stand_in(file, copy / file.relative_to(ours / module))
+        lines = [f"replace {module} => {path}" for module, path in replace.items() if pinned(part, module)]
+        (folder / "go.mod").write_text("\n".join([(HERE / part / "go.mod").read_text(), *lines, ""]))
+        shutil.copyfile(HERE / part / "go.sum", folder / "go.sum")
+        yield f"-modfile={folder / 'go.mod'}"
+
+
+def _stand_in(ours: Path, theirs: Path) -> None:
+    replaced = list(theirs.parent.glob("*.go")) if ours.name == "left_out.go" else [theirs]
+    if not replaced or not all(path.exists() for path in replaced):
+        raise BuildError(f"{ours} stands in for what is no longer there; see what upstream has in its place")
+    for path in replaced:
+        path.unlink()
+    shutil.copyfile(ours, theirs)
+
+
+def _compiling(part: str) -> list[str]:
+    """Flags of `go` for the compiler: no tables for debuggers, without which the programs are linked anyway."""
+    generated = [f"-gcflags={_GENERATED[part]}=-dwarf=false -N -l"] if part in _GENERATED else []
+    return ["-gcflags=all=-dwarf=false", *generated]
 
 
 def _settings(part: str) -> dict[str, str]:
@@ -311,10 +365,15 @@ class Go:
         """Folder of a module that a part is built with; downloaded, and checked against go.sum, if need be."""
         return Path(json.loads(self.run(part, "mod", "download", "-json", f"{module}@{pinned(part, module)}"))["Dir"])
 
-    def forget(self) -> None:
-        """Remove what was downloaded and compiled: nothing that is built needs it any more."""
-        for name in ("builds", "modules"):
-            shutil.rmtree(cache_folder() / "go" / name, ignore_errors=True)
+    def module_of(self, part: str, package: str) -> tuple[str, Path]:
+        """Path and folder of the module that a package of a part comes from; downloaded and checked likewise."""
+        module = json.loads(self.run(part, "list", "-find", "-json=Module", package))["Module"]
+        return module["Path"], Path(module["Dir"])
+
+    def forget(self, *kinds: Literal["builds", "modules"]) -> None:
+        """Remove what was compiled, or downloaded."""
+        for kind in kinds:
+            shutil.rmtree(cache_folder() / "go" / kind, ignore_errors=True)
 
     def build(self, part: str, folder: Path, *flags: str) -> None:
         """Run the `go build` of a part with progress and put the programs under their engines' names."""
@@ -325,7 +384,18 @@ class Go:
         print(f"  {', '.join(programs)}: downloading modules", flush=True)
         total = len(self.run(part, "list", "-deps", *flags, *programs.values()).splitlines())
         process = subprocess.Popen(
-            [self.program, "build", "-v", *flags, "-ldflags", link, "-o", f"{out}/", *programs.values()],
+            [
+                self.program,
+                "build",
+                "-v",
+                *flags,
+                *_compiling(part),
+                "-ldflags",
+                link,
+                "-o",
+                f"{out}/",
+                *programs.values(),
+            ],
             cwd=HERE / part,
             env=self.environment,
             stderr=subprocess.PIPE,

@@ -14,7 +14,7 @@ from rehearsal.engines import HERE, EngineSet, builder
 from rehearsal.engines.__main__ import _clouds
 
 ROOT = HERE.parents[1]
-PARTS = ("kubernetes", "karpenter-aws", "karpenter-azure", "pulumi", "charts")
+PARTS = ("kubernetes", "karpenter-azure", "karpenter-aws", "pulumi", "charts")
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def keys() -> dict[str, str]:
 def test_a_change_of_a_pin_or_of_a_line_of_ours_concerns_its_part_alone(pins: Path) -> None:
     assert engines.wanted(["aws", "azure"]) == list(PARTS)
     sources = [path for path in sorted(pins.rglob("*")) if path.is_file()]
-    assert {path.name for path in sources} == {"go.mod", "go.sum", "guarded.go", "main.go", "guard.go"}
+    assert {path.name for path in sources} >= {"go.mod", "go.sum", "guarded.go", "main.go", "guard.go", "left_out.go"}
     for source in sources:
         before = keys()
         source.write_text(source.read_text() + "// changed\n")
@@ -67,6 +67,16 @@ def test_every_build_names_a_main_package_that_its_module_pins() -> None:
         assert len(names) == len(set(names)), "two programs would be written to one file"
 
 
+def test_one_go_compiles_all_parts_because_they_share_no_result_otherwise() -> None:
+    chosen = {part: [line for line in text.splitlines() if line.startswith("toolchain ")] for part, text in texts()}
+    assert len({tuple(lines) for lines in chosen.values()}) == 1, chosen
+    assert all(chosen.values()), chosen
+
+
+def texts() -> list[tuple[str, str]]:
+    return [(part, (HERE / part / "go.mod").read_text()) for part in builder.PROGRAMS]
+
+
 @pytest.mark.parametrize("cloud", engines.CONTROLLERS)
 def test_upstreams_main_is_laid_beside_our_guard(tmp_path: Path, cloud: str) -> None:
     part, module = f"karpenter-{cloud}", engines.CONTROLLERS[cloud]
@@ -79,6 +89,63 @@ def test_upstreams_main_is_laid_beside_our_guard(tmp_path: Path, cloud: str) -> 
         overlay = json.loads(Path(flag.removeprefix("-overlay=")).read_text())
     main = "controller/main.go"
     assert overlay == {"Replace": {str(HERE / part / main): str(tmp_path / module / "cmd" / main)}}
+
+
+MODULES = {"gocloud.dev", "github.com/pulumi/pulumi/pkg/v3"}
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> SimpleNamespace:
+    """A toolchain with modules of three packages, one of which has a part left out, and one all."""
+    for file in ("left/a.go", "left/b.go", "left/deeper/c.go", "whole/d.go", "piece/e.go", "piece/f.go"):
+        for module in MODULES:
+            path = tmp_path / "upstream" / module / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("theirs")
+
+    def module_of(part: str, package: str) -> tuple[str, Path]:
+        (module,) = (each for each in MODULES if package.startswith(f"{each}/"))
+        return module, tmp_path / "upstream" / module
+
+    return SimpleNamespace(module_of=module_of)
+
+
+def test_pulumi_is_built_without_what_no_rehearsal_reaches(
+    pins: Path, upstream: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builder, "HERE", pins)
+    ours = pins / "pulumi" / "_left_out"
+    shutil.rmtree(ours)
+    vault = "gocloud.dev/secrets/hashivault"
+    for file in (f"{vault}/go.mod", f"{vault}/left_out.go", "gocloud.dev/left/left_out.go", "gocloud.dev/piece/e.go"):
+        (ours / file).parent.mkdir(parents=True, exist_ok=True)
+        (ours / file).write_text("ours")
+    with builder._left_out("pulumi", upstream) as flag:  # type: ignore[arg-type]
+        text = Path(flag.removeprefix("-modfile=")).read_text()
+        replaced = dict(line.split()[1::2] for line in text.splitlines() if line.startswith("replace "))
+        assert replaced[vault] == str(ours / vault)
+        copy = Path(replaced["gocloud.dev"])
+        found = {path.relative_to(copy).as_posix(): path.read_text() for path in copy.rglob("*.go")}
+    theirs = ("left/deeper/c.go", "whole/d.go", "piece/f.go")
+    assert found == {"left/left_out.go": "ours", "piece/e.go": "ours", **dict.fromkeys(theirs, "theirs")}
+    assert replaced.keys() >= MODULES
+    assert not copy.exists()
+
+
+@pytest.mark.parametrize("file", ["gocloud.dev/moved/left_out.go", "gocloud.dev/piece/moved.go"])
+def test_what_upstream_has_moved_is_an_error(
+    pins: Path, upstream: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    monkeypatch.setattr(builder, "HERE", pins)
+    ours = pins / "pulumi" / "_left_out"
+    shutil.rmtree(ours)
+    (ours / file).parent.mkdir(parents=True)
+    (ours / file).touch()
+    with (
+        pytest.raises(builder.BuildError, match=rf"{file} stands in for what is no longer there"),
+        builder._left_out("pulumi", upstream),  # type: ignore[arg-type]
+    ):
+        pass
 
 
 @pytest.mark.parametrize("part", ["karpenter-aws", "karpenter-azure"])
@@ -162,6 +229,16 @@ def test_what_go_kept_goes_once_the_engines_stand(machine: Machine, monkeypatch:
     assert [path for path in machine.results if path.exists()] == machine.results
 
 
+def test_the_largest_results_go_before_what_shares_nothing_with_them_is_built(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgotten: list[tuple[int, tuple[str, ...]]] = []
+    monkeypatch.setattr(builder.Go, "forget", lambda _, *kinds: forgotten.append((len(machine.built), kinds)))
+    machine.ensure("aws", "azure")
+    assert machine.built[:2] == ["kubernetes", "karpenter-azure"]
+    assert forgotten == [(2, ("builds",)), (5, ("builds", "modules"))]
+
+
 def test_an_interrupted_build_keeps_what_it_has_and_the_next_goes_on(machine: Machine) -> None:
     machine.breaks_at = "pulumi"
     with pytest.raises(KeyboardInterrupt):
@@ -174,7 +251,7 @@ def test_an_interrupted_build_keeps_what_it_has_and_the_next_goes_on(machine: Ma
 
 
 def test_lint_refuses_what_go_vet_has_not_seen(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builder.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=""))
+    monkeypatch.setattr("rehearsal.engines.builder.subprocess.run", lambda *_, **__: SimpleNamespace(stdout=""))
     machine.ensure("aws")
     with pytest.raises(builder.BuildError, match=r"go vet has not seen karpenter-azure .*run: make engines"):
         builder.lint()
