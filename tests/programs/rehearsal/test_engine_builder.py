@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -90,3 +91,22 @@ def test_an_interrupted_build_leaves_no_set(only_path: Path, tmp_path: Path) -> 
     with pytest.raises(builder.BuildError, match="no network"):
         builder.ensure()
     assert not EngineSet.current().complete("kubernetes")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{\n\t"VetxOnly": true\n}', ""),  # a package that ours import
+        ('{\n\t"VetxOnly": false\n}', "seen -printf=true unit.cfg\n"),
+    ],
+)
+def test_go_vet_looks_at_our_packages_alone(tmp_path: Path, content: str, said: str) -> None:
+    real = program(tmp_path / "go tools", "vet", 'echo "seen $@"')
+    tool = tmp_path / "tool"
+    tool.write_text(builder._VET.format(vet=shlex.quote(str(real))))
+    tool.chmod(0o755)
+    (tmp_path / "unit.cfg").write_text(content)
+    run = subprocess.run([tool, "-printf=true", "unit.cfg"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert run.stdout == said
+    asked = subprocess.run([tool, "-V=full"], capture_output=True, text=True, check=True)
+    assert asked.stdout == "seen -V=full\n"
