@@ -26,13 +26,17 @@ OUR_VENV = { [ ! -L .venv ] && ls -d .venv/.made-by-karpstack .venv/.ready-* 2>/
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment engines rehearsal soak scenario rights review preflight test pytest lint format bench bench-burst bench-kills bench-removal bench-spread bench-stories lock outdated facts goldens pack clean clean-cache
+.PHONY: help setup setup-of-stack environment engines rehearsal soak scenario rights review preflight test pytest lint format bench bench-burst bench-kills bench-removal bench-spread bench-stories lock outdated facts goldens pack clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: ## Install the Python environment and build the engines, side by side
 	@$(MAKE) --no-print-directory -j2 environment engines
+
+# Without the Karpenter of other clouds.
+setup-of-stack:
+	@$(MAKE) --no-print-directory -j2 environment engines STACK_FILE=Pulumi.$(STACK).yaml
 
 environment: $(READY)
 
@@ -50,18 +54,18 @@ $(READY): requirements.lock
 	@echo "Python environment ready"
 
 engines: ## Build the engines that are missing into the cache
-	@$(PYTHON) -m rehearsal.engines
+	@$(PYTHON) -m rehearsal.engines $(STACK_FILE)
 
-rehearsal: setup ## Bring STACK up, run its stories with one of LABELS, write the report, take it down
+rehearsal: setup-of-stack ## Bring STACK up, run its stories with one of LABELS, write the report, take it down
 	@$(BIN)/python -m rehearsal run $(STACK) --labels $(LABELS)
 
-soak: setup ## Like rehearsal, with every scenario: the long ones, and those that break something
+soak: setup-of-stack ## Like rehearsal, with every scenario: the long ones, and those that break something
 	@$(BIN)/python -m rehearsal run $(STACK) --labels all
 
 rights: environment ## Print which rights the controller used in the last rehearsal of STACK, and why the others stay
 	@$(BIN)/python -m rehearsal rights $(STACK)
 
-review: setup ## Preview STACK, rehearsed, and write what is to be reviewed: build/review/<stack>/review.html, .md, .sarif
+review: setup-of-stack ## Preview STACK, rehearsed, and write what is to be reviewed: build/review/<stack>/review.html, .md, .sarif
 	@$(BIN)/python -m rehearsal review $(STACK)
 
 preflight: environment ## Ask the account or subscription of these credentials what is in the way of STACK; changes nothing, costs nothing
@@ -78,7 +82,7 @@ pytest:
 scenario: environment ## Write my-scenarios/NAME.yml, a scenario to begin with, with comments
 	@$(BIN)/python -m scale_test scenario $(NAME)
 
-lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt, go vet
+lint: environment ## ruff, mypy --strict, ansible-lint (production), gofmt
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy

@@ -253,7 +253,7 @@ def _bring_up(folder: StackFolder, stack_file: StackFile, *, keep: bool, stay: b
         keep: Whether the daemon is to stay also after a failure.
         stay: Whether it is to stay when this command has ended.
     """
-    engines = ensure()
+    engines = ensure([stack_file.cloud])
     running = daemon.running(folder)
     if running:
         tell(f"The rehearsal of {folder.stack} is running (pid {running.pid}); updating it.")
@@ -403,7 +403,7 @@ def _review_alone(options: argparse.Namespace, folder: StackFolder, stack_file: 
     configuration = options.policy_pack_config
     if configuration and configuration != _BASELINE:
         configuration = str(Path(configuration).resolve())
-    engines = ensure()
+    engines = ensure([stack_file.cloud])
     running = daemon.running(folder)
     try:
         with _watched(folder):

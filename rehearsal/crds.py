@@ -21,11 +21,10 @@ import yaml
 
 from karpenter.crds import FOLDER
 from rehearsal.engines import EngineSet
-from rehearsal.engines.builder import Go
 
 _KINDS = {"aws": ("NodePool", "EC2NodeClass"), "azure": ("NodePool", "AKSNodeClass")}
-_RULES = "x-kubernetes-validations"
 _KUBELET = "k8s.io/kubelet"
+_RULES = "x-kubernetes-validations"
 # Go's type -> its schema; any other is a text where it is named like one, or an object of its own, which is left open.
 _TYPES: Mapping[str, Mapping[str, Any]] = {
     "bool": {"type": "boolean"},
@@ -69,7 +68,7 @@ _NOT_OURS = "registerWithTaints"
 def documents(engines: EngineSet) -> dict[str, str]:
     """Name of each file -> its text."""
     charts = {f"{cloud}.json": _document(engines, f"karpenter-crd-{cloud}", kinds) for cloud, kinds in _KINDS.items()}
-    return charts | {"kubelet.json": _kubelet(Go.find())}
+    return charts | {"kubelet.json": _kubelet(engines.kubelet())}
 
 
 def _document(engines: EngineSet, chart: str, kinds: Sequence[str]) -> str:
@@ -86,10 +85,8 @@ def _document(engines: EngineSet, chart: str, kinds: Sequence[str]) -> str:
     return json.dumps(content, indent=1, sort_keys=True) + "\n"
 
 
-def _kubelet(go: Go) -> str:
-    folder = go.module_folder("karpenter-aws", _KUBELET)
-    version = go.module_version("karpenter-aws", _KUBELET)
-    return kubelet_schema((folder / "config" / "v1beta1" / "types.go").read_text(encoding="utf-8"), version)
+def _kubelet(types: Path) -> str:
+    return kubelet_schema(types.read_text(encoding="utf-8"), types.parent.name)
 
 
 def kubelet_schema(source: str, version: str) -> str:

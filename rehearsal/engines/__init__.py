@@ -12,7 +12,8 @@ import platform
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rehearsal.host import user_environment
@@ -22,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 #: A Pulumi on PATH is used when it is at least this one; the same version is built otherwise.
 PULUMI_VERSION = "3.259.0"
 # Raised whenever the builder makes something else of the same pins.
-_RECIPE = 5
+_RECIPE = 6
 #: The module of each cloud's Karpenter: the controller, its charts and a price table.
 CONTROLLERS = {
     "aws": "github.com/aws/karpenter-provider-aws",
@@ -49,27 +50,32 @@ def cache_folder() -> Path:
 
 @dataclass(frozen=True)
 class EngineSet:
-    """A complete set of built engines in the cache.
+    """The engines in the cache. Each part of the set has a folder of its own, `<part>/<key>`.
 
     Attributes:
-        root: Its folder.
+        root: The folder of all parts.
+        keys: Part -> its key, as this checkout's pins say.
     """
 
     root: Path
+    keys: Mapping[str, str] = field(default_factory=lambda: {part: part_key(part) for part in wanted(CONTROLLERS)})
 
     @classmethod
     def current(cls) -> EngineSet:
-        """The set that this checkout's pins name; it may not be built yet (see `complete`).
+        """The set that this checkout's pins name; parts of it may not be built yet (see `complete`).
 
         Raises:
             ancestors.ExposedError: See `cache_folder`.
         """
-        return cls(cache_folder() / "engines" / recipe_key())
+        return cls(cache_folder() / "engines")
 
-    @property
-    def complete(self) -> bool:
-        """Whether it is built: a set appears under its name only when it is whole."""
-        return self.root.is_dir()
+    def part(self, name: str) -> Path:
+        """Folder of a part."""
+        return self.root / name / self.keys[name]
+
+    def complete(self, part: str) -> bool:
+        """Whether a part is built: its folder appears under its name only when it is whole."""
+        return self.part(part).is_dir()
 
     def program(self, name: str) -> Path:
         """Path of a program.
@@ -80,27 +86,60 @@ class EngineSet:
         """
         if name == "pulumi" and (own := pulumi_on_path()):
             return own
-        return self.root / "bin" / name
+        return self.part(name if name in self.keys else "kubernetes") / "bin" / name
 
     def chart(self, name: str) -> Path:
         """Path of an unpacked chart: karpenter-aws, karpenter-crd-aws, the same for azure, or cilium."""
-        return self.root / "charts" / name
+        part = name.replace("-crd", "")
+        return self.part(part if part in self.keys else "charts") / "charts" / name
 
     def prices(self, cloud: str) -> Path:
         """On-demand prices that Karpenter's provider for a cloud carries, in dollars per hour.
 
         JSON: {"us-east-1": {"m5.large": 0.096, ...}}.
         """
-        return self.root / f"prices-{cloud}.json"
+        return self.part(f"karpenter-{cloud}") / "prices.json"
+
+    def kubelet(self) -> Path:
+        """The Go source of the kubelet's configuration, as Karpenter for AWS knows it.
+
+        The folder above it is named by the version of k8s.io/kubelet.
+        """
+        return next((self.part("karpenter-aws") / "kubelet").glob("*/types.go"))
 
 
-def recipe_key() -> str:
-    """Key of the engine set: changes with the pins, the recipe and the platform."""
-    digest = hashlib.sha256(f"{_RECIPE} {PULUMI_VERSION} {platform.system()} {platform.machine()}".encode())
-    sources = sorted([*HERE.glob("*/go.mod"), *HERE.glob("*/go.sum"), *HERE.glob("*/**/*.go")])
-    for source in sources:
+def wanted(clouds: Collection[str]) -> list[str]:
+    """The parts that rehearsals of some clouds need, in the order in which they are built.
+
+    Args:
+        clouds: `aws`, `azure`, or both.
+    """
+    karpenters = [f"karpenter-{cloud}" for cloud in ("azure", "aws") if cloud in clouds]
+    return ["kubernetes", *karpenters, "pulumi", "charts"]
+
+
+def part_key(part: str) -> str:
+    """Key of a part: changes with its pins, what is ours in it, the recipe and the platform."""
+    version = PULUMI_VERSION if part == "pulumi" else ""
+    digest = hashlib.sha256(f"{_RECIPE} {version} {platform.system()} {platform.machine()}".encode())
+    folders = (part, "guard") if part.startswith("karpenter-") else (part,)
+    sources = [path for folder in folders for path in (HERE / folder).rglob("*")]
+    for source in sorted(path for path in sources if path.suffix in (".mod", ".sum", ".go")):
         digest.update(source.relative_to(HERE).as_posix().encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def pinned(part: str, module: str) -> str:
+    """Version of a module in a part's go.mod, as `v1.36.3`.
+
+    Raises:
+        LookupError: It is not required there.
+    """
+    pins = (HERE / part / "go.mod").read_text()
+    found = re.search(rf"^\s*(?:require )?{re.escape(module)} (v\S+)", pins, re.MULTILINE)
+    if not found:
+        raise LookupError(f"{part}/go.mod does not require {module}; add it there")
+    return found[1]
 
 
 def release(cloud: str) -> str:
@@ -116,11 +155,7 @@ def release(cloud: str) -> str:
     if module is None:
         known = ", ".join(CONTROLLERS)
         raise LookupError(f"there is no Karpenter for {cloud} among the engines; there is one for {known}")
-    pins = (HERE / f"karpenter-{cloud}" / "go.mod").read_text()
-    found = re.search(rf"^\s*(?:require )?{re.escape(module)} v(\S+)$", pins, re.MULTILINE)
-    if not found:
-        raise LookupError(f"karpenter-{cloud}/go.mod does not require karpenter-provider-{cloud}; add it there")
-    return found[1]
+    return pinned(f"karpenter-{cloud}", module).removeprefix("v")
 
 
 def kubernetes() -> str:
@@ -129,11 +164,7 @@ def kubernetes() -> str:
     Raises:
         LookupError: The pins do not say.
     """
-    pins = (HERE / "kubernetes" / "go.mod").read_text()
-    found = re.search(r"^\s*(?:require )?k8s\.io/kubernetes v(\d+\.\d+)\.", pins, re.MULTILINE)
-    if not found:
-        raise LookupError("kubernetes/go.mod does not require k8s.io/kubernetes; add it there")
-    return found[1]
+    return pinned("kubernetes", "k8s.io/kubernetes").removeprefix("v").rpartition(".")[0]
 
 
 def pulumi_on_path() -> Path | None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from pathlib import Path
 
+from rehearsal.engines import CONTROLLERS
 from rehearsal.engines.builder import BuildError, ensure, lint
 from rehearsal.state.ancestors import ExposedError
 
@@ -16,13 +19,18 @@ def main() -> int:
         description="Build the engines of the rehearsal (Kubernetes, etcd, Helm, kwok, Karpenter, Pulumi) from pinned "
         "Go modules into the cache folder. Nothing happens when they are built already.",
     )
-    parser.add_argument("--lint", action="store_true", help="run gofmt and go vet on our own Go programs instead")
+    parser.add_argument(
+        "stack_file", nargs="?", type=Path, help="a stack's configuration: leave out the Karpenter of other clouds"
+    )
+    parser.add_argument(
+        "--lint", action="store_true", help="run gofmt on our own Go programs instead; go vet has passed what is built"
+    )
     options = parser.parse_args()
     try:
         if options.lint:
             lint()
             return 0
-        engines = ensure()
+        engines = ensure(_clouds(options.stack_file))
     except (BuildError, ExposedError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -31,6 +39,19 @@ def main() -> int:
         return 130
     print(f"Engines ready: {engines.root}")
     return 0
+
+
+def _clouds(stack_file: Path | None) -> list[str]:
+    """The clouds to build for.
+
+    There may be nothing yet to read YAML with. Where no cloud is found, the command that brings the stack up builds
+    what is missing, or says what is wrong with the file.
+    """
+    if stack_file is None:
+        return list(CONTROLLERS)
+    text = stack_file.read_text(encoding="utf-8", errors="replace") if stack_file.is_file() else ""
+    found = re.search(r"""(?m)^ +["']?karpstack:cloud["']?: *["']?(\w+)""", text)
+    return [found[1]] if found and found[1] in CONTROLLERS else []
 
 
 if __name__ == "__main__":

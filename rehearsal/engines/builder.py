@@ -1,9 +1,9 @@
-"""Builds the engine set from pinned Go modules.
+"""Builds the engines from pinned Go modules, part by part.
 
-Everything goes to the cache folder (`rehearsal.engines.cache_folder`), Go's own caches included. A set is built in
-a folder of its own and renamed when it is whole: an interrupted build leaves nothing that looks like a set, and
-the next one goes on from what Go's build cache holds. A lock lets one build run at a time. A set is compared with its
-manifest (`rehearsal.engines.manifest`) whenever it is asked for.
+Everything goes to the cache folder (`rehearsal.engines.cache_folder`), Go's own caches included, which go when all is
+built. A part of the set is built in a folder of its own and renamed when it is whole: an interrupted build leaves
+nothing that looks like a part, and the next one goes on from what Go's caches hold. A lock lets one build run at a
+time. A part is compared with its manifest (`rehearsal.engines.manifest`) whenever it is asked for.
 """
 
 from __future__ import annotations
@@ -12,18 +12,31 @@ import fcntl
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from rehearsal.engines import CONTROLLERS, HERE, PULUMI_VERSION, EngineSet, cache_folder, manifest, pulumi_on_path
+from rehearsal.engines import (
+    CONTROLLERS,
+    HERE,
+    PULUMI_VERSION,
+    EngineSet,
+    cache_folder,
+    manifest,
+    pinned,
+    pulumi_on_path,
+    release,
+    wanted,
+)
 
 _GO_WANTED = (1, 26)
 _GO_HINT = "Install Go 1.26 or newer (https://go.dev/dl/) and see that `go` is on PATH; then run the command again."
@@ -32,165 +45,176 @@ _TOOLCHAIN_HINT = (
     "or name a GOPROXY that has it; then run the command again."
 )
 _SECONDS_BETWEEN_LINES = 15.0
-# Engine, and the folder of its go.mod -> the module that its `cmd/controller` comes from.
-_CONTROLLERS = {f"karpenter-{cloud}": module for cloud, module in CONTROLLERS.items()}
 _FAULTS_SHOWN = 5
+#: Set to anything, Go's modules and build results stay in the cache, so that the next build compiles what changed.
+KEEP_BUILDS = "KARPSTACK_KEEP_BUILDS"
+_DURATION = "On two free cores that takes less than twelve minutes."
+# Part -> the cloud whose Karpenter it has.
+_CLOUDS = {f"karpenter-{cloud}": cloud for cloud in CONTROLLERS}
+_KUBELET = "k8s.io/kubelet"
+# Parts with the same libraries, which are compiled once.
+_SHARING = {"kubernetes", "karpenter-azure"}
+# Part -> a package of each module of which it is built without a piece (see `_left_out`).
+_WITHOUT = {"pulumi": ("gocloud.dev/blob", "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi")}
+# Generated clients, the largest packages of all: they wait for answers, so that optimised ones would not be faster.
+_GENERATED = {"karpenter-aws": "github.com/aws/aws-sdk-go-v2/service/..."}
+
+_VET = """\
+#!/bin/sh
+for last; do :; done
+case $last in *.cfg) if grep -q '"VetxOnly": true' "$last"; then exit; fi ;; esac
+exec {vet} "$@"
+"""
 
 
 class BuildError(Exception):
     """The engines cannot be built; the text says why and what to do."""
 
 
-@dataclass(frozen=True)
-class Build:
-    """One `go build`.
+# Part -> its programs: name of the engine -> package of its main. Each part is one `go build`: with many mains it
+# keeps all cores busy.
+PROGRAMS: Mapping[str, Mapping[str, str]] = {
+    "kubernetes": {
+        "etcd": "go.etcd.io/etcd/server/v3",
+        "helm": "helm.sh/helm/v3/cmd/helm",
+        "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+        "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+        "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+        "kubectl": "k8s.io/kubernetes/cmd/kubectl",
+        "kwok": "sigs.k8s.io/kwok/cmd/kwok",
+    },
+    **{
+        part: {
+            part: f"karpstack/engines/{part}/controller",
+            f"prices-{cloud}": f"karpstack/engines/{part}/prices",
+        }
+        for part, cloud in _CLOUDS.items()
+    },
+    "pulumi": {"pulumi": "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"},
+}
 
-    Attributes:
-        module: Folder of the go.mod, below this package.
-        programs: Name of the engine -> package of its main.
-        settings: Link-time variables.
-    """
 
-    module: str
-    programs: Mapping[str, str]
-    settings: Mapping[str, str] = field(default_factory=dict)
-
-
-def _kubernetes_settings(version: str) -> dict[str, str]:
-    # Without these, kubectl and Karpenter cannot parse the server's version.
-    major, minor, _ = version.removeprefix("v").split(".")
-    package = "k8s.io/component-base/version."
-    return {f"{package}gitVersion": version, f"{package}gitMajor": major, f"{package}gitMinor": minor}
-
-
-def builds(kubernetes_version: str, *, pulumi: bool) -> list[Build]:
-    """The builds that make a set, in order: one `go build` with many mains keeps all cores busy.
+def ensure(clouds: Collection[str] = tuple(CONTROLLERS)) -> EngineSet:
+    """Return the current engines, building first what some clouds need of them and is missing, or damaged.
 
     Args:
-        kubernetes_version: For example `v1.36.3`.
-        pulumi: Whether Pulumi is built too.
-    """
-    found = [
-        Build(
-            "kubernetes",
-            {
-                "etcd": "go.etcd.io/etcd/server/v3",
-                "helm": "helm.sh/helm/v3/cmd/helm",
-                "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
-                "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
-                "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
-                "kubectl": "k8s.io/kubernetes/cmd/kubectl",
-                "kwok": "sigs.k8s.io/kwok/cmd/kwok",
-            },
-            _kubernetes_settings(kubernetes_version),
-        ),
-        *(
-            Build(
-                f"karpenter-{cloud}",
-                {
-                    f"karpenter-{cloud}": f"karpstack/engines/karpenter-{cloud}/controller",
-                    f"prices-{cloud}": f"karpstack/engines/karpenter-{cloud}/prices",
-                },
-            )
-            for cloud in CONTROLLERS
-        ),
-    ]
-    if pulumi:
-        found.append(
-            Build(
-                "pulumi",
-                {"pulumi": "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"},
-                {"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version": f"v{PULUMI_VERSION}"},
-            )
-        )
-    return found
-
-
-def ensure() -> EngineSet:
-    """Return the current engine set, building it first when it is missing, and anew when it is damaged.
+        clouds: What will be rehearsed: `aws`, `azure`, or both.
 
     Raises:
         ancestors.ExposedError: Others could exchange the cache folder.
         BuildError: Others may write in it, Go is missing or too old, or a build failed.
     """
     engines = EngineSet.current()
-    if exposed := manifest.exposure(cache_folder(), engines.root):
-        raise BuildError(f"The engines cannot be trusted: {exposed}.")
-    if not _faults(engines):
+    parts = [part for part in wanted(clouds) if part != "pulumi" or not pulumi_on_path()]
+    for part in parts:
+        if exposed := manifest.exposure(cache_folder(), engines.part(part)):
+            raise BuildError(f"The engines cannot be trusted: {exposed}.")
+    if not any(_faults(engines, part) for part in parts):
         return engines
     go = Go.find()
-    for folder in (cache_folder(), engines.root.parent):
+    for folder in (cache_folder(), engines.root, *(engines.part(part).parent for part in parts)):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _lock(cache_folder() / "engines.lock"):
-        faults = _faults(engines)  # none where another command built it while this one waited
-        if faults and engines.complete:
+        faults = {part: _faults(engines, part) for part in parts}  # none of what another command built meanwhile
+        damages = [fault for part in parts if engines.complete(part) for fault in faults[part]]
+        if damages:
             print("The engines are not as they were built, so they are built anew:")
-            print(*(f"  {fault}" for fault in faults[:_FAULTS_SHOWN]), sep="\n")
-            if len(faults) > _FAULTS_SHOWN:
-                print(f"  and {len(faults) - _FAULTS_SHOWN} more")
-        if faults:
-            _build(engines, go)
+            print(*(f"  {fault}" for fault in damages[:_FAULTS_SHOWN]), sep="\n")
+            if len(damages) > _FAULTS_SHOWN:
+                print(f"  and {len(damages) - _FAULTS_SHOWN} more")
+        if missing := [part for part in parts if faults[part]]:
+            _build(engines, missing, go)
     return engines
 
 
 def lint() -> None:
-    """Run gofmt and go vet on our own Go programs.
+    """Run gofmt on our own Go programs, and see that `go vet` has passed them: no part of theirs is built otherwise.
 
     Raises:
         BuildError: One of them complained, or Go is missing.
     """
-    go = Go.find()
+    Go.find()
     unformatted = subprocess.run(["gofmt", "-d", HERE], capture_output=True, text=True, check=True).stdout
     if unformatted:
         raise BuildError(f"gofmt would change:\n{unformatted}")
-    with _upstream_mains(go) as flag:
-        for name in _CONTROLLERS:
-            go.run(name, "vet", flag, "./...", "karpstack/engines/guard")
+    if unseen := [part for part in _CLOUDS if not EngineSet.current().complete(part)]:
+        raise BuildError(
+            f"go vet has not seen {', '.join(unseen)} as it is, because it is not built; run: make engines"
+        )
 
 
-def _faults(engines: EngineSet) -> list[str]:
-    if not engines.complete:
-        return [f"{engines.root} is not there"]
-    if not engines.program("pulumi").exists():
-        return [f"{engines.root} was built without Pulumi, because there was one on PATH, and that has gone"]
-    return manifest.faults(engines.root)
+def _faults(engines: EngineSet, part: str) -> list[str]:
+    if not engines.complete(part):
+        return [f"{engines.part(part)} is not there"]
+    return manifest.faults(engines.part(part))
 
 
-def _build(engines: EngineSet, go: Go) -> None:
+def _build(engines: EngineSet, parts: Sequence[str], go: Go) -> None:
     started = time.monotonic()
-    partial = engines.root.with_suffix(".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    (partial / "bin").mkdir(parents=True)
-    own_pulumi = pulumi_on_path()
-    print(f"Building the engines with {go.version} into {engines.root} (once; about fifteen minutes on two cores).")
-    if own_pulumi:
-        print(f"  pulumi: using {own_pulumi}")
-    with _upstream_mains(go) as flag:
-        for build in builds(go.module_version("kubernetes", "k8s.io/kubernetes"), pulumi=own_pulumi is None):
-            go.build(build, partial / "bin", flag)
-    for cloud in CONTROLLERS:
-        dump = partial / "bin" / f"prices-{cloud}"
-        with (partial / f"prices-{cloud}.json").open("w") as output:
-            subprocess.run([dump], stdout=output, check=True)
-        dump.unlink()
-    _copy_charts(partial / "charts", go)
-    _install_language_host(partial / "bin")
-    manifest.write(partial)
-    shutil.rmtree(engines.root, ignore_errors=True)
-    partial.rename(engines.root)
+    print(f"Building {', '.join(parts)} with {go.version} into {engines.root}, once. {_DURATION}")
+    keep = bool(os.environ.get(KEEP_BUILDS))
+    largest = [part for part in parts if part in _SHARING][-1:]
+    for part in parts:
+        root = engines.part(part)
+        partial = root.with_suffix(".partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        (partial / "bin").mkdir(parents=True)
+        _build_part(part, partial, go)
+        manifest.write(partial)
+        shutil.rmtree(root, ignore_errors=True)
+        partial.rename(root)
+        if part in largest and not keep:
+            go.forget("builds")  # of which what follows could use Go's own library alone
+    if not keep:
+        go.forget("builds", "modules")
     print(f"Engines built in {time.monotonic() - started:.0f} s.")
 
 
+def _build_part(part: str, folder: Path, go: Go) -> None:
+    if part == "charts":
+        cilium = go.download(part, "github.com/cilium/cilium")
+        _copy_chart(cilium / "install" / "kubernetes" / "cilium", folder / "charts" / "cilium")
+    elif part in _CLOUDS:
+        _build_karpenter(part, folder, go)
+    elif part == "pulumi":
+        with _left_out(part, go) as modules:
+            go.build(part, folder / "bin", modules)
+        _install_language_host(folder / "bin")
+    else:
+        go.build(part, folder / "bin")
+
+
+def _build_karpenter(part: str, folder: Path, go: Go) -> None:
+    cloud = _CLOUDS[part]
+    with _upstream_main(part, go) as overlay:
+        go.build(part, folder / "bin", overlay)
+        go.vet(part, overlay, *_compiling(part), "./...", "karpstack/engines/guard")
+    dump = folder / "bin" / f"prices-{cloud}"
+    with (folder / "prices.json").open("w") as output:
+        subprocess.run([dump], stdout=output, check=True)
+    dump.unlink()
+    charts = go.download(part, CONTROLLERS[cloud]) / "charts"
+    # The charts for AWS are marked with the release before in the module; what the registry serves differs in this
+    # mark alone. For Azure the mark of the controller's chart stays, and both get it, because they are published
+    # together: it trails the module by several releases, so the module's own number would be a guess.
+    version = release(cloud) if cloud == "aws" else _chart_version(charts / "karpenter")
+    for chart in ("karpenter", "karpenter-crd"):
+        _copy_chart(charts / chart, folder / "charts" / f"{chart}-{cloud}", version)
+    if cloud == "aws":
+        types = folder / "kubelet" / pinned(part, _KUBELET) / "types.go"
+        types.parent.mkdir(parents=True)
+        shutil.copyfile(go.download(part, _KUBELET) / "config" / "v1beta1" / "types.go", types)
+
+
 @contextmanager
-def _upstream_mains(go: Go) -> Iterator[str]:
-    """The flag of `go` that lays the controllers' mains beside our guards, unchanged, as their modules have them.
+def _upstream_main(part: str, go: Go) -> Iterator[str]:
+    """The flag of `go` that lays a controller's main beside our guard, unchanged, as its module has it.
 
     A main package cannot be imported, and a module cannot be added to. See docs/decisions/0014-guarded-controller.md.
     """
     replace = {
-        str(HERE / name / "controller" / source.name): str(source)
-        for name, module in _CONTROLLERS.items()
-        for source in (go.module_folder(name, module) / "cmd" / "controller").glob("*.go")
+        str(HERE / part / "controller" / source.name): str(source)
+        for source in (go.download(part, CONTROLLERS[_CLOUDS[part]]) / "cmd" / "controller").glob("*.go")
         if not source.name.endswith("_test.go")
     }
     with tempfile.NamedTemporaryFile("w", suffix=".json") as overlay:
@@ -199,21 +223,58 @@ def _upstream_mains(go: Go) -> Iterator[str]:
         yield f"-overlay={overlay.name}"
 
 
-def _copy_charts(folder: Path, go: Go) -> None:
-    for cloud in CONTROLLERS:
-        name = f"karpenter-{cloud}"
-        module = _CONTROLLERS[name]
-        charts = go.module_folder(name, module) / "charts"
-        # The charts for AWS are marked with the release before in the module; what the registry serves differs in this
-        # mark alone. For Azure the mark of the controller's chart stays, and both get it, because they are published
-        # together: it trails the module by several releases, so the module's own number would be a guess.
-        published = go.module_version(name, module).removeprefix("v")
-        version = published if cloud == "aws" else _chart_version(charts / "karpenter")
-        for chart in ("karpenter", "karpenter-crd"):
-            _copy_chart(charts / chart, folder / f"{chart}-{cloud}", version)
-    _copy_chart(
-        go.download("charts", "github.com/cilium/cilium") / "install" / "kubernetes" / "cilium", folder / "cilium"
-    )
+@contextmanager
+def _left_out(part: str, go: Go) -> Iterator[str]:
+    """The flag of `go` that names a go.mod of modules without what no rehearsal reaches.
+
+    The part's folder `_left_out` has what stands in for it, at its import path: a module with a go.mod of its own, a
+    package whose file is named `left_out.go`, or the one file of its name. The rest is as the verified modules have it.
+    """
+    ours = HERE / part / "_left_out"
+    alone = [path.parent.relative_to(ours).as_posix() for path in ours.rglob("go.mod")]
+    replace = {module: ours / module for module in alone}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        for number, package in enumerate(_WITHOUT[part]):
+            module, source = go.module_of(part, package)
+            replace[module] = copy = folder / str(number)
+            ignored = shutil.ignore_patterns("*_test.go", "testdata")
+            shutil.copytree(source, copy, copy_function=shutil.copyfile, ignore=ignored)
+            for file in (ours / module).rglob("*.go"):
+                if not any(file.is_relative_to(ours / each) for each in alone):
+                    _stand_in(file, copy / file.relative_to(ours / module))
+        lines = [f"replace {module} => {path}" for module, path in replace.items() if pinned(part, module)]
+        (folder / "go.mod").write_text("\n".join([(HERE / part / "go.mod").read_text(), *lines, ""]))
+        shutil.copyfile(HERE / part / "go.sum", folder / "go.sum")
+        yield f"-modfile={folder / 'go.mod'}"
+
+
+def _stand_in(ours: Path, theirs: Path) -> None:
+    replaced = list(theirs.parent.glob("*.go")) if ours.name == "left_out.go" else [theirs]
+    if not replaced or not all(path.exists() for path in replaced):
+        raise BuildError(f"{ours} stands in for what is no longer there; see what upstream has in its place")
+    for path in replaced:
+        path.unlink()
+    shutil.copyfile(ours, theirs)
+
+
+def _compiling(part: str) -> list[str]:
+    """Flags of `go` for the compiler: no tables for debuggers, without which the programs are linked anyway."""
+    generated = [f"-gcflags={_GENERATED[part]}=-dwarf=false -N -l"] if part in _GENERATED else []
+    return ["-gcflags=all=-dwarf=false", *generated]
+
+
+def _settings(part: str) -> dict[str, str]:
+    """Link-time variables."""
+    if part == "pulumi":
+        return {"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version": f"v{PULUMI_VERSION}"}
+    if part != "kubernetes":
+        return {}
+    # Without these, kubectl and Karpenter cannot parse the server's version.
+    version = pinned(part, "k8s.io/kubernetes")
+    major, minor, _ = version.removeprefix("v").split(".")
+    package = "k8s.io/component-base/version."
+    return {f"{package}gitVersion": version, f"{package}gitMajor": major, f"{package}gitMinor": minor}
 
 
 def _chart_version(chart: Path) -> str:
@@ -308,47 +369,71 @@ class Go:
             raise BuildError(f"`go {' '.join(arguments)}` failed in {HERE / module}:\n{result.stderr.strip()}{hint}")
         return result.stdout
 
-    def module_version(self, module: str, path: str) -> str:
-        """Version of a module that `module` is built with."""
-        return self.run(module, "list", "-m", "-f", "{{.Version}}", path).strip()
+    def download(self, part: str, module: str) -> Path:
+        """Folder of a module that a part is built with; downloaded, and checked against go.sum, if need be."""
+        return Path(json.loads(self.run(part, "mod", "download", "-json", f"{module}@{pinned(part, module)}"))["Dir"])
 
-    def module_folder(self, module: str, path: str) -> Path:
-        """Folder of a module that `module` is built with; downloaded, and checked against go.sum, if need be."""
-        return Path(json.loads(self.run(module, "mod", "download", "-json", path))["Dir"])
+    def module_of(self, part: str, package: str) -> tuple[str, Path]:
+        """Path and folder of the module that a package of a part comes from; downloaded and checked likewise."""
+        module = json.loads(self.run(part, "list", "-find", "-json=Module", package))["Module"]
+        return module["Path"], Path(module["Dir"])
 
-    def download(self, module: str, path: str) -> Path:
-        """Download one module, checked against go.sum; its folder."""
-        text = (HERE / module / "go.mod").read_text()
-        version = re.search(rf"^require {re.escape(path)} (\S+)$", text, re.MULTILINE)
-        if not version:
-            raise BuildError(f"{HERE / module / 'go.mod'} does not require {path}")
-        return Path(json.loads(self.run(module, "mod", "download", "-json", f"{path}@{version[1]}"))["Dir"])
+    def vet(self, part: str, *arguments: str) -> None:
+        """Run `go vet` on packages of a part, but not first on all that they import, which takes minutes.
 
-    def build(self, build: Build, folder: Path, *flags: str) -> None:
-        """Run one `go build` with progress and put the programs under their engines' names."""
-        out = folder / f".{build.module}"
+        There it would learn which functions pass formats on to others; of Go's own it knows that.
+
+        Raises:
+            BuildError: It complained.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            tool = Path(folder) / "vet"
+            # What go asks of a tool of one's own: go help vet, -vettool.
+            tool.write_text(_VET.format(vet=shlex.quote(self.run(part, "tool", "-n", "vet").strip())))
+            tool.chmod(0o700)
+            self.run(part, "vet", f"-vettool={tool}", *arguments)
+
+    def forget(self, *kinds: Literal["builds", "modules"]) -> None:
+        """Remove what was compiled, or downloaded."""
+        for kind in kinds:
+            shutil.rmtree(cache_folder() / "go" / kind, ignore_errors=True)
+
+    def build(self, part: str, folder: Path, *flags: str) -> None:
+        """Run the `go build` of a part with progress and put the programs under their engines' names."""
+        out = folder / f".{part}"
         out.mkdir()
-        link = " ".join(["-s -w", *(f"-X {name}={value}" for name, value in build.settings.items())])
-        packages = list(build.programs.values())
-        print(f"  {', '.join(build.programs)}: downloading modules", flush=True)
-        total = len(self.run(build.module, "list", "-deps", *flags, *packages).splitlines())
+        programs = PROGRAMS[part]
+        link = " ".join(["-s -w", *(f"-X {name}={value}" for name, value in _settings(part).items())])
+        print(f"  {', '.join(programs)}: downloading modules", flush=True)
+        total = len(self.run(part, "list", "-deps", *flags, *programs.values()).splitlines())
         process = subprocess.Popen(
-            [self.program, "build", "-v", *flags, "-ldflags", link, "-o", f"{out}/", *packages],
-            cwd=HERE / build.module,
+            [
+                self.program,
+                "build",
+                "-v",
+                *flags,
+                *_compiling(part),
+                "-ldflags",
+                link,
+                "-o",
+                f"{out}/",
+                *programs.values(),
+            ],
+            cwd=HERE / part,
             env=self.environment,
             stderr=subprocess.PIPE,
             text=True,
         )
         try:
-            lines = _show_progress(process, build, total)
+            lines = _show_progress(process, part, total)
             code = process.wait()
         except BaseException:  # Ctrl-C included: no compiler goes on behind the user's back
             process.terminate()
             process.wait()
             raise
         if code:
-            raise BuildError(f"`go build` failed in {HERE / build.module}:\n" + "\n".join(lines[-30:]))
-        for name, package in build.programs.items():
+            raise BuildError(f"`go build` failed in {HERE / part}:\n" + "\n".join(lines[-30:]))
+        for name, package in programs.items():
             (out / _file_name(package)).rename(folder / name)
         out.rmdir()
 
@@ -359,7 +444,7 @@ def _file_name(package: str) -> str:
     return parts[-2] if re.fullmatch(r"v\d+", parts[-1]) else parts[-1]
 
 
-def _show_progress(process: subprocess.Popen[str], build: Build, total: int) -> list[str]:
+def _show_progress(process: subprocess.Popen[str], part: str, total: int) -> list[str]:
     lines: list[str] = []
     reader = threading.Thread(target=_collect, args=(process, lines), daemon=True)
     reader.start()
@@ -368,14 +453,14 @@ def _show_progress(process: subprocess.Popen[str], build: Build, total: int) -> 
     while reader.is_alive():
         reader.join(0.5)
         now = time.monotonic()
-        text = f"  {build.module}: {len(lines)} of up to {total} packages compiled, {now - started:.0f} s"
+        text = f"  {part}: {len(lines)} of up to {total} packages compiled, {now - started:.0f} s"
         if terminal:
             print(f"\r{text}", end="", flush=True)
         elif now - shown > _SECONDS_BETWEEN_LINES:
             shown = now
             print(text, flush=True)
     print(
-        ("\r" if terminal else "") + f"  {build.module}: done in {time.monotonic() - started:.0f} s" + " " * 30,
+        ("\r" if terminal else "") + f"  {part}: done in {time.monotonic() - started:.0f} s" + " " * 30,
         flush=True,
     )
     return lines

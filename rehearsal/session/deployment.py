@@ -79,14 +79,12 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
     """The variables that point pulumi, kubectl, ansible-playbook and clients of the cloud at one rehearsed stack."""
     path = [
         str(PROJECT / "rehearsal" / "session" / "commands"),
+        str(engines.program("pulumi").parent),  # its own language host is beside it
         str(PROJECT / "rehearsal" / "cluster" / "plugins"),
         str(Path(sys.executable).parent),
-        str(engines.root / "bin"),
+        str(engines.program("kubectl").parent),
         *os.environ.get("PATH", "").split(os.pathsep),
     ]
-    pulumi = engines.program("pulumi").parent
-    if pulumi != engines.root / "bin":
-        path.insert(1, str(pulumi))  # its own language host is beside it
     found = {
         "PATH": os.pathsep.join(dict.fromkeys(path)),
         "PULUMI_HOME": str(folder.pulumi / "home"),

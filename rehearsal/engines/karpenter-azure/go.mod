@@ -3,6 +3,8 @@ module karpstack/engines/karpenter-azure
 
 go 1.26.6
 
+toolchain go1.26.11
+
 tool github.com/Azure/karpenter-provider-azure/cmd/controller
 
 require (

@@ -2,6 +2,8 @@ module karpstack/engines/kubernetes
 
 go 1.26.6
 
+toolchain go1.26.11
+
 tool (
 	go.etcd.io/etcd/server/v3
 	helm.sh/helm/v3/cmd/helm

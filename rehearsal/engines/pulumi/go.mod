@@ -2,6 +2,8 @@ module karpstack/engines/pulumi
 
 go 1.26.0
 
+toolchain go1.26.11
+
 tool github.com/pulumi/pulumi/pkg/v3/cmd/pulumi
 
 require (

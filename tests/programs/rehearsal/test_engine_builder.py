@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -57,7 +58,7 @@ def test_pulumi_on_path_is_used_when_it_suits(only_path: Path, version: str, hos
     if host:
         program(only_path, "pulumi-language-python", "")
     set_ = EngineSet(Path("/nowhere"))
-    assert set_.program("pulumi") == (own if used else Path("/nowhere/bin/pulumi"))
+    assert set_.program("pulumi") == (own if used else set_.part("pulumi") / "bin" / "pulumi")
 
 
 def test_a_second_command_waits_for_the_first(tmp_path: Path) -> None:
@@ -89,4 +90,23 @@ def test_an_interrupted_build_leaves_no_set(only_path: Path, tmp_path: Path) -> 
     program(only_path, "go", 'case "$1 $2" in "env GOVERSION") echo go1.26.1;; *) echo no network >&2; exit 1;; esac')
     with pytest.raises(builder.BuildError, match="no network"):
         builder.ensure()
-    assert not EngineSet.current().complete
+    assert not EngineSet.current().complete("kubernetes")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{\n\t"VetxOnly": true\n}', ""),  # a package that ours import
+        ('{\n\t"VetxOnly": false\n}', "seen -printf=true unit.cfg\n"),
+    ],
+)
+def test_go_vet_looks_at_our_packages_alone(tmp_path: Path, content: str, said: str) -> None:
+    real = program(tmp_path / "go tools", "vet", 'echo "seen $@"')
+    tool = tmp_path / "tool"
+    tool.write_text(builder._VET.format(vet=shlex.quote(str(real))))
+    tool.chmod(0o755)
+    (tmp_path / "unit.cfg").write_text(content)
+    run = subprocess.run([tool, "-printf=true", "unit.cfg"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert run.stdout == said
+    asked = subprocess.run([tool, "-V=full"], capture_output=True, text=True, check=True)
+    assert asked.stdout == "seen -V=full\n"

@@ -74,7 +74,7 @@ class Started:
         self.info = object()
         self._code = code
         for name, value in {
-            "ensure": object,
+            "ensure": lambda clouds: clouds,
             "Deployment": lambda folder, engines, info: self,
             "_forget": lambda folder: self.calls.append("forget"),
             "_tell_crashes": lambda folder: None,

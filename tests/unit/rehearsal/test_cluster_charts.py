@@ -26,6 +26,7 @@ settings:
 
 @pytest.fixture
 def charts(tmp_path: Path) -> Charts:
+    engines = EngineSet(tmp_path)
     for folder, name, version, values in (
         ("karpenter-aws", "karpenter", "1.14.1", VALUES),
         ("karpenter-crd-aws", "karpenter-crd", "1.14.1", ""),
@@ -33,14 +34,14 @@ def charts(tmp_path: Path) -> Charts:
         ("karpenter-crd-azure", "karpenter-crd", "1.10.2", ""),
         ("cilium", "cilium", "1.20.2", "ipam: {mode: x}"),
     ):
-        chart = tmp_path / "charts" / folder
+        chart = engines.chart(folder)
         chart.mkdir(parents=True)
         (chart / "Chart.yaml").write_text(f"name: {name}\nversion: {version}\nappVersion: {version}\n")
         (chart / "values.yaml").write_text(values)
-    (tmp_path / "charts" / "cilium" / "values.schema.json").write_text(
+    (engines.chart("cilium") / "values.schema.json").write_text(
         '{"properties": {"ipam": {"properties": {"extra": {}}}, "hidden": {}}}'
     )
-    return Charts(EngineSet(tmp_path))
+    return Charts(engines)
 
 
 def karpenter(charts: Charts) -> Chart:

@@ -3,62 +3,154 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from rehearsal import engines
-from rehearsal.engines import HERE, builder
+from rehearsal.engines import HERE, EngineSet, builder
+from rehearsal.engines.__main__ import _clouds
+
+ROOT = HERE.parents[1]
+PARTS = ("kubernetes", "karpenter-azure", "karpenter-aws", "pulumi", "charts")
 
 
-def test_key_changes_with_every_pin_and_every_line_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    copy = tmp_path / "engines"
-    for source in [*HERE.glob("*/go.mod"), *HERE.glob("*/go.sum"), *HERE.glob("*/**/*.go")]:
-        target = copy / source.relative_to(HERE)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(source.read_bytes())
+@pytest.fixture
+def pins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the pins and of our Go sources, to be changed."""
+    copy = tmp_path / "pins"
+    shutil.copytree(HERE, copy, ignore=shutil.ignore_patterns("*.py", "*.md", "__pycache__"))
     monkeypatch.setattr(engines, "HERE", copy)
-    keys = {engines.recipe_key()}
-    pins = [path for path in sorted(copy.rglob("*")) if path.is_file()]
-    for pin in pins:
-        pin.write_text(pin.read_text() + "// changed\n")
-        keys.add(engines.recipe_key())
-    assert len(keys) == 1 + len(pins)
+    return copy
+
+
+def keys() -> dict[str, str]:
+    return {part: engines.part_key(part) for part in PARTS}
+
+
+def test_a_change_of_a_pin_or_of_a_line_of_ours_concerns_its_part_alone(pins: Path) -> None:
+    assert engines.wanted(["aws", "azure"]) == list(PARTS)
+    sources = [path for path in sorted(pins.rglob("*")) if path.is_file()]
+    assert {path.name for path in sources} >= {"go.mod", "go.sum", "guarded.go", "main.go", "guard.go", "left_out.go"}
+    for source in sources:
+        before = keys()
+        source.write_text(source.read_text() + "// changed\n")
+        folder = source.relative_to(pins).parts[0]
+        concerned = {"karpenter-aws", "karpenter-azure"} if folder == "guard" else {folder}
+        assert {part for part, key in keys().items() if key != before[part]} == concerned
+
+
+def test_files_that_go_does_not_read_change_no_key(pins: Path) -> None:
+    before = keys()
+    (pins / "pulumi" / "go.mod.orig").touch()
+    assert keys() == before
+
+
+def test_each_engine_is_looked_for_in_its_part() -> None:
+    set_ = EngineSet(Path("/cache"), dict.fromkeys(PARTS, "key"))
+    assert set_.program("kubectl") == Path("/cache/kubernetes/key/bin/kubectl")
+    assert set_.program("karpenter-aws") == Path("/cache/karpenter-aws/key/bin/karpenter-aws")
+    assert set_.chart("karpenter-crd-azure") == Path("/cache/karpenter-azure/key/charts/karpenter-crd-azure")
+    assert set_.chart("cilium") == Path("/cache/charts/key/charts/cilium")
+    assert set_.prices("azure") == Path("/cache/karpenter-azure/key/prices.json")
 
 
 def test_every_build_names_a_main_package_that_its_module_pins() -> None:
-    for build in builder.builds("v1.36.3", pulumi=True):
-        pins = (HERE / build.module / "go.mod").read_text()
-        for package in build.programs.values():
-            assert package in pins or package.startswith(f"karpstack/engines/{build.module}/")
-        names = [builder._file_name(package) for package in build.programs.values()]
+    assert {*builder.PROGRAMS, "charts"} == set(PARTS)
+    for part, programs in builder.PROGRAMS.items():
+        text = (HERE / part / "go.mod").read_text()
+        for package in programs.values():
+            assert package in text or package.startswith(f"karpstack/engines/{part}/")
+        names = [builder._file_name(package) for package in programs.values()]
         assert len(names) == len(set(names)), "two programs would be written to one file"
 
 
-def test_upstreams_mains_are_laid_beside_our_guards(tmp_path: Path) -> None:
-    for name, module in builder._CONTROLLERS.items():
-        for source in (f"{module}/cmd/controller/main.go", f"{module}/cmd/controller/main_test.go"):
-            (tmp_path / source).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / source).touch()
-        assert 'import _ "karpstack/engines/guard"' in (HERE / name / "controller" / "guarded.go").read_text()
-    go = SimpleNamespace(module_folder=lambda _, module: tmp_path / module)
-    with builder._upstream_mains(go) as flag:  # type: ignore[arg-type]
+def test_one_go_compiles_all_parts_because_they_share_no_result_otherwise() -> None:
+    chosen = {part: [line for line in text.splitlines() if line.startswith("toolchain ")] for part, text in texts()}
+    assert len({tuple(lines) for lines in chosen.values()}) == 1, chosen
+    assert all(chosen.values()), chosen
+
+
+def texts() -> list[tuple[str, str]]:
+    return [(part, (HERE / part / "go.mod").read_text()) for part in builder.PROGRAMS]
+
+
+@pytest.mark.parametrize("cloud", engines.CONTROLLERS)
+def test_upstreams_main_is_laid_beside_our_guard(tmp_path: Path, cloud: str) -> None:
+    part, module = f"karpenter-{cloud}", engines.CONTROLLERS[cloud]
+    for source in (f"{module}/cmd/controller/main.go", f"{module}/cmd/controller/main_test.go"):
+        (tmp_path / source).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / source).touch()
+    assert 'import _ "karpstack/engines/guard"' in (HERE / part / "controller" / "guarded.go").read_text()
+    go = SimpleNamespace(download=lambda _, module: tmp_path / module)
+    with builder._upstream_main(part, go) as flag:  # type: ignore[arg-type]
         overlay = json.loads(Path(flag.removeprefix("-overlay=")).read_text())
-    assert overlay == {
-        "Replace": {
-            str(HERE / name / "controller" / "main.go"): str(tmp_path / module / "cmd" / "controller" / "main.go")
-            for name, module in builder._CONTROLLERS.items()
-        }
-    }
+    main = "controller/main.go"
+    assert overlay == {"Replace": {str(HERE / part / main): str(tmp_path / module / "cmd" / main)}}
 
 
-def test_no_controller_is_built_without_its_guard() -> None:
-    built = {
-        name: package for build in builder.builds("v1.36.3", pulumi=True) for name, package in build.programs.items()
-    }
-    for name in builder._CONTROLLERS:
-        assert built[name] == f"karpstack/engines/{name}/controller"
+MODULES = {"gocloud.dev", "github.com/pulumi/pulumi/pkg/v3"}
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> SimpleNamespace:
+    """A toolchain with modules of three packages, one of which has a part left out, and one all."""
+    for file in ("left/a.go", "left/b.go", "left/deeper/c.go", "whole/d.go", "piece/e.go", "piece/f.go"):
+        for module in MODULES:
+            path = tmp_path / "upstream" / module / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("theirs")
+
+    def module_of(part: str, package: str) -> tuple[str, Path]:
+        (module,) = (each for each in MODULES if package.startswith(f"{each}/"))
+        return module, tmp_path / "upstream" / module
+
+    return SimpleNamespace(module_of=module_of)
+
+
+def test_pulumi_is_built_without_what_no_rehearsal_reaches(
+    pins: Path, upstream: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builder, "HERE", pins)
+    ours = pins / "pulumi" / "_left_out"
+    shutil.rmtree(ours)
+    vault = "gocloud.dev/secrets/hashivault"
+    for file in (f"{vault}/go.mod", f"{vault}/left_out.go", "gocloud.dev/left/left_out.go", "gocloud.dev/piece/e.go"):
+        (ours / file).parent.mkdir(parents=True, exist_ok=True)
+        (ours / file).write_text("ours")
+    with builder._left_out("pulumi", upstream) as flag:  # type: ignore[arg-type]
+        text = Path(flag.removeprefix("-modfile=")).read_text()
+        replaced = dict(line.split()[1::2] for line in text.splitlines() if line.startswith("replace "))
+        assert replaced[vault] == str(ours / vault)
+        copy = Path(replaced["gocloud.dev"])
+        found = {path.relative_to(copy).as_posix(): path.read_text() for path in copy.rglob("*.go")}
+    theirs = ("left/deeper/c.go", "whole/d.go", "piece/f.go")
+    assert found == {"left/left_out.go": "ours", "piece/e.go": "ours", **dict.fromkeys(theirs, "theirs")}
+    assert replaced.keys() >= MODULES
+    assert not copy.exists()
+
+
+@pytest.mark.parametrize("file", ["gocloud.dev/moved/left_out.go", "gocloud.dev/piece/moved.go"])
+def test_what_upstream_has_moved_is_an_error(
+    pins: Path, upstream: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    monkeypatch.setattr(builder, "HERE", pins)
+    ours = pins / "pulumi" / "_left_out"
+    shutil.rmtree(ours)
+    (ours / file).parent.mkdir(parents=True)
+    (ours / file).touch()
+    with (
+        pytest.raises(builder.BuildError, match=rf"{file} stands in for what is no longer there"),
+        builder._left_out("pulumi", upstream),  # type: ignore[arg-type]
+    ):
+        pass
+
+
+@pytest.mark.parametrize("part", ["karpenter-aws", "karpenter-azure"])
+def test_no_controller_is_built_without_its_guard(part: str) -> None:
+    assert builder.PROGRAMS[part][part] == f"karpstack/engines/{part}/controller"
 
 
 def test_engines_are_built_for_the_machine_that_they_run_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,3 +159,125 @@ def test_engines_are_built_for_the_machine_that_they_run_on(monkeypatch: pytest.
     found = builder.Go("go", "go1.26.0").environment
     assert not {"GOOS", "GOARCH"} & set(found)
     assert found["GOPROXY"] == "https://proxy.example"
+
+
+class Machine:
+    """A cache folder, and the parts that were built into it in order; the compiler is played."""
+
+    def __init__(self, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.built: list[str] = []
+        self.results = [cache / "go" / name for name in ("builds", "modules")]
+        self.breaks_at = ""
+        monkeypatch.setenv("KARPSTACK_CACHE", str(cache))
+        monkeypatch.delenv(builder.KEEP_BUILDS, raising=False)
+        monkeypatch.setattr(builder, "pulumi_on_path", lambda: None)
+        monkeypatch.setattr(builder.Go, "find", lambda: builder.Go("go", "go1.26.1"))
+        monkeypatch.setattr(builder, "_build_part", self._build)
+
+    def ensure(self, *clouds: str) -> list[str]:
+        """What was built because some clouds need it."""
+        before = len(self.built)
+        builder.ensure(clouds)
+        return self.built[before:]
+
+    def _build(self, part: str, folder: Path, go: builder.Go) -> None:
+        for result in self.results:
+            result.mkdir(parents=True, exist_ok=True)
+        if part == self.breaks_at:
+            raise KeyboardInterrupt
+        (folder / "bin" / part).touch()
+        self.built.append(part)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(tmp_path / "cache", monkeypatch)
+
+
+def test_another_clouds_karpenter_is_built_only_when_it_is_asked_for(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert machine.ensure("aws") == ["kubernetes", "karpenter-aws", "pulumi", "charts"]
+    assert machine.ensure("aws") == []
+    capsys.readouterr()
+    assert machine.ensure("azure") == ["karpenter-azure"]
+    assert "Building karpenter-azure with go1.26.1" in capsys.readouterr().out
+    assert machine.ensure("aws", "azure") == []
+
+
+def test_a_pulumi_of_the_users_own_is_not_built_until_it_has_gone(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(builder, "pulumi_on_path", lambda: Path("/usr/bin/pulumi"))
+        assert "pulumi" not in machine.ensure("aws")
+    assert machine.ensure("aws") == ["pulumi"]
+
+
+def test_a_change_in_one_part_builds_that_part_alone(machine: Machine, pins: Path) -> None:
+    machine.ensure("aws", "azure")
+    source = pins / "karpenter-azure" / "prices" / "main.go"
+    source.write_text(source.read_text() + "// changed\n")
+    assert machine.ensure("aws", "azure") == ["karpenter-azure"]
+
+
+def test_what_go_kept_goes_once_the_engines_stand(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.ensure("aws")
+    assert [path for path in machine.results if path.exists()] == []
+    monkeypatch.setenv(builder.KEEP_BUILDS, "1")
+    machine.ensure("azure")
+    assert [path for path in machine.results if path.exists()] == machine.results
+
+
+def test_the_largest_results_go_before_what_shares_nothing_with_them_is_built(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgotten: list[tuple[int, tuple[str, ...]]] = []
+    monkeypatch.setattr(builder.Go, "forget", lambda _, *kinds: forgotten.append((len(machine.built), kinds)))
+    machine.ensure("aws", "azure")
+    assert machine.built[:2] == ["kubernetes", "karpenter-azure"]
+    assert forgotten == [(2, ("builds",)), (5, ("builds", "modules"))]
+
+
+def test_an_interrupted_build_keeps_what_it_has_and_the_next_goes_on(machine: Machine) -> None:
+    machine.breaks_at = "pulumi"
+    with pytest.raises(KeyboardInterrupt):
+        machine.ensure("aws")
+    assert machine.built == ["kubernetes", "karpenter-aws"]
+    assert [path for path in machine.results if path.exists()] == machine.results
+    assert not EngineSet.current().complete("pulumi")
+    machine.breaks_at = ""
+    assert machine.ensure("aws") == ["pulumi", "charts"]
+
+
+def test_lint_refuses_what_go_vet_has_not_seen(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rehearsal.engines.builder.subprocess.run", lambda *_, **__: SimpleNamespace(stdout=""))
+    machine.ensure("aws")
+    with pytest.raises(builder.BuildError, match=r"go vet has not seen karpenter-azure .*run: make engines"):
+        builder.lint()
+    machine.ensure("azure")
+    builder.lint()
+
+
+@pytest.mark.parametrize(
+    ("text", "clouds"),
+    [
+        ("config:\n  karpstack:cloud: azure # of ours\n", ["azure"]),
+        ("config:\n    'karpstack:cloud': \"aws\"\n", ["aws"]),
+        ("config:\n  karpstack:cloud: gcp\n", []),
+        ("config:\n  # karpstack:cloud: aws\n", []),
+        ("config: {karpstack:cloud: aws}\n", []),
+    ],
+)
+def test_the_cloud_of_a_stack_file_is_found_without_a_reader_of_yaml(
+    tmp_path: Path, text: str, clouds: list[str]
+) -> None:
+    path = tmp_path / "Pulumi.mine.yaml"
+    path.write_text(text)
+    assert _clouds(path) == clouds
+    assert _clouds(path.with_name("Pulumi.yours.yaml")) == []
+
+
+def test_without_a_stack_file_all_clouds_are_built_for() -> None:
+    assert _clouds(None) == ["aws", "azure"]
+    assert [_clouds(ROOT / f"Pulumi.{stack}.yaml") for stack in ("eks", "aks-nap")] == [["aws"], ["azure"]]

@@ -18,14 +18,14 @@ ETCD = b"the program etcd"
 
 @pytest.fixture
 def engines(tmp_path: Path) -> Path:
-    """A set of three files."""
-    root = tmp_path / "cache" / "engines" / "key"
+    """A part of three files."""
+    root = tmp_path / "cache" / "engines" / "charts" / "key"
     for name, content in (("bin/etcd", ETCD), ("bin/kwok", b"kwok"), ("charts/cilium/Chart.yaml", b"name: cilium")):
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         path.chmod(0o775 if name.startswith("bin") else 0o664)
-    for folder in (root.parents[1], root.parent):
+    for folder in (root.parents[2], root.parents[1], root.parent):
         folder.chmod(0o700)
     manifest.write(root)
     return root
@@ -134,9 +134,9 @@ def test_stamps_of_another_build_do_not_count(engines: Path, monkeypatch: pytest
     assert manifest.faults(engines) == [f"{engines / 'bin' / 'etcd'} has other content than was built"]
 
 
-@pytest.mark.parametrize("folder", ["cache", "cache/engines", "cache/engines/key"])
+@pytest.mark.parametrize("folder", ["cache", "cache/engines", "cache/engines/charts", "cache/engines/charts/key"])
 def test_a_folder_that_others_may_write_is_refused_with_the_fix(engines: Path, folder: str) -> None:
-    cache = engines.parents[1]
+    cache = engines.parents[2]
     assert manifest.exposure(cache, engines) is None
     assert manifest.exposure(cache, engines.with_name("not-built-yet")) is None
     path = cache.parent / folder
@@ -171,12 +171,12 @@ def test_the_cache_has_a_path_without_links(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.delenv("KARPSTACK_CACHE", raising=False)
     monkeypatch.setenv(variable, str(cache / "karpstack" if variable == "KARPSTACK_CACHE" else cache))
     assert cache_folder() == tmp_path / "real" / "karpstack"
-    assert EngineSet.current().root.parent == tmp_path / "real" / "karpstack" / "engines"
+    assert EngineSet.current().root == tmp_path / "real" / "karpstack" / "engines"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
 def test_a_cache_of_somebody_else_is_refused_with_the_fix(engines: Path) -> None:
-    cache = engines.parents[1]
+    cache = engines.parents[2]
     os.chown(cache, 65534, -1)
     said = str(manifest.exposure(cache, engines))
     assert said.startswith(f"{cache} belongs to user 65534")
@@ -185,43 +185,46 @@ def test_a_cache_of_somebody_else_is_refused_with_the_fix(engines: Path) -> None
 
 @pytest.fixture
 def current(engines: Path, monkeypatch: pytest.MonkeyPatch) -> EngineSet:
-    """The set as that of this checkout, with a Pulumi that suits on PATH."""
-    monkeypatch.setenv("KARPSTACK_CACHE", str(engines.parents[1]))
-    found = EngineSet(engines)
+    """The part as all that this checkout needs."""
+    monkeypatch.setenv("KARPSTACK_CACHE", str(engines.parents[2]))
+    found = EngineSet(engines.parents[1], {"charts": "key"})
     monkeypatch.setattr(EngineSet, "current", classmethod(lambda _: found))
-    monkeypatch.setattr(EngineSet, "program", lambda self, name: self.root / "bin" / "etcd")
+    monkeypatch.setattr(builder, "wanted", lambda clouds: ["charts"])
     monkeypatch.setattr(builder.Go, "find", lambda: None)
     return found
 
 
-def test_a_damaged_set_is_built_anew_and_it_is_said(
+def test_a_damaged_part_is_built_anew_and_it_is_said(
     current: EngineSet, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    built: list[EngineSet] = []
-    monkeypatch.setattr(builder, "_build", lambda engines, go: built.append(engines))
+    built: list[str] = []
+    monkeypatch.setattr(builder, "_build", lambda engines, parts, go: built.extend(parts))
     assert builder.ensure() is current
     assert (built, capsys.readouterr().out) == ([], "")
-    (current.root / "bin" / "etcd").write_bytes(b"?")
+    etcd = current.part("charts") / "bin" / "etcd"
+    etcd.write_bytes(b"?")
     builder.ensure()
-    assert built == [current]
+    assert built == ["charts"]
     said = capsys.readouterr().out
     assert "built anew" in said
-    assert f"{current.root / 'bin' / 'etcd'} has 1 bytes instead of 16" in said
+    assert f"{etcd} has 1 bytes instead of 16" in said
 
 
-def test_a_set_that_others_may_write_is_not_used(current: EngineSet) -> None:
-    current.root.chmod(0o777)
+def test_a_part_that_others_may_write_is_not_used(current: EngineSet) -> None:
+    current.part("charts").chmod(0o777)
     with pytest.raises(builder.BuildError, match=r"cannot be trusted: .*may be written by other users.*chmod go-w"):
         builder.ensure()
 
 
 def test_a_new_cache_is_the_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KARPSTACK_CACHE", str(tmp_path / "new"))
-    monkeypatch.setattr(builder.Go, "find", lambda: None)
-    monkeypatch.setattr(builder, "_build", lambda engines, go: None)
+    monkeypatch.setattr(builder.Go, "find", lambda: builder.Go("go", "go1.26.1"))
+    monkeypatch.setattr(builder, "_build_part", lambda part, folder, go: None)
     before = os.umask(0o002)
     try:
         builder.ensure()
+        builder.ensure()
     finally:
         os.umask(before)
-    assert [path.stat().st_mode & 0o777 for path in (tmp_path / "new", tmp_path / "new" / "engines")] == [0o700] * 2
+    folders = [tmp_path / "new", tmp_path / "new" / "engines", tmp_path / "new" / "engines" / "kubernetes"]
+    assert [path.stat().st_mode & 0o777 for path in folders] == [0o700] * 3

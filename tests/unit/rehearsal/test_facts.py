@@ -14,7 +14,9 @@ from rehearsal.engines import EngineSet
 @pytest.fixture(scope="module")
 def engines() -> EngineSet:
     found = EngineSet.current()
-    assert found.complete, "the engines are not built; run: make setup"
+    assert all(found.complete(f"karpenter-{cloud}") for cloud in ("aws", "azure")), (
+        "the engines are not built; run: make setup"
+    )
     return found
 
 

@@ -1,0 +1,5 @@
+// Package gcsblob knows its scheme only.
+package gcsblob
+
+// Scheme is that of the URLs.
+const Scheme = "gs"

@@ -1,0 +1,2 @@
+// Package azurekeyvault registers nothing: whoever asks for its scheme is told that no driver is registered.
+package azurekeyvault
