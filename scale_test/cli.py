@@ -79,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     checking.add_argument("folder", type=Path, nargs="?", default=_SCENARIOS, help="theirs")
     checking.add_argument("--names", default="", help="separated by commas")
-    checking.add_argument("--labels", default="", help="separated by commas; `tags` in the scenarios")
+    checking.add_argument("--labels", default="", help="separated by commas")
     checking.add_argument("--tags", dest="labels", help=argparse.SUPPRESS)  # until 0.1, but Ansible's are another thing
 
     beginning = add("scenario", _scenario, "write a scenario to begin with, with comments; nothing is overwritten")

@@ -27,7 +27,7 @@ def choose(
     scenarios: Sequence[Scenario],
     outputs: Mapping[str, Any],
     names: Sequence[str] = (),
-    tags: Sequence[str] = (),
+    labels: Sequence[str] = (),
     *,
     rehearsed: bool = False,
 ) -> Choice:
@@ -37,7 +37,7 @@ def choose(
         scenarios: All that there are.
         outputs: The stack's outputs.
         names: Those that are wanted.
-        tags: Or: those with one of these labels (`tags` in their files) that suit the stack. With neither, all that
+        labels: Or: those with one of these labels that suit the stack. With neither, all that
             suit it.
         rehearsed: Whether the cloud is a rehearsal's, which can be told to fail.
 
@@ -47,7 +47,7 @@ def choose(
     """
     environment = environment_of(outputs)
     known = {scenario.name: scenario for scenario in scenarios}
-    problems = _unknown(scenarios, names, tags)
+    problems = _unknown(scenarios, names, labels)
     skipped: list[Skipped] = []
     if names:
         candidates = [known[name] for name in dict.fromkeys(names) if name in known]
@@ -55,7 +55,7 @@ def choose(
         candidates = [
             scenario
             for scenario in scenarios
-            if environment.kind in scenario.stacks and (not tags or set(tags) & set(scenario.tags))
+            if environment.kind in scenario.stacks and (not labels or set(labels) & set(scenario.tags))
         ]
     chosen = []
     for scenario in candidates:
@@ -77,30 +77,30 @@ def choose(
             own = [mismatch.removeprefix(f"{scenario.name}: ") for mismatch in mismatches]
             skipped.append(Skipped(scenario.name, "; ".join(impossible or own)))
     if not chosen and not problems:
-        problems.append(_none(environment, tags, skipped))
+        problems.append(_none(environment, labels, skipped))
     if problems:
         raise ScenarioError("\n".join(problems))
     return Choice(chosen, skipped)
 
 
-def check_names(scenarios: Sequence[Scenario], names: Sequence[str] = (), tags: Sequence[str] = ()) -> None:
+def check_names(scenarios: Sequence[Scenario], names: Sequence[str] = (), labels: Sequence[str] = ()) -> None:
     """See that names and labels are those of scenarios, before there is a stack; `choose` does it too.
 
     Raises:
         ScenarioError: One is not; all that are not are named at once.
     """
-    if problems := _unknown(scenarios, names, tags):
+    if problems := _unknown(scenarios, names, labels):
         raise ScenarioError("\n".join(problems))
 
 
-def _unknown(scenarios: Sequence[Scenario], names: Sequence[str], tags: Sequence[str]) -> list[str]:
-    if names and tags:
+def _unknown(scenarios: Sequence[Scenario], names: Sequence[str], labels: Sequence[str]) -> list[str]:
+    if names and labels:
         return [
-            f"scenario_labels: {', '.join(tags)}: would have no effect beside scenarios, which names what is wanted; "
+            f"scenario_labels: {', '.join(labels)}: would have no effect beside scenarios, which names what is wanted; "
             "give one of both"
         ]
     known_names = {scenario.name for scenario in scenarios}
-    known_tags = {tag for scenario in scenarios for tag in scenario.tags}
+    known_labels = {label for scenario in scenarios for label in scenario.tags}
     return [
         *(
             f"scenarios: {name!r} is not one, so it cannot be run; {instead(name, known_names)}"
@@ -108,21 +108,21 @@ def _unknown(scenarios: Sequence[Scenario], names: Sequence[str], tags: Sequence
             if name not in known_names
         ),
         *(
-            f"scenario_labels: {tag!r}: no scenario has it, so it would pick none; {instead(tag, known_tags)}"
-            for tag in tags
-            if tag not in known_tags
+            f"scenario_labels: {label!r}: no scenario has it, so it would pick none; {instead(label, known_labels)}"
+            for label in labels
+            if label not in known_labels
         ),
     ]
 
 
-def _none(environment: Environment, tags: Sequence[str], skipped: Sequence[Skipped]) -> str:
+def _none(environment: Environment, labels: Sequence[str], skipped: Sequence[Skipped]) -> str:
     if skipped:
         return "scenarios: none can be run here, so nothing would be tested: " + "; ".join(
             f"{name}: {reason}" for name, reason in skipped
         )
-    tagged = f" and has a label of {', '.join(tags)}" if tags else ""
+    labelled = f" and has a label of {', '.join(labels)}" if labels else ""
     return (
-        f"scenarios: none is written for {environment.kind}{tagged}, so nothing would be tested; "
+        f"scenarios: none is written for {environment.kind}{labelled}, so nothing would be tested; "
         f"add {environment.kind} to the `stacks` of one"
     )
 

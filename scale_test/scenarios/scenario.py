@@ -273,7 +273,7 @@ class Scenario(Model):
     Attributes:
         name: The same as the file's name without `.yml`.
         description: What it shows, in a sentence.
-        tags: Labels, by which it can be picked (`--labels`, `scenario_labels`); any.
+        tags: Labels, by which it can be picked (`--labels`, `scenario_labels`); any. `tags` until 0.1, and still read.
         stacks: Kinds of environment that it suits: `eks`; `aks-nap` (AKS runs Karpenter), `aks-self-hosted`.
         node_pools: Name -> `spec` of each NodePool that it makes, in Karpenter's own words; `nodeClassRef` names one of
             the stack's node classes or of `nodeClasses`, or with `aks-nap` one of those that AKS brings. Declare
@@ -294,7 +294,8 @@ class Scenario(Model):
 
     name: DnsLabel
     description: Sentence
-    tags: list[DnsLabel] = Field(default_factory=list)
+    # Ansible's tags are another thing, and `labels` are what the story's objects get.
+    tags: list[DnsLabel] = Field(default_factory=list, alias="labels")
     stacks: Annotated[list[str], AfterValidator(_known_kinds)] = Field(min_length=1)
     node_pools: dict[DnsLabel, dict[str, Any]] = Field(default_factory=dict)
     existing_node_pools: list[DnsLabel] = Field(default_factory=list)
@@ -304,6 +305,14 @@ class Scenario(Model):
     workloads: dict[DnsLabel, WorkloadForm] = Field(default_factory=dict)
     manifests: list[Manifest] = Field(default_factory=list)
     steps: list[Step] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _labels(cls, given: Any) -> Any:
+        """What was written until 0.1; both at once are refused, as any key that is none."""
+        if isinstance(given, dict) and "tags" in given and "labels" not in given:
+            return {"labels" if key == "tags" else key: value for key, value in given.items()}
+        return given
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -20,7 +20,7 @@ _START = """\
 #   python -m rehearsal run eks --scenario-dir {folder}              # in a rehearsal
 name: {name} # the same as the file's, without .yml
 description: Two pods get one node; when the label of its NodePool changes, another one replaces it
-tags: [mine]
+labels: [mine]
 stacks: [eks] # or aks-nap, aks-self-hosted
 
 nodePools:

@@ -28,10 +28,10 @@ options:
     type: list
     elements: str
     default: []
-  tags:
+  labels:
     description:
-      - Labels, C(tags) in the files, of which a scenario must have one.
-      - Without O(names) and O(tags), all that suit the stack are run.
+      - Labels, of which a scenario must have one.
+      - Without O(names) and O(labels), all that suit the stack are run.
     type: list
     elements: str
     default: []
@@ -89,7 +89,7 @@ def main() -> None:
         argument_spec={
             "folder": {"type": "path", "required": True},
             "names": {"type": "list", "elements": "str", "default": []},
-            "tags": {"type": "list", "elements": "str", "default": []},
+            "labels": {"type": "list", "elements": "str", "default": []},
             "stack_outputs": {"type": "dict", "required": True},
             "rehearsal_url": {"type": "str", "default": ""},
         },
@@ -101,7 +101,7 @@ def main() -> None:
             load(Path(module.params["folder"])),
             outputs,
             module.params["names"],
-            module.params["tags"],
+            module.params["labels"],
             rehearsed=bool(module.params["rehearsal_url"]),
         )
     except (ScenarioError, StackError) as error:

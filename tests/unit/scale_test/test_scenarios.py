@@ -72,6 +72,12 @@ def test_a_scenario_may_make_nothing_but_pods_without_requests() -> None:
     assert scenario.pools == ["default"]
 
 
+def test_labels_may_still_be_called_tags() -> None:
+    assert parse({**GOOD, "tags": ["nightly"]}, "small.yml").tags == ["nightly"]
+    with pytest.raises(ScenarioError, match="tags: "):
+        parse({**GOOD, "tags": ["nightly"], "labels": ["nightly"]}, "small.yml")
+
+
 def test_what_is_parsed_can_be_parsed_again() -> None:
     """The modules hand scenarios to each other as plain data."""
     scenario = parse(GOOD, "small.yml")
@@ -135,7 +141,7 @@ def test_what_is_parsed_can_be_parsed_again() -> None:
             [{"topologyKey": "zone", "maxSkw": 1}],
             ["workload.deployment.topologySpread.0.maxSkw: 1", "did you mean maxSkew?"],
         ),
-        ("tags", ["Long ones"], ["tags.0: 'Long ones'", "Kubernetes would refuse"]),
+        ("labels", ["Long ones"], ["labels.0: 'Long ones'", "Kubernetes would refuse"]),
         (
             "environments",
             {"aks-nap": {}},
@@ -348,24 +354,24 @@ def test_what_does_not_suit_the_stack_is_refused(
 
 
 def test_tags_pick_those_that_suit_the_stack(shipped: dict[str, Scenario], outputs: dict[str, Any]) -> None:
-    chosen = choose(list(shipped.values()), outputs, tags=["walk-through"]).scenarios
+    chosen = choose(list(shipped.values()), outputs, labels=["walk-through"]).scenarios
     assert [scenario.name for scenario in chosen] == ["eks-cheapest-fit", "eks-spot-consolidation", "eks-spot-default"]
-    both = choose(list(shipped.values()), outputs, tags=["walk-through", "disruption"]).scenarios
+    both = choose(list(shipped.values()), outputs, labels=["walk-through", "disruption"]).scenarios
     assert {"eks-cheapest-fit", "drift"} <= {scenario.name for scenario in both}
 
 
 @pytest.mark.parametrize(
-    ("names", "tags", "message"),
+    ("names", "labels", "message"),
     [
         ([], ["walk-trough"], "scenario_labels: 'walk-trough': no scenario has it, .* did you mean walk-through?"),
         (["drift"], ["fault"], "scenario_labels: fault: would have no effect beside scenarios, .* give one of both"),
     ],
 )
 def test_tags_that_pick_nothing_are_refused(
-    shipped: dict[str, Scenario], outputs: dict[str, Any], names: list[str], tags: list[str], message: str
+    shipped: dict[str, Scenario], outputs: dict[str, Any], names: list[str], labels: list[str], message: str
 ) -> None:
     with pytest.raises(ScenarioError, match=message):
-        choose(list(shipped.values()), outputs, names, tags)
+        choose(list(shipped.values()), outputs, names, labels)
 
 
 @pytest.mark.parametrize(
