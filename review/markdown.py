@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from . import wording
-from .model import Permission, Pool, Review
+from .model import Finding, Permission, Pool, Review
 
 #: GitHub takes 65,536 chars; the end says where the rest is.
 LONGEST: Final = 60_000
 _ITEMS: Final = 4
 _ROWS: Final = 60
+#: Resources of findings that are alike, before they are folded.
+_NAMED: Final = 3
 _LONGEST_CELL: Final = 600
 
 # What starts something in Markdown or HTML, wherever it stands.
@@ -72,11 +74,11 @@ def _findings(review: Review) -> Iterator[str]:
             (
                 finding.severity + (" **mandatory**" if finding.mandatory else " advisory"),
                 _rule(finding.rule, finding.url),
-                escape(wording.subject(finding.resource)) + _line(review, finding.place.line, finding.place.key),
+                _subjects([finding, *others]) + _line(review, finding.place.line, finding.place.key),
                 escape(finding.violation or finding.description),
                 _advice(finding.consequence, finding.remediation),
             )
-            for finding in review.findings
+            for finding, *others in wording.alike(review.findings)
         ]
         yield from _table(("Severity", "Rule", "Resource", "Found", "Otherwise, and fix"), rows)
     if review.excused:
@@ -158,6 +160,15 @@ def _not_judged(review: Review) -> Iterator[str]:
         return
     rows = [(code(gap.rule), escape(wording.subject(gap.resource)), escape(gap.why)) for gap in gaps]
     yield from _folded(f"Not judged in this preview ({len(rows)})", _table(("Rule", "Resource", "Why"), rows))
+
+
+def _subjects(findings: Sequence[Finding]) -> str:
+    """What findings that are alike are about: each, and where they are many, folded behind their number."""
+    names = [escape(wording.subject(finding.resource)) for finding in findings]
+    together = ", ".join(names)
+    if len(names) <= _NAMED:
+        return together
+    return f"<details><summary>{len(names)} resources</summary>{together}</details>"
 
 
 def _rule(name: str, url: str) -> str:

@@ -90,10 +90,18 @@ def plural(word: str, number: int) -> str:
     return word if number == 1 else f"{word}s"
 
 
-def by_severity(findings: Sequence[Finding]) -> list[tuple[Severity, list[Finding]]]:
-    """Findings, the most severe first; severities without any are left out."""
-    groups = [(severity, [each for each in findings if each.severity == severity]) for severity in SEVERITIES]
+def by_severity(findings: Sequence[Finding]) -> list[tuple[Severity, list[list[Finding]]]]:
+    """Findings, those alike together, the most severe first; severities without any are left out."""
+    groups = [(severity, alike([each for each in findings if each.severity == severity])) for severity in SEVERITIES]
     return [(severity, group) for severity, group in groups if group]
+
+
+def alike(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings of which the same is said, of several resources, together; in the order of each first one."""
+    groups: dict[Finding, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(finding.model_copy(update={"resource": "", "urn": ""}), []).append(finding)
+    return list(groups.values())
 
 
 def identities(entries: Iterable[Entry], permissions: Iterable[Permission]) -> list[str]:

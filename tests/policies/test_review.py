@@ -396,6 +396,18 @@ def test_secrets_are_never_shown() -> None:
     assert "[secret]" in Page(page.render(found)).text
 
 
+def test_what_is_said_of_many_resources_is_said_once() -> None:
+    many = [violation("tags-required", "It lacks owner.", urn(tokens.VPC, f"vpc-{number}")) for number in range(29)]
+    other = violation("tags-required", "It lacks team.", urn(tokens.VPC, "vpc-0"))
+    found = review(preview(events=[*many, other]))
+    assert len(found.findings) == 30
+    for text in (page.render(found), markdown.render(found)):
+        assert text.count("It lacks owner.") == text.count("It lacks team.") == 1
+        assert "vpc-28" in text
+    assert "<summary>29 resources</summary>" in markdown.render(found)
+    assert len(sarif.document(found)["runs"][0]["results"]) == 30  # code scanning wants each
+
+
 def test_the_page_needs_nothing_but_itself() -> None:
     found = Page(page.render(review(preview(node_pool(), events=[violation("node-pool-limits", "x", POOL)]))))
     for name in ("src", "action", "data", "poster", "srcset"):
