@@ -398,6 +398,12 @@ class Replay:
         """The `spec` of a NodePool, also when it is gone; None where the timeline does not tell."""
         return self._node_pool_specs.get(name)
 
+    def node_pool_at(self, name: str, time: datetime) -> Line | None:
+        """A NodePool as it was at a moment; None where it was not there, as far as the timeline tells."""
+        history = self.node_pools.get(name, ())
+        excerpt = next((excerpt for at, excerpt in reversed(history) if at <= time), None)
+        return None if excerpt is None or excerpt["gone"] else excerpt
+
     def node_class_max_pods(self, kind: str, name: str) -> int | None:
         """How many pods a node class lets a node have, where it says so."""
         return self._max_pods.get((kind, name))

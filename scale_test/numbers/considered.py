@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from karpenter.instance_types import Facts
@@ -79,8 +78,9 @@ class Considering:
         self._replay = replay
         self._facts = facts
         self._region = region
-        self._excluded: dict[tuple[int, Constraints], tuple[Verdict, tuple[str, ...]] | None] = {}
-        self._smallest: dict[tuple[int, Constraints], float] = {}
+        # By the NodePool's name and spec: its status changes with every node.
+        self._excluded: dict[tuple[str, str, Constraints], tuple[Verdict, tuple[str, ...]] | None] = {}
+        self._smallest: dict[tuple[str, Constraints], float] = {}
         self._ran: dict[str, list[Pod]] = {}
         for pod in replay.all_pods.values():
             if pod.node:
@@ -107,11 +107,7 @@ class Considering:
     def pools(self, claim: NodeClaim, pods: Sequence[Pod]) -> Iterator[dict[str, Any]]:
         """`pools` of a node of the report, in the order in which Karpenter asks them."""
         at = claim.first_seen
-        there = {
-            name: excerpt
-            for name, history in self._replay.node_pools.items()
-            if (excerpt := _as_of(history, at)) and not excerpt["gone"]
-        }
+        there = {name: excerpt for name in self._replay.node_pools if (excerpt := self._replay.node_pool_at(name, at))}
         # Of those that weigh as much, the last by name comes first.
         order = sorted(there, key=lambda name: (_weight(there[name]), name), reverse=True)
         turn = order.index(claim.node_pool) if claim.node_pool in order else len(order)
@@ -153,7 +149,7 @@ class Considering:
         return "unknown", ()
 
     def _excludes(self, name: str, excerpt: Line, asked: Constraints) -> tuple[Verdict, tuple[str, ...]] | None:
-        key = id(excerpt), asked
+        key = name, _spec(excerpt), asked
         if key not in self._excluded:
             self._excluded[key] = _excludes(name, excerpt, asked)
         return self._excluded[key]
@@ -193,7 +189,7 @@ class Considering:
         return max(min(smallest, default=0.0), min((pod.cpu for pod in pods), default=0.0))
 
     def _smallest_of(self, excerpt: Line, asked: Constraints) -> float:
-        key = id(excerpt), asked
+        key = _spec(excerpt), asked
         if key not in self._smallest:
             self._smallest[key] = 0.0
             if self._facts and self._region in self._facts.regions:
@@ -206,8 +202,8 @@ class Considering:
         return self._smallest[key]
 
 
-def _as_of(history: Sequence[tuple[datetime, Line]], at: datetime) -> Line | None:
-    return next((excerpt for time, excerpt in reversed(history) if time <= at), None)
+def _spec(excerpt: Line) -> str:
+    return json.dumps(excerpt.get("spec"), sort_keys=True)
 
 
 def _weight(excerpt: Line) -> int:

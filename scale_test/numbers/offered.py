@@ -7,6 +7,8 @@ events, or by the playbook that broke it on purpose.
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +29,7 @@ from karpenter.requirements import (
 
 from ..judging.replay import NodeClaim, Replay
 from ..market.prices import PUBLISHING, Offering
+from ..market.quantities import amount
 from ..market.requirements import SOLD
 from ..recording.timeline import parse_time
 from .cost import Market
@@ -245,12 +248,13 @@ class Offers:
     def _left_out_of(
         self, claim: NodeClaim, wanted: tuple[Requirement, ...], choice: _Choice, unavailable: frozenset[Offering]
     ) -> dict[str, int] | None:
-        """Instance types that NodePool and pods admit and it does not name: too small, unavailable, others."""
-        market, spec = self._market, self._replay.node_pool_spec(claim.node_pool)
+        """Instance types that NodePool and pods admit and it does not name, by the cause."""
+        market, spec = self._market, (self._replay.node_pool_at(claim.node_pool, claim.first_seen) or {}).get("spec")
         if market is None or spec is None or market.region not in market.facts.regions:
             return None
         cpu, memory = claim.requests.get("cpu", 0.0), claim.requests.get("memory", 0.0)
-        key = (wanted, id(spec), cpu, memory, id(unavailable))
+        room = self._room(claim, spec)
+        key = (wanted, json.dumps(spec, sort_keys=True), cpu, memory, room, id(unavailable))
         if key not in self._left_out:
             reference = self._node_class(claim)
             # A label that Karpenter gives to each node of the class narrows nothing.
@@ -262,15 +266,32 @@ class Offers:
                 self._left_out[key] = None
             else:
                 others = [known for known in found if known.name not in set(choice.types)]
-                large = [known for known in others if known.vcpus >= cpu and known.memory >= memory]
+                small = sum(known.vcpus < cpu or known.memory < memory for known in others)
+                large = [known for known in others if cpu <= known.vcpus <= room and known.memory >= memory]
                 sold = ({*self._on_sale([known.name], choice.kinds, rest, choice.zones)} for known in large)
                 short = sum(bool(offerings) and offerings <= unavailable for offerings in sold)
                 self._left_out[key] = {
-                    "too_small": len(others) - len(large),
+                    "too_small": small,
+                    "beyond_limit": len(others) - small - len(large),
                     "unavailable": short,
                     "others": len(large) - short,
                 }
         return self._left_out[key]
+
+    def _room(self, claim: NodeClaim, spec: Mapping[str, Any]) -> float:
+        """CPUs that its NodePool's limit left at most, by the nodes that were certainly there before it."""
+        limit = (spec.get("limits") or {}).get("cpu")
+        if limit is None:
+            return math.inf
+        used = sum(
+            float(other.cpus or 0)
+            for other in self._replay.claims.values()
+            if other.node_pool == claim.node_pool
+            and other.first_seen < claim.first_seen
+            and other.created < claim.created
+            and not (other.deleting and other.deleting <= claim.first_seen)
+        )
+        return amount(limit) - used
 
     def _availability(self, at: datetime) -> tuple[str, frozenset[Offering]]:
         """Whether the controller's metrics had said by then what is unavailable, and what that was."""

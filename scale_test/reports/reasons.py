@@ -235,6 +235,8 @@ def _left_out(why: Data) -> Iterator[str]:
     left_out = why["offered"]["left_out"] or {}
     if small := left_out.get("too_small"):
         yield f"{units.count(small)} with fewer CPUs or less memory than the pods ask for"
+    if beyond := left_out.get("beyond_limit"):
+        yield f"{units.count(beyond)} with more CPUs than the NodePool's limit had room for"
     if unavailable := left_out.get("unavailable"):
         yield f"{units.count(unavailable)} that the controller's metrics said to be unavailable in every zone"
     if others := left_out.get("others"):

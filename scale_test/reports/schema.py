@@ -135,6 +135,7 @@ class LeftOut(_Model):
     """Instance types that NodePool and pods admit by the facts and that were not offered."""
 
     too_small: Count
+    beyond_limit: Count
     unavailable: Count
     others: Count
 

@@ -78,7 +78,19 @@ def test_what_the_pool_admits_and_was_not_offered_is_too_small_or_left_out_for_a
     lines.unavailable("m5.8xlarge")
     lines.claim(types("m5.2xlarge"), ON_DEMAND, requests={"cpu": 3.0, "memory": 2.0**30})
     left_out = why(scenario, lines.end())["offered"]["left_out"]
-    assert left_out == {"too_small": 1, "unavailable": 1, "others": 2}
+    assert left_out == {"too_small": 1, "beyond_limit": 0, "unavailable": 1, "others": 2}
+
+
+def test_what_has_more_cpus_than_the_limit_had_room_for_is_counted(scenario: Scenario) -> None:
+    lines = Choices()
+    lines.pool(TAKEN, types("m5.large", "m5.xlarge", "m5.2xlarge", "m5.4xlarge", "m5.8xlarge"), limits={"cpu": "18"})
+    lines.pod()
+    lines.claim(types("m5.large"), ON_DEMAND, name="before")
+    lines.claim(types("m5.2xlarge"), ON_DEMAND, requests={"cpu": 3.0, "memory": 2.0**30})
+    # Its limit is another one later on.
+    lines.pool(TAKEN, types("m5.large"), type_="MODIFIED", limits={"cpu": "1"})
+    left_out = why(scenario, lines.end())["offered"]["left_out"]
+    assert left_out == {"too_small": 1, "beyond_limit": 1, "unavailable": 0, "others": 2}
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def shortage(source: str, t: float = 4.0, **more: Any) -> dict[str, Any]:
 
 
 def left_out(**counts: int) -> dict[str, Any]:
-    return {"left_out": {"too_small": 0, "unavailable": 0, "others": 0} | counts}
+    return {"left_out": {"too_small": 0, "beyond_limit": 0, "unavailable": 0, "others": 0} | counts}
 
 
 OFFERED: dict[str, Any] = {
