@@ -82,7 +82,7 @@ def test_pods_are_spread_by_the_storys_own_labels() -> None:
     "key",
     [
         "name",
-        "tags.0",
+        "labels.0",
         "stacks.0",
         "workload.namespace",
         "workload.deployment.name",
