@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ..recording.timeline import Line, TimelineError
 from ..scenarios.formats import Quantity
@@ -181,7 +181,14 @@ class _NoticeDetail(_FaultDetail):
 
 
 class _ShortageDetail(_FaultDetail):
-    instanceTypes: list[str]  # noqa: N815
+    capacityTypes: list[str] = []  # noqa: N815
+    zones: list[str] = []
+
+    @model_validator(mode="after")
+    def _of_something(self) -> Self:
+        if not (self.instanceTypes or self.capacityTypes or self.zones):
+            raise ValueError("of which instance types, capacity types or zones is not said")
+        return self
 
 
 class _Notice(_Fault):

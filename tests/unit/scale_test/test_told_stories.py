@@ -103,6 +103,22 @@ FALSE: list[tuple[str, int, dict[str, Any], str]] = [
     ("gpu-pool", 0, {"nodePools": {"gpu-pool": 1}}, "NodePool: expected gpu-pool: 1; seen "),
     ("gpu-pool", 1, {"disrupted": ["web"]}, "disrupted pods: expected pods of web and of no other workload; seen none"),
     ("gpu-pool", 1, {"workloads": {"train": {"nodePools": {"gpu-pool": 0}}}}, "pods of train by NodePool: expected "),
+    ("zone-short", 1, {"pending": {"pods": 0}}, "waiting pods: expected 0; seen 4"),
+    ("zone-short", 1, {"zones": {"us-east-1a": 1}}, "zone: expected us-east-1a: 1; seen us-east-1b: "),
+    (
+        "zonal-volumes",
+        0,
+        {"zoneCount": 2},
+        "zones: expected in 2 different ones; seen us-east-1a, us-east-1b, us-east-1c",
+    ),
+    ("zonal-volumes", 1, {"disrupted": "none"}, "disrupted pods: expected no pod; seen 1 of db"),
+    (
+        "budget-by-reason",
+        1,
+        {"events": {"DisruptionTerminating": ["Node"]}},
+        "event DisruptionTerminating: expected on a Node; seen ",
+    ),
+    ("budget-by-reason", 2, {"nodes": {"min": 2}}, "number of nodes: expected at least 2; seen 0"),
 ]
 
 
