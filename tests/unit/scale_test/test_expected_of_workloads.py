@@ -293,3 +293,19 @@ def test_a_budget_of_pods_that_is_not_there_cannot_be_kept() -> None:
     data["steps"][0]["expect"]["podDisruptionBudgetsKept"] = True
     with pytest.raises(ScenarioError, match="there is no PodDisruptionBudget, so nothing would be checked"):
         parse(data, "full.yml")
+
+
+def test_who_is_to_be_disrupted_must_have_left_before_rest() -> None:
+    told = settled(Told(scenario(disrupted=["web"])))
+    assert outcome(told.run(0, 5, 6)) is None
+    moved(told, "web-1", "web", 7)
+    run = told.run(0, 5, 9)
+    del run.replay.pods["web-1"]
+    assert outcome(run) == "rest"
+
+
+def test_whom_the_step_takes_away_itself_is_not_waited_for() -> None:
+    data = rolled_out().model_dump(by_alias=True, mode="json", exclude_none=True)
+    data["steps"][0]["expect"]["disrupted"] = ["web"]
+    run = settled(Told(parse(data, "full.yml").in_environment("eks"))).run(0, 5, 6)
+    assert (run.changed(), outcome(run)) == (["web"], "rest")
