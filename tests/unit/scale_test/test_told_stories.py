@@ -121,6 +121,8 @@ FALSE: list[tuple[str, int, dict[str, Any], str]] = [
     ("budget-by-reason", 2, {"nodes": {"min": 2}}, "number of nodes: expected at least 2; seen 0"),
     ("spot-fallback", 1, {"capacityTypes": {"spot": 1}}, "capacity type: expected spot: 1; seen on-demand: 1"),
     ("spot-fallback", 3, {"undisturbed": True, "replacement": None}, "nodes: expected none came, none went; seen "),
+    ("static-pool", 0, {"nodes": 0}, "number of nodes: expected 0; seen 2"),
+    ("static-pool", 2, {"undisturbed": True, "replacement": None}, "nodes: expected none came, none went; seen "),
 ]
 
 
