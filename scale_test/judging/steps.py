@@ -204,7 +204,8 @@ def _at_rest(run: StepRun) -> bool:
         return False
     if any("Initialized" not in claim.reached or claim.deleting for claim in live):
         return False
-    if run.scales_down and expect.nodes is not None and expect.nodes.max is not None and len(live) > expect.nodes.max:
+    may_be_fewer = run.scales_down or expect.replacement is not None
+    if may_be_fewer and expect.nodes is not None and expect.nodes.max is not None and len(live) > expect.nodes.max:
         return False
     if expect.no_nodes and run.left():
         return False

@@ -309,3 +309,21 @@ def test_whom_the_step_takes_away_itself_is_not_waited_for() -> None:
     data["steps"][0]["expect"]["disrupted"] = ["web"]
     run = settled(Told(parse(data, "full.yml").in_environment("eks"))).run(0, 5, 6)
     assert (run.changed(), outcome(run)) == (["web"], "rest")
+
+
+def test_nodes_too_many_of_a_replacement_are_waited_for() -> None:
+    """Karpenter may make one for the pods that it evicts beside the one that it made for them before."""
+    told = settled(Told(scenario(replacement={"cheaper": False}, nodes=1)))
+    run = told.run(0, 5, 6)
+    assert outcome(run) is None
+    for old in ("a", "b"):
+        run.replay.claims[old].gone = run.ended
+    assert outcome(run) is None  # nobody is there yet
+    for new in ("c", "d"):
+        told.node(new, 7)
+    run = told.run(0, 5, 8)
+    for old in ("a", "b"):
+        run.replay.claims[old].gone = run.ended
+    assert outcome(run) is None
+    run.replay.claims["d"].gone = run.ended
+    assert outcome(run) == "rest"

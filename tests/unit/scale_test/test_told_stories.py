@@ -123,6 +123,13 @@ FALSE: list[tuple[str, int, dict[str, Any], str]] = [
     ("spot-fallback", 3, {"undisturbed": True, "replacement": None}, "nodes: expected none came, none went; seen "),
     ("static-pool", 0, {"nodes": 0}, "number of nodes: expected 0; seen 2"),
     ("static-pool", 2, {"undisturbed": True, "replacement": None}, "nodes: expected none came, none went; seen "),
+    (
+        "pdb-holds-drift",
+        1,
+        {"nodeLabels": {"story-version": ["2"]}},
+        "node label story-version: expected 2; seen 1, 1",
+    ),
+    ("pdb-holds-drift", 2, {"disrupted": "none"}, "disrupted pods: expected no pod; seen 2 of web"),
 ]
 
 
