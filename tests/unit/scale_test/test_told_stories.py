@@ -130,6 +130,18 @@ FALSE: list[tuple[str, int, dict[str, Any], str]] = [
         "node label story-version: expected 2; seen 1, 1",
     ),
     ("pdb-holds-drift", 2, {"disrupted": "none"}, "disrupted pods: expected no pod; seen 2 of web"),
+    (
+        "consolidation-policies",
+        1,
+        {"disrupted": ["balanced"]},
+        "disrupted pods: expected pods of balanced and of no other workload; seen 2 of underutilized",
+    ),
+    (
+        "consolidation-policies",
+        3,
+        {"nodePools": {"policy-balanced": 2}},
+        "NodePool: expected policy-balanced: 2; seen ",
+    ),
 ]
 
 
