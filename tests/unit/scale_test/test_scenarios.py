@@ -379,6 +379,7 @@ def test_tags_that_pick_nothing_are_refused(
             {
                 "api-server-restart": "the API server is the cloud's on a real cluster; only a rehearsal can",
                 "capacity-shortage": "a shortage of capacity cannot be caused on a real cluster",
+                "image-drift": "a new image of nodes cannot be published on a real cluster",
                 "spot-fallback": "a shortage of capacity cannot be caused on a real cluster",
                 "throttling": "throttling cannot be caused on a real cluster",
                 "zone-short": "a shortage of capacity cannot be caused on a real cluster",

@@ -142,6 +142,13 @@ FALSE: list[tuple[str, int, dict[str, Any], str]] = [
         {"nodePools": {"policy-balanced": 2}},
         "NodePool: expected policy-balanced: 2; seen ",
     ),
+    (
+        "image-drift",
+        1,
+        {"disrupted": ["web"]},
+        "disrupted pods: expected pods of web and of no other workload; seen none",
+    ),
+    ("image-drift", 2, {"disruptedAtOnce": 1}, "disrupted at once: expected at most 1; seen "),
 ]
 
 
