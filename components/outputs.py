@@ -31,6 +31,9 @@ class Outputs:
     ]
     karpenter_version: Annotated[_Text, Doc("version of the controller; `managed` where AKS runs it")]
     karpenter_namespace: Annotated[_Text, Doc("namespace of the controller; empty where AKS runs it")]
+    feature_gates: Annotated[
+        _Names, Doc("Karpenter's feature gates that are on, as the chart names them; empty where AKS runs it")
+    ]
     node_pools: Annotated[_Names, Doc("names of the stack's own NodePools")]
     node_classes: Annotated[_Names, Doc("names of the stack's own node classes")]
     default_node_pools: Annotated[

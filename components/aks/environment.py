@@ -53,6 +53,7 @@ class Environment(pulumi.ComponentResource):
         karpenter = self._karpenter(group, network, cluster)
         node_pools = self._node_pools(cluster, karpenter)
 
+        gates = args.karpenter.feature_gates.switched_on if args.karpenter else []
         brings_some = karpenter is None and args.node_provisioning.default_node_pools == "Auto"
         self.outputs = Outputs(
             cloud=pulumi.Output.from_input(args.cloud),
@@ -63,6 +64,7 @@ class Environment(pulumi.ComponentResource):
             interruption_queue=pulumi.Output.from_input(""),
             karpenter_version=karpenter.version if karpenter else pulumi.Output.from_input("managed"),
             karpenter_namespace=karpenter.namespace if karpenter else pulumi.Output.from_input(""),
+            feature_gates=pulumi.Output.from_input(gates),
             node_pools=node_pools.node_pools,
             node_classes=node_pools.node_classes,
             default_node_pools=pulumi.Output.from_input(list(BROUGHT_BY_AKS) if brings_some else []),

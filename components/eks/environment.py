@@ -89,6 +89,7 @@ class Environment(pulumi.ComponentResource):
             interruption_queue=_queue_name(interruption),
             karpenter_version=karpenter.version,
             karpenter_namespace=karpenter.namespace,
+            feature_gates=pulumi.Output.from_input(args.karpenter.feature_gates.switched_on),
             node_pools=node_pools.node_pools,
             node_classes=node_pools.node_classes,
             default_node_pools=pulumi.Output.from_input([]),

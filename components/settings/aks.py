@@ -26,6 +26,7 @@ from .sections import (
     ResourceSettings,
     Section,
     StackSettings,
+    Switches,
     TagValue,
     chart_settings,
     fitting_name,
@@ -312,7 +313,7 @@ class NodeProvisioningSettings(Section):
     )
 
 
-class FeatureGates(Section):
+class FeatureGates(Switches):
     """karpstack:karpenter.featureGates; the defaults are the chart's."""
 
     reserved_capacity: bool = False
@@ -389,8 +390,7 @@ class KarpenterSettings(Section):
     @classmethod
     def _chart_has_them(cls, gates: FeatureGates, info: ValidationInfo) -> FeatureGates:
         version: str = info.data.get("chart_version", versions.KARPENTER_AZURE)
-        switched_on = {name for name, on in gates.model_dump(by_alias=True).items() if on}
-        if unknown := sorted(switched_on & charts.karpenter_azure_lacks_gates(version)):
+        if unknown := sorted({*gates.switched_on} & charts.karpenter_azure_lacks_gates(version)):
             refuse(
                 f"switches {', '.join(unknown)} on: the chart {version} does not know it, and Helm would ignore it "
                 "without a word",

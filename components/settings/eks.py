@@ -24,6 +24,7 @@ from .sections import (
     ResourceSettings,
     Section,
     StackSettings,
+    Switches,
     TagValue,
     chart_settings,
     fitting_name,
@@ -213,7 +214,7 @@ class SystemNodesSettings(Section):
         return most
 
 
-class FeatureGates(Section):
+class FeatureGates(Switches):
     """karpstack:karpenter.featureGates; the defaults are the chart's."""
 
     reserved_capacity: bool = True

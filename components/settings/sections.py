@@ -146,6 +146,15 @@ class Section(BaseModel):
     REFUSED: ClassVar[Mapping[str, Reason]] = {}
 
 
+class Switches(Section):
+    """Keys that are on or off."""
+
+    @property
+    def switched_on(self) -> list[str]:
+        """Those that are on, as the stack's file calls them."""
+        return [key for key, on in self.model_dump(by_alias=True).items() if on]
+
+
 class ResourceSettings(Section):
     """karpstack:karpenter.resources."""
 

@@ -74,6 +74,7 @@ class Account:
         roles: IAM roles.
         eks: What moto's EKS lacks.
         fleet: CreateFleet: error injection and call log.
+        images: Machine images, of which more can be published.
         quotas: What Service Quotas says.
         events: The event bus: interruptions and other events of AWS services.
     """
@@ -94,6 +95,7 @@ class Account:
         self.roles = Roles(account_id)
         self.eks = Eks(account_id, region, self.roles)
         self.fleet = Fleets(self.prices, self.roles)
+        self.images = Images(account_id, region)
         self.quotas = Quotas()
         self._used_spot = used_spot
         self._turn = threading.RLock()
@@ -152,10 +154,9 @@ class Account:
         self.fleet.patch(self._patches)
         self.events.patch(self._patches)
         self._identity.patch(self._patches)
-        machine_images = Images(self.account_id, self.region)
-        machine_images.patch(self._patches)
-        self._view.images = machine_images.known
-        MotoEks(self.region, self.eks, self.roles, machine_images, self._last_lines.follow).patch(self._patches)
+        self.images.patch(self._patches)
+        self._view.images = self.images.known
+        MotoEks(self.region, self.eks, self.roles, self.images, self._last_lines.follow).patch(self._patches)
         self.roles.seed()
         if self._used_spot:
             self.roles.make_spot_role()

@@ -83,6 +83,10 @@ class AwsControl:
             self._end_later(identifier)
         return [{"queue": delivery.queue, "problem": delivery.problem} for delivery in deliveries]
 
+    def publish_image(self) -> Sequence[str]:
+        """The next release of Amazon Linux 2023 and of Bottlerocket, of which Karpenter hears within a day."""
+        return self._account.images.publish()
+
     def resources(self) -> Body:
         """Instances that are not terminated, launch templates and network interfaces with Karpenter's tags."""
         instances = [

@@ -67,6 +67,10 @@ class AzureControl:
         """
         raise ControlError(_NO_EVENTS.format(kind=kind), 404)
 
+    def publish_image(self) -> Sequence[str]:
+        """The next release of every image in AKS's community galleries, of which Karpenter hears within three days."""
+        return [self._subscription.images.publish_next()]
+
     def resources(self) -> Body:
         """Virtual machines with their disks, and network interfaces, that have Karpenter's tag."""
         machines = list(self._ours(MACHINE_TYPE, MACHINE_VERSIONS[-1]))

@@ -97,6 +97,10 @@ class Cloud(Protocol):
         """
         ...
 
+    def publish_image(self) -> Sequence[str]:
+        """Publish the next release of the images of nodes, which is from now on the newest; the releases."""
+        ...
+
     def resources(self) -> Body:
         """What there is of Karpenter's making, lists by kind; `instances` with `id` and `nodeclaim`."""
         ...
@@ -133,6 +137,7 @@ class Control:
         self._routes: Mapping[str, Mapping[str, Callable[[Body], Body]]] = {
             "/faults": {"GET": self._show_faults, "POST": self._add_fault, "DELETE": self._end_faults},
             "/interruptions": {"POST": self._interrupt},
+            "/images": {"POST": self._publish_image},
             "/restarts": {"POST": self._restart},
             "/resources": {"GET": lambda _: self._cloud.resources()},
         }
@@ -211,6 +216,10 @@ class Control:
                 body, "instance", "no event would be sent", "give spec.providerID of a node, or an instance's id"
             )
         return {"deliveries": list(self._cloud.interrupt(kind, instance))}
+
+    def _publish_image(self, body: Body) -> Body:
+        _only(body)
+        return {"published": list(self._cloud.publish_image())}
 
     def _restart(self, body: Body) -> Body:
         _only(body, "engine")
@@ -331,7 +340,8 @@ def _parsed(body: bytes) -> Body:
 def _only(body: Body, *known: str) -> None:
     for key in body:
         if key not in known:
-            raise _refusal(body, key, "is no key here, so it would change nothing", f"known: {', '.join(known)}")
+            fix = f"known: {', '.join(known)}" if known else "leave it out"
+            raise _refusal(body, key, "is no key here, so it would change nothing", fix)
 
 
 def _one_of(body: Body, key: str, known: Collection[str], consequence: str) -> str:

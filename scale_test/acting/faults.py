@@ -118,6 +118,8 @@ def _faults(target: Target, run: StepRun) -> Iterator[tuple[str, dict[str, Any]]
     elif step.throttle:
         target.control.throttle(step.throttle.calls)
         yield "throttle", {"calls": step.throttle.calls}
+    elif step.publish_image:
+        yield "publish-image", {"published": target.control.publish_image()}
     elif step.clear_faults:
         clear(target.control.url)
     elif step.kill_controller or (meanwhile and meanwhile.kill_controller):

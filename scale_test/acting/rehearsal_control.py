@@ -61,6 +61,10 @@ class RehearsalControl:
                 f"{'; '.join(problems) or 'no rule of the account asks for it'}; look at the stack's event rules"
             )
 
+    def publish_image(self) -> list[str]:
+        """Let the cloud publish a newer image of nodes, of each family; the releases."""
+        return list(self._ask("POST", "/images")["published"])
+
     def restart(self, engine: str) -> None:
         """Restart an engine; returns when it is ready again."""
         self._ask("POST", "/restarts", {"engine": engine})

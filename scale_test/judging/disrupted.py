@@ -34,14 +34,9 @@ def judge(run: StepRun) -> Iterator[Assertion]:
         yield _scheduled_before(run, first, second)
 
 
-def _moved(run: StepRun, workload: str) -> list[Pod]:
-    """A workload's pods that had a node, and left it during the step."""
-    return [pod for pod in run.all_pods_of(workload) if run.during(pod.leaving) and pod.scheduled is not None]
-
-
 def _disrupted(run: StepRun, may_be: list[str]) -> Assertion:
     """Whether pods of no other workloads left their nodes, but for those that the step itself takes away."""
-    moved = {name: len(_moved(run, name)) for name in run.wanted if name not in run.changed()}
+    moved = {name: len(run.moved(name)) for name in run.wanted if name not in run.changed()}
     seen = ", ".join(f"{count} of {name}" for name, count in moved.items() if count)
     wrong = [name for name, count in moved.items() if count and name not in may_be]
     missing = [name for name in may_be if not moved.get(name)]
@@ -51,7 +46,7 @@ def _disrupted(run: StepRun, may_be: list[str]) -> Assertion:
 
 def _order(run: StepRun, order: list[str]) -> Assertion:
     """Whether all disrupted pods of one workload left before those of the next."""
-    spans = {name: sorted(pod.leaving for pod in _moved(run, name) if pod.leaving) for name in order}
+    spans = {name: sorted(pod.leaving for pod in run.moved(name) if pod.leaving) for name in order}
     kept = all(spans.values()) and all(
         spans[first][-1] <= spans[second][0] for first, second in itertools.pairwise(order)
     )

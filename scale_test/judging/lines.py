@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ..recording.timeline import Line, TimelineError
 from ..scenarios.formats import Quantity
@@ -210,8 +210,20 @@ class _NoticeDetail(_FaultDetail):
     nodeClaim: str  # noqa: N815
 
 
+class _ShortageDetail(_FaultDetail):
+    @model_validator(mode="after")
+    def _of_something(self) -> Self:
+        if not (self.instanceTypes or self.capacityTypes or self.zones):
+            raise ValueError("of which instance types, capacity types or zones is not said")
+        return self
+
+
 class _Notice(_Fault):
     detail: _NoticeDetail
+
+
+class _Shortage(_Fault):
+    detail: _ShortageDetail
 
 
 class _Resource(_Part):
@@ -253,6 +265,7 @@ _OF_KIND: dict[str, type[_Line]] = {
     "Event": _EventChange,
     "interruption": _Notice,
     "rebalance": _Notice,
+    "out-of-capacity": _Shortage,
 }
 
 

@@ -97,6 +97,10 @@ class StepRun:
             pod for pod in pods if pod.scenario == self.scenario.name and pod.labels.get(WORKLOAD_LABEL, "") in ours
         ]
 
+    def moved(self, workload: str) -> list[Pod]:
+        """A workload's pods that had a node, and left it during the step."""
+        return [pod for pod in self.all_pods_of(workload) if self.during(pod.leaving) and pod.scheduled is not None]
+
     def changed(self) -> list[str]:
         """The workloads of which the step itself takes pods away: fewer, or with another template."""
         before = self.scenario.workloads_after(self.index - 1)
@@ -193,16 +197,19 @@ class Rest:
 
 
 def _at_rest(run: StepRun) -> bool:
-    """All replicas ready, no NodeClaim coming or going and, where the step is about that, nodes gone."""
+    """All replicas ready, no NodeClaim coming or going and, where the step is about that, nodes gone and pods moved."""
     expect = run.step.expect
     live = run.live()
     if not _pods_at_rest(run):
         return False
     if any("Initialized" not in claim.reached or claim.deleting for claim in live):
         return False
-    if run.scales_down and expect.nodes is not None and expect.nodes.max is not None and len(live) > expect.nodes.max:
+    may_be_fewer = run.scales_down or expect.replacement is not None
+    if may_be_fewer and expect.nodes is not None and expect.nodes.max is not None and len(live) > expect.nodes.max:
         return False
     if expect.no_nodes and run.left():
+        return False
+    if any(not run.moved(name) for name in expect.disrupted or () if name not in run.changed()):
         return False
     if not expect.replacement:
         return True

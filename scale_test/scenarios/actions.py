@@ -37,6 +37,7 @@ FAULTS = {
     "rebalance": Fault("rebalance", "queue"),
     "out_of_capacity": Fault("out-of-capacity", "rehearsal", "a shortage of capacity cannot be caused"),
     "throttle": Fault("throttle", "rehearsal", "throttling cannot be caused"),
+    "publish_image": Fault("publish-image", "rehearsal", "a new image of nodes cannot be published"),
     "kill_controller": Fault("kill-controller", "controller"),
     "restart_api_server": Fault("restart-api-server", "rehearsal", "the API server is the cloud's"),
 }

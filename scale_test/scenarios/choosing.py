@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .environments import Environment, environment_of, why_impossible
@@ -67,7 +67,7 @@ def choose(
             continue
         here = scenario.in_environment(environment.kind)
         whys = (why_impossible(fault, environment, outputs, rehearsed=rehearsed) for fault in scenario.faults)
-        impossible = [*(why for why in whys if why), *_elsewhere(scenario, outputs)]
+        impossible = [*(why for why in whys if why), *_elsewhere(scenario, outputs), *_gates(scenario, outputs)]
         mismatches = _mismatches(here, environment, outputs)
         if not impossible and not mismatches:
             chosen.append(here)
@@ -132,6 +132,17 @@ def _elsewhere(scenario: Scenario, outputs: Mapping[str, Any]) -> list[str]:
     region = str(outputs.get("region", ""))
     others = [zone for zone in scenario.zones if not zone.startswith(region)]
     return [f"{', '.join(others)}: not in the stack's region, {region}"] if others else []
+
+
+def _gates(scenario: Scenario, outputs: Mapping[str, Any]) -> Iterator[str]:
+    """Why it cannot be run where a feature gate is off that it needs."""
+    on = outputs.get("featureGates", ())
+    for gate in scenario.feature_gates:
+        if gate not in on:
+            yield (
+                f"{gate}: this feature gate is not in the stack output featureGates; where the stack brings Karpenter, "
+                f"set karpstack:karpenter.featureGates.{gate} to true"
+            )
 
 
 def _mismatches(scenario: Scenario, environment: Environment, outputs: Mapping[str, Any]) -> list[str]:

@@ -34,7 +34,7 @@ from .actions import (
 )
 from .environments import KINDS
 from .expectation import Expectation, Replacement
-from .formats import DnsLabel, Model, Nothing, Sentence, merge_patch
+from .formats import DnsLabel, Model, Nothing, Sentence, Word, merge_patch
 from .manifests import (
     COUNTED,
     IN_NO_NAMESPACE,
@@ -126,6 +126,8 @@ class Step(Model):
         rebalance: The cloud recommends to leave nodes.
         out_of_capacity: The cloud has no more of some instance types, capacity types or zones.
         throttle: The cloud answers that there were too many calls.
+        publish_image: `{}`: the cloud publishes a newer image of nodes, of each family; it stays the newest. Karpenter
+            looks for one once in 24 hours on AWS, in three days on Azure, and when it starts.
         clear_faults: `{}`: shortage and throttling end; they do so with the story anyway.
         kill_controller: `{}`: the controller's pods are deleted, all at once.
         restart_api_server: `{}`: the API server is stopped and started.
@@ -146,6 +148,7 @@ class Step(Model):
     rebalance: Nodes | None = None
     out_of_capacity: OutOfCapacity | None = None
     throttle: Throttle | None = None
+    publish_image: Nothing | None = None
     clear_faults: Nothing | None = None
     kill_controller: Nothing | None = None
     restart_api_server: Nothing | None = None
@@ -216,6 +219,8 @@ class Step(Model):
             return f"throttle {self.throttle.calls} calls"
         if self.churn:
             return f"churn for {self.churn.seconds:g} s"
+        if self.publish_image:
+            return "publish a newer image"
         if self.kill_controller:
             return "kill the controller"
         if self.restart_api_server:
@@ -275,6 +280,8 @@ class Scenario(Model):
         description: What it shows, in a sentence.
         tags: Labels, by which it can be picked (`--labels`, `scenario_labels`); any. `tags` until 0.1, and still read.
         stacks: Kinds of environment that it suits: `eks`; `aks-nap` (AKS runs Karpenter), `aks-self-hosted`.
+        feature_gates: Feature gates of Karpenter that must be on, as its chart names them, for example
+            `staticCapacity`; which are, the stack output `featureGates` says.
         node_pools: Name -> `spec` of each NodePool that it makes, in Karpenter's own words; `nodeClassRef` names one of
             the stack's node classes or of `nodeClasses`, or with `aks-nap` one of those that AKS brings. Declare
             Cilium's startup taint; on AKS also the label `kubernetes.azure.com/ebpf-dataplane: cilium`.
@@ -297,6 +304,7 @@ class Scenario(Model):
     # Ansible's tags are another thing, and `labels` are what the story's objects get.
     tags: list[DnsLabel] = Field(default_factory=list, alias="labels")
     stacks: Annotated[list[str], AfterValidator(_known_kinds)] = Field(min_length=1)
+    feature_gates: list[Word] = Field(default_factory=list)
     node_pools: dict[DnsLabel, dict[str, Any]] = Field(default_factory=dict)
     existing_node_pools: list[DnsLabel] = Field(default_factory=list)
     node_classes: dict[DnsLabel, NodeClassCopy] = Field(default_factory=dict)

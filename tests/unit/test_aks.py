@@ -174,6 +174,15 @@ def test_what_aks_brings_is_told_to_those_who_use_the_stack() -> None:
     assert told(deployed(NAP, nodeProvisioning__defaultNodePools="None")) == []
 
 
+def test_feature_gates_that_are_on_are_told_to_those_who_use_the_stack() -> None:
+    def told(deployment: Deployment) -> object:
+        return deployment.outputs[resource(deployment, ENVIRONMENT).urn]["featureGates"]
+
+    assert told(shipped(NAP)) == []
+    assert told(shipped(SELF_HOSTED)) == []
+    assert told(deployed(SELF_HOSTED, karpenter__featureGates__staticCapacity=True)) == ["staticCapacity"]
+
+
 def test_nap_installs_no_controller() -> None:
     assert not shipped(NAP).of(RELEASE)
     assert not shipped(NAP).of(SECRET)

@@ -4,8 +4,8 @@ moto's own images are not loaded (they are old, and take a while). Instead there
 that Karpenter and EKS share here, the EKS images of Amazon Linux 2023 and of Bottlerocket: every variant that
 Karpenter asks for, in two releases each, so that a story can pin the older one and drift to the newer one; and any
 other release that exists for the version, or may exist for all that the facts know, from the moment it is asked for.
-Image ids, and dates and numbers of the two releases, are made up and never change; other families (AL2, Windows) have
-no images.
+`publish` adds the next release of both families. Image ids, and dates and numbers of releases, are made up and the same
+in each run; other families (AL2, Windows) have no images.
 
 Adds to moto: parameters under /aws/, which `PutParameter` refuses.
 """
@@ -16,8 +16,8 @@ import hashlib
 import logging
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from karpenter.images import verdict
@@ -38,9 +38,10 @@ _AL2023_VARIANTS = (
     ("arm64", "nvidia"),
 )
 _BOTTLEROCKET_VARIANTS = (("x86_64", ""), ("arm64", ""), ("x86_64", "-nvidia"), ("arm64", "-nvidia"))
-#: The last release is the one that `latest` names.
+#: The last release is the one that `latest` names, until another one is published.
 _AL2023_RELEASES = (("v20260703", datetime(2026, 7, 3, tzinfo=UTC)), ("v20260807", datetime(2026, 8, 7, tzinfo=UTC)))
 _BOTTLEROCKET_RELEASES = (("1.61.0", datetime(2026, 7, 9, tzinfo=UTC)), ("1.62.0", datetime(2026, 8, 12, tzinfo=UTC)))
+_BETWEEN_RELEASES = timedelta(days=7)
 #: The parameter that names the release, by the folder of the one that is recommended.
 _RELEASES = {"recommended": "release_version", "latest": "image_version"}
 
@@ -103,27 +104,43 @@ def images() -> Iterator[Image]:
     """All images of the simulated account's region."""
     for version, kubelet in KUBELETS.items():
         for release, created in _AL2023_RELEASES:
+            latest = release == _AL2023_RELEASES[-1][0]
             for architecture, variant in _AL2023_VARIANTS:
-                yield _al2023(version, kubelet, architecture, variant, release, created)
+                yield _al2023(version, kubelet, architecture, variant, release, created, latest=latest)
         for release, created in _BOTTLEROCKET_RELEASES:
+            latest = release == _BOTTLEROCKET_RELEASES[-1][0]
             for architecture, variant in _BOTTLEROCKET_VARIANTS:
-                yield _bottlerocket(version, kubelet, architecture, variant, release, created)
+                yield _bottlerocket(version, kubelet, architecture, variant, release, created, latest=latest)
 
 
-def _al2023(version: str, kubelet: str, architecture: str, variant: str, release: str, created: datetime) -> Image:
+def _al2023(
+    version: str,
+    kubelet: str,
+    architecture: str,
+    variant: str,
+    release: str,
+    created: datetime,
+    *,
+    latest: bool = False,
+) -> Image:
     name = f"amazon-eks-node-al2023-{architecture}-{variant}-{version}-{release}"
     folder = f"/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/{architecture}/{variant}"
-    latest = release == _AL2023_RELEASES[-1][0]
     names = [f"{folder}/{name}/image_id", *([f"{folder}/recommended/image_id"] if latest else [])]
     return Image(name, architecture, _EKS_OWNER, created, kubelet, tuple(names))
 
 
 def _bottlerocket(
-    version: str, kubelet: str, architecture: str, variant: str, release: str, created: datetime
+    version: str,
+    kubelet: str,
+    architecture: str,
+    variant: str,
+    release: str,
+    created: datetime,
+    *,
+    latest: bool = False,
 ) -> Image:
     name = f"bottlerocket-aws-k8s-{version}{variant}-{architecture}-v{release}-431fe75a"
     folder = f"/aws/service/bottlerocket/aws-k8s-{version}{variant}/{architecture}"
-    latest = release == _BOTTLEROCKET_RELEASES[-1][0]
     names = [f"{folder}/{release}/image_id", *([f"{folder}/latest/image_id"] if latest else [])]
     return Image(name, architecture, _BOTTLEROCKET_OWNER, created, kubelet, tuple(names))
 
@@ -192,6 +209,38 @@ class Images:
         self._account_id = account_id
         self._region = region
         self.known: dict[str, Image] = {}
+        self._published = (_AL2023_RELEASES[-1], _BOTTLEROCKET_RELEASES[-1])
+
+    def publish(self) -> list[str]:
+        """Let AWS publish the next release of each family, which `latest` names from now on.
+
+        Returns:
+            The releases, as an alias pins them: `al2023@v20260814`, `bottlerocket@1.63.0`.
+        """
+        (_, last_day), (last, last_bottlerocket_day) = self._published
+        day, bottlerocket_day = last_day + _BETWEEN_RELEASES, last_bottlerocket_day + _BETWEEN_RELEASES
+        major, minor, _ = map(int, last.split("."))
+        al2023, bottlerocket = f"v{day:%Y%m%d}", f"{major}.{minor + 1}.0"
+        self._published = ((al2023, day), (bottlerocket, bottlerocket_day))
+        self.add(
+            *(
+                image
+                for version, kubelet in KUBELETS.items()
+                for image in (
+                    *(
+                        _al2023(version, kubelet, architecture, variant, al2023, day, latest=True)
+                        for architecture, variant in _AL2023_VARIANTS
+                    ),
+                    *(
+                        _bottlerocket(
+                            version, kubelet, architecture, variant, bottlerocket, bottlerocket_day, latest=True
+                        )
+                        for architecture, variant in _BOTTLEROCKET_VARIANTS
+                    ),
+                )
+            )
+        )
+        return [f"al2023@{al2023}", f"bottlerocket@{bottlerocket}"]
 
     def patch(self, patches: Patches) -> None:
         """Put in what is always there; the image of another release is made when it is asked for."""
@@ -210,7 +259,7 @@ class Images:
         self.add(*images())
 
     def add(self, *added: Image) -> None:
-        """Put images and their parameters into moto."""
+        """Put images and their parameters into moto; a parameter that another image had is theirs from now on."""
         from moto.ec2.models import ec2_backends
         from moto.ec2.models.amis import Ami
         from moto.ssm.models import Parameter, ssm_backends
@@ -218,6 +267,10 @@ class Images:
         ec2: Any = ec2_backends[self._account_id][self._region]
         ssm: Any = ssm_backends[self._account_id][self._region]
         parameter: Any = Parameter
+        taken = {name for image in added for name in image.parameters}
+        for image in [image for image in self.known.values() if taken & set(image.parameters)]:
+            kept = tuple(name for name in image.parameters if name not in taken)
+            self.known[image.id] = replace(image, parameters=kept)
         for image in added:
             self.known[image.id] = image
             ec2.amis[image.id] = Ami(

@@ -5,7 +5,8 @@ vCPU counts and GiB for each vCPU, as Azure's documentation of the size series g
 have their memory in `_MEMORY`. Only what is sold in a region is offered there: a size without a price is left out.
 
 Simplified: every size is in all three zones, and disk and network figures follow the series, not the size. There are
-no constrained-vCPU sizes (`E4-2s_v5`; Karpenter takes none), no GPU, HPC, storage, confidential or burstable series.
+no constrained-vCPU sizes (`E4-2s_v5`; Karpenter takes none), one series of GPUs, and no HPC, storage, confidential or
+burstable series.
 Sizes marked isolated are offered as Azure does, but their ratio is that of the family.
 """
 
@@ -38,6 +39,7 @@ class Family:
         premium: Takes premium disks: an `s` in the size's name.
         generations: Hyper-V generations of the images that boot.
         ephemeral: GiB of cache for each vCPU on which an ephemeral OS disk fits; 0 when the series takes none.
+        gpu: Name of its GPUs, made by NVIDIA; empty when it has none.
     """
 
     pattern: str
@@ -48,6 +50,7 @@ class Family:
     premium: bool = True
     generations: str = "V1,V2"
     ephemeral: float = 0
+    gpu: str = ""
 
 
 FAMILIES = (
@@ -104,6 +107,8 @@ FAMILIES = (
     Family("F{}as_v6", "StandardFasv6Family", 4, _SMALL, generations="V2"),
     Family("F{}als_v6", "StandardFalsv6Family", 2, _SMALL, generations="V2"),
     Family("F{}ams_v6", "StandardFamsv6Family", 8, _SMALL, generations="V2"),
+    # GPU
+    Family("NC{}as_T4_v3", "Standard NCASv3_T4 Family", 7, (4, 8, 16, 64), gpu="T4"),
 )
 
 #: GiB of the sizes that leave their family's ratio (Azure's size series pages).
@@ -128,7 +133,12 @@ _MEMORY = {
     "D64pds_v5": 208,
     "E96as_v6": 672,
     "E128s_v6": 1024,
+    "NC16as_T4_v3": 110,
+    "NC64as_T4_v3": 440,
 }
+
+#: GPUs of the sizes that have more than one.
+_GPUS = {"Standard_NC64as_T4_v3": 4}
 
 
 @dataclass(frozen=True)
@@ -151,6 +161,11 @@ class Size:
     def architecture(self) -> str:
         """As ARM says it: `x64` or `Arm64`."""
         return "Arm64" if self.family.arm else "x64"
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs it has."""
+        return _GPUS.get(self.name, 1) if self.family.gpu else 0
 
     @property
     def spot(self) -> bool:
@@ -180,6 +195,8 @@ class Size:
             "AcceleratedNetworkingEnabled": self.vcpus >= 2,
             "RdmaEnabled": False,
         }
+        if self.gpus:
+            capabilities["GPUs"] = self.gpus
         if cache_bytes:
             capabilities |= {
                 "CachedDiskBytes": cache_bytes,

@@ -13,7 +13,7 @@ from rehearsal.azure.machines import prices
 from rehearsal.azure.machines.catalogue import ZONES, Size, sizes
 
 _GROUP = "karpenter.azure.com/"
-_NAME = re.compile(r"Standard_([A-Z])[0-9]+([a-z]*)(?:_v([0-9]+))?$")
+_NAME = re.compile(r"Standard_([A-Z])([A-Z]*)[0-9]+([a-z]*)(?:_[A-Z]+[0-9]+)?(?:_v([0-9]+))?$")
 _ARCHITECTURES = {"x64": "amd64", "Arm64": "arm64"}
 
 #: The rule by which the rehearsal makes spot prices up.
@@ -59,17 +59,19 @@ def _labels(size: Size) -> dict[str, str]:
             f"VM size {size.name} does not follow Azure's naming, so its family and version labels cannot be derived; "
             "extend the pattern in rehearsal/azure/machines/facts.py"
         )
-    family, features, version = parts.groups()
+    family, subfamily, features, version = parts.groups()
     vcpus, memory = str(size.vcpus), str(int(size.memory * 1024))
+    gpu = {f"{_GROUP}sku-gpu-manufacturer": "nvidia", f"{_GROUP}sku-gpu-name": size.family.gpu} if size.gpus else {}
     return {
         "kubernetes.io/arch": _ARCHITECTURES[size.architecture],
         f"{_GROUP}sku-name": size.name,
         f"{_GROUP}sku-family": family,
-        f"{_GROUP}sku-series": f"{family}{features}" + (f"_v{version}" if version else ""),
+        f"{_GROUP}sku-series": f"{family}{subfamily}{features}" + (f"_v{version}" if version else ""),
         f"{_GROUP}sku-version": version or "1",
         f"{_GROUP}sku-cpu": vcpus,
         f"{_GROUP}sku-memory": memory,
-        f"{_GROUP}sku-gpu-count": "0",
+        f"{_GROUP}sku-gpu-count": str(size.gpus),
+        **gpu,
         f"{_GROUP}sku-storage-premium-capable": str(size.family.premium).lower(),
         f"{_GROUP}sku-networking-accelerated": str(size.vcpus >= 2).lower(),
         "kubernetes.azure.com/sku-cpu": vcpus,

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 UBUNTU = "AKSUbuntu-38d80f77-467a-481f-a8d4-09b6d4220bd2"
 AZURE_LINUX = "AKSAzureLinux-f7c7cda5-1c9a-4bdc-a222-9614c968580b"
 
 _ID = re.compile(r"/CommunityGalleries/([^/]+)/images/([^/]+)/versions/([^/]*)", re.IGNORECASE)
+_BETWEEN_RELEASES = timedelta(days=7)
 _RELEASES = (("202607.08.0", "2026-07-08T00:00:00Z"), ("202608.12.0", "2026-08-12T00:00:00Z"))
 
 
@@ -61,6 +63,14 @@ class Images:
             date: RFC 3339; the youngest is the one that Karpenter takes.
         """
         self._releases.append((version, date))
+
+    def publish_next(self) -> str:
+        """Publish the release that comes a week after the youngest; its version."""
+        last = max(datetime.fromisoformat(date) for _, date in self._releases)
+        day = last + _BETWEEN_RELEASES
+        version = f"{day:%Y%m.%d}.0"
+        self.publish(version, f"{day:%Y-%m-%dT%H:%M:%SZ}")
+        return version
 
     def versions(self, gallery: str, name: str, region: str) -> list[dict[str, Any]] | None:
         """The releases of a definition as ARM lists them; None when there is no such definition."""

@@ -39,6 +39,12 @@ def control(aws: Account) -> Iterator[AwsControl]:
     made.stop()
 
 
+def test_the_next_images_are_published(aws: Account, control: AwsControl) -> None:
+    before = len(aws.images.known)
+    assert control.publish_image() == ["al2023@v20260814", "bottlerocket@1.63.0"]
+    assert len(aws.images.known) == before + before // 2  # of each kind there were two releases
+
+
 def launch(stack: Stack, *types: str, capacity: str = "spot") -> str:
     instance: str = stack.fleet(*(types or ("m5.large",)), capacity=capacity)["Instances"][0]["InstanceIds"][0]
     return instance

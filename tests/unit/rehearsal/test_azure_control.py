@@ -8,6 +8,7 @@ import pytest
 
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.control import AzureControl
+from rehearsal.azure.machines.images import UBUNTU
 from rehearsal.session.control import ControlError
 from tests.unit.rehearsal.azure_world import COMPUTE, REGION, World, machine_id
 
@@ -38,6 +39,15 @@ class Machines:
 @pytest.fixture
 def machines() -> Machines:
     return Machines()
+
+
+def test_the_next_image_is_published_and_machines_can_have_it(machines: Machines) -> None:
+    assert machines.control.publish_image() == ["202608.19.0"]
+    assert machines.control.publish_image() == ["202608.26.0"]
+    images = machines.world.azure.images
+    listed = images.versions(UBUNTU, "2204gen2containerd", REGION) or []
+    assert max(listed, key=lambda version: version["properties"]["publishedDate"])["name"] == "202608.26.0"
+    assert images.find(f"/CommunityGalleries/{UBUNTU}/images/2204gen2containerd/versions/202608.26.0")
 
 
 def test_what_is_sold(machines: Machines) -> None:

@@ -10,6 +10,7 @@ from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.faults import Fault
 from rehearsal.azure.arm.operations import Durations
 from rehearsal.azure.machines.catalogue import FAMILIES, find, offered, sizes
+from rehearsal.azure.machines.facts import instance_types
 from rehearsal.azure.machines.prices import PriceTable
 from tests.unit.rehearsal.azure_world import ARM_IMAGE, COMPUTE, GROUP, IMAGE, NETWORK, REGION, World, machine_id, table
 
@@ -132,6 +133,8 @@ def test_a_failed_allocation_shows_at_the_end() -> None:
         ("Standard_D2ps_v5", 2, 8, "Arm64"),
         ("Standard_E64_v3", 64, 432, "x64"),
         ("Standard_D2ls_v5", 2, 4, "x64"),
+        ("Standard_NC4as_T4_v3", 4, 28, "x64"),
+        ("Standard_NC64as_T4_v3", 64, 440, "x64"),
     ],
 )
 def test_facts_of_sizes(name: str, vcpus: int, memory: float, architecture: str) -> None:
@@ -160,3 +163,33 @@ def test_prices_are_real_on_demand_and_fixed_on_spot() -> None:
     page = prices.retail_page(f"priceType eq 'Consumption' and armRegionName eq '{REGION}'")
     found = {item["skuName"]: item["retailPrice"] for item in page["Items"] if item["armSkuName"] == "Standard_D8_v4"}
     assert found == {"Standard_D8_v4": on_demand, "Standard_D8_v4 Spot": spot}
+
+
+@pytest.mark.parametrize(
+    ("name", "gpus", "labels"),
+    [
+        ("Standard_D2s_v5", None, {"sku-family": "D", "sku-series": "Ds_v5", "sku-gpu-count": "0"}),
+        (
+            "Standard_NC4as_T4_v3",
+            "1",
+            {
+                "sku-family": "N",
+                "sku-series": "NCas_v3",
+                "sku-version": "3",
+                "sku-gpu-count": "1",
+                "sku-gpu-manufacturer": "nvidia",
+                "sku-gpu-name": "T4",
+            },
+        ),
+        ("Standard_NC64as_T4_v3", "4", {"sku-gpu-count": "4"}),
+    ],
+)
+def test_gpus_are_told_as_azure_and_karpenter_tell_them(name: str, gpus: str | None, labels: dict[str, str]) -> None:
+    size = find(name)
+    assert size is not None
+    told = {entry["name"]: entry["value"] for entry in size.entry(REGION)["capabilities"]}
+    assert told.get("GPUs") == gpus
+    (found,) = instance_types({REGION: {name: 1.0}})
+    group = "karpenter.azure.com/"
+    assert {key: found["labels"].get(f"{group}{key}") for key in labels} == labels
+    assert (f"{group}sku-gpu-name" in found["labels"]) == (gpus is not None)

@@ -42,6 +42,10 @@ class TheCloud:
         self.asked.append((kind, instance))
         return [{"queue": "arn", "problem": ""}]
 
+    def publish_image(self) -> Sequence[str]:
+        self.asked.append(("image",))
+        return ["al2023@v20260814"]
+
     def resources(self) -> Body:
         return {"instances": []}
 
@@ -104,6 +108,12 @@ def test_interruptions_and_resources_are_the_clouds_business() -> None:
     assert world.send("GET", "/resources") == (200, {"instances": []})
 
 
+def test_an_image_is_published_by_the_cloud() -> None:
+    world = World()
+    assert world.send("POST", "/images") == (200, {"published": ["al2023@v20260814"]})
+    assert world.cloud.asked == [("image",)]
+
+
 def test_a_restart_answers_when_it_is_over() -> None:
     over: list[str] = []
     world = World(lambda: over.append("restarted"))
@@ -155,6 +165,7 @@ SHORTAGE = {"kind": "out-of-capacity", "instanceTypes": ["m5.large"]}
             ('kind = "stop"', "no event", "interruption, rebalance"),
         ),
         ("/interruptions", {"kind": "rebalance"}, ("instance is missing", "no event", "spec.providerID")),
+        ("/images", {"family": "al2023"}, ('family = "al2023"', "would change nothing", "leave it out")),
         ("/restarts", {"engine": "etcd"}, ('engine = "etcd"', "nothing would be restarted", "kube-apiserver")),
         ("/restarts", {"engine": ["kube-apiserver"]}, ("engine = [", "use kube-apiserver")),
     ],
@@ -172,7 +183,7 @@ def test_refusals_name_key_value_consequence_and_fix(path: str, body: dict[str, 
 def test_other_requests_are_refused() -> None:
     control = World().control
     status, answer = control.answer("GET", "/fault")
-    assert (status, "/faults, /interruptions, /restarts, /resources" in answer["error"]) == (404, True)
+    assert (status, "/faults, /interruptions, /images, /restarts, /resources" in answer["error"]) == (404, True)
     status, answer = control.answer("PUT", "/faults")
     assert (status, "use GET, POST, DELETE" in answer["error"]) == (405, True)
     for body in (b"{", b"[]", b"\xff", b"[" * 60_000, b"1" * 60_000, b"[" + b"1," * 30_000 + b"1]"):

@@ -32,6 +32,7 @@ REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/faults", {}),
     ("DELETE", "/faults", {}),
     ("POST", "/interruptions", {"kind": "interruption", "instance": "aws:///us-east-1a/i-1"}),
+    ("POST", "/images", {}),
     ("POST", "/restarts", {"engine": "kube-apiserver"}),
     ("GET", "/resources", {}),
 ]

@@ -44,6 +44,7 @@ def outputs() -> dict[str, Any]:
         "region": "us-east-1",
         "clusterName": "karpstack-eks",
         "karpenterVersion": "1.14.1",
+        "featureGates": ["staticCapacity"],
         "nodePools": ["default"],
         "nodeClasses": ["bottlerocket", "default"],
     }

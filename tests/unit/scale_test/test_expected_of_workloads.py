@@ -302,3 +302,37 @@ def test_a_budget_of_pods_that_is_not_there_cannot_be_kept() -> None:
     data["steps"][0]["expect"]["podDisruptionBudgetsKept"] = True
     with pytest.raises(ScenarioError, match="there is no PodDisruptionBudget, so nothing would be checked"):
         parse(data, "full.yml")
+
+
+def test_who_is_to_be_disrupted_must_have_left_before_rest() -> None:
+    told = settled(Told(scenario(disrupted=["web"])))
+    assert outcome(told.run(0, 5, 6)) is None
+    moved(told, "web-1", "web", 7)
+    run = told.run(0, 5, 9)
+    del run.replay.pods["web-1"]
+    assert outcome(run) == "rest"
+
+
+def test_whom_the_step_takes_away_itself_is_not_waited_for() -> None:
+    data = rolled_out().model_dump(by_alias=True, mode="json", exclude_none=True)
+    data["steps"][0]["expect"]["disrupted"] = ["web"]
+    run = settled(Told(parse(data, "full.yml").in_environment("eks"))).run(0, 5, 6)
+    assert (run.changed(), outcome(run)) == (["web"], "rest")
+
+
+def test_nodes_too_many_of_a_replacement_are_waited_for() -> None:
+    """Karpenter may make one for the pods that it evicts beside the one that it made for them before."""
+    told = settled(Told(scenario(replacement={"cheaper": False}, nodes=1)))
+    run = told.run(0, 5, 6)
+    assert outcome(run) is None
+    for old in ("a", "b"):
+        run.replay.claims[old].gone = run.ended
+    assert outcome(run) is None  # nobody is there yet
+    for new in ("c", "d"):
+        told.node(new, 7)
+    run = told.run(0, 5, 8)
+    for old in ("a", "b"):
+        run.replay.claims[old].gone = run.ended
+    assert outcome(run) is None
+    run.replay.claims["d"].gone = run.ended
+    assert outcome(run) == "rest"

@@ -203,6 +203,15 @@ def test_throttling_and_restarts_are_the_rehearsals_matter(
     assert marks(path) == [("throttle", {"calls": 3}), ("restart-api-server", {})]
 
 
+def test_images_are_published_by_the_rehearsal_and_their_releases_kept(
+    rehearsal: Rehearsal, path: Path, scenarios: dict[str, Scenario], requested: datetime
+) -> None:
+    rehearsal.answers["/images"] = (200, {"published": ["al2023@v20260814"]})
+    inflict(Target({}, rehearsal.url), Live(path), story(scenarios, publishImage={}), 1, requested)
+    assert rehearsal.asked == [("POST", "/images", None)]
+    assert marks(path) == [("publish-image", {"published": ["al2023@v20260814"]})]
+
+
 def test_what_only_a_rehearsal_can_is_refused_elsewhere(
     path: Path, scenarios: dict[str, Scenario], requested: datetime
 ) -> None:

@@ -154,3 +154,12 @@ def test_a_message_is_short() -> None:
     assert text.splitlines()[1] == r"\x1b"
     assert text.splitlines()[-1] == "and more like these"
     assert len(text) < 1000
+
+
+def test_a_shortage_is_of_types_or_of_places() -> None:
+    line = {"type": "FAULT", "received": "2026-11-22T20:00:00+00:00", "scenario": "zone-short", "step": 0}
+    line |= {"kind": "out-of-capacity"}
+    for detail in ({"zones": ["us-east-1a"]}, {"capacityTypes": ["spot"]}, {"instanceTypes": ["m5.large"]}):
+        assert list(checked([line | {"detail": detail}]))
+    with pytest.raises(TimelineError, match="of which instance types, capacity types or zones is not said"):
+        list(checked([line | {"detail": {}}]))

@@ -213,6 +213,7 @@ ACTIONS: list[tuple[dict[str, Any], str, list[str]]] = [
     ({"outOfCapacity": {}}, "what was launched out of capacity", ["out-of-capacity"]),
     ({"outOfCapacity": {"instanceTypes": ["a", "b"]}}, "a, b out of capacity", ["out-of-capacity"]),
     ({"throttle": {"calls": 7}}, "throttle 7 calls", ["throttle"]),
+    ({"publishImage": {}}, "publish a newer image", ["publish-image"]),
     ({"clearFaults": {}}, "end all faults", []),
     ({"killController": {}}, "kill the controller", ["kill-controller"]),
     ({"restartApiServer": {}}, "restart the API server", ["restart-api-server"]),
@@ -384,7 +385,10 @@ def test_tags_that_pick_nothing_are_refused(
             {
                 "api-server-restart": "the API server is the cloud's on a real cluster; only a rehearsal can",
                 "capacity-shortage": "a shortage of capacity cannot be caused on a real cluster",
+                "image-drift": "a new image of nodes cannot be published on a real cluster",
+                "spot-fallback": "a shortage of capacity cannot be caused on a real cluster",
                 "throttling": "throttling cannot be caused on a real cluster",
+                "zone-short": "a shortage of capacity cannot be caused on a real cluster",
             },
         ),
     ],
@@ -424,6 +428,18 @@ def test_notices_of_interruption_are_aws_alone(outputs: dict[str, Any]) -> None:
     data["steps"] = [{"interrupt": {}, "expect": {"within": 60}}]
     with pytest.raises(ScenarioError, match=r"interruption: Karpenter hears of interruptions on AWS alone"):
         choose([parse(data, "small.yml")], azure(outputs, managed=False), ["small"], rehearsed=True)
+
+
+def test_a_scenario_of_a_feature_gate_needs_it_to_be_on(outputs: dict[str, Any]) -> None:
+    scenario = parse(GOOD | {"featureGates": ["staticCapacity"]}, "small.yml")
+    assert choose([scenario], outputs).scenarios == [scenario.in_environment("eks")]
+    for on in ({"featureGates": ["nodeRepair"]}, {"featureGates": []}):
+        with pytest.raises(
+            ScenarioError, match=r"none can be run.*staticCapacity: .*karpstack:karpenter.featureGates.staticCapacity"
+        ):
+            choose([scenario], outputs | on)
+    with pytest.raises(ScenarioError, match=r"small: staticCapacity: .*choose another scenario"):
+        choose([scenario], {key: value for key, value in outputs.items() if key != "featureGates"}, ["small"])
 
 
 def azure(outputs: dict[str, Any], *, managed: bool) -> dict[str, Any]:

@@ -60,6 +60,7 @@ ACTIONS: dict[str, tuple[Any, list[Any]]] = {
     "rebalance": ({}, ["inflict"]),
     "outOfCapacity": ({}, ["inflict"]),
     "throttle": ({"calls": 2}, ["inflict"]),
+    "publishImage": ({}, ["inflict"]),
     "clearFaults": ({}, ["inflict"]),
     "killController": ({}, ["inflict"]),
     "restartApiServer": ({}, ["inflict"]),

@@ -103,6 +103,52 @@ FALSE: list[tuple[str, int, dict[str, Any], str]] = [
     ("gpu-pool", 0, {"nodePools": {"gpu-pool": 1}}, "NodePool: expected gpu-pool: 1; seen "),
     ("gpu-pool", 1, {"disrupted": ["web"]}, "disrupted pods: expected pods of web and of no other workload; seen none"),
     ("gpu-pool", 1, {"workloads": {"train": {"nodePools": {"gpu-pool": 0}}}}, "pods of train by NodePool: expected "),
+    ("zone-short", 1, {"pending": {"pods": 0}}, "waiting pods: expected 0; seen 4"),
+    ("zone-short", 1, {"zones": {"us-east-1a": 1}}, "zone: expected us-east-1a: 1; seen us-east-1b: "),
+    (
+        "zonal-volumes",
+        0,
+        {"zoneCount": 2},
+        "zones: expected in 2 different ones; seen us-east-1a, us-east-1b, us-east-1c",
+    ),
+    ("zonal-volumes", 1, {"disrupted": "none"}, "disrupted pods: expected no pod; seen 1 of db"),
+    (
+        "budget-by-reason",
+        1,
+        {"events": {"DisruptionTerminating": ["Node"]}},
+        "event DisruptionTerminating: expected on a Node; seen ",
+    ),
+    ("budget-by-reason", 2, {"nodes": {"min": 2}}, "number of nodes: expected at least 2; seen 0"),
+    ("spot-fallback", 1, {"capacityTypes": {"spot": 1}}, "capacity type: expected spot: 1; seen on-demand: 1"),
+    ("spot-fallback", 3, {"undisturbed": True, "replacement": None}, "nodes: expected none came, none went; seen "),
+    ("static-pool", 0, {"nodes": 0}, "number of nodes: expected 0; seen 2"),
+    ("static-pool", 2, {"undisturbed": True, "replacement": None}, "nodes: expected none came, none went; seen "),
+    (
+        "pdb-holds-drift",
+        1,
+        {"nodeLabels": {"story-version": ["2"]}},
+        "node label story-version: expected 2; seen 1, 1",
+    ),
+    ("pdb-holds-drift", 2, {"disrupted": "none"}, "disrupted pods: expected no pod; seen 2 of web"),
+    (
+        "consolidation-policies",
+        1,
+        {"disrupted": ["balanced"]},
+        "disrupted pods: expected pods of balanced and of no other workload; seen 2 of underutilized",
+    ),
+    (
+        "consolidation-policies",
+        3,
+        {"nodePools": {"policy-balanced": 2}},
+        "NodePool: expected policy-balanced: 2; seen ",
+    ),
+    (
+        "image-drift",
+        1,
+        {"disrupted": ["web"]},
+        "disrupted pods: expected pods of web and of no other workload; seen none",
+    ),
+    ("image-drift", 2, {"disruptedAtOnce": 1}, "disrupted at once: expected at most 1; seen "),
 ]
 
 
