@@ -433,11 +433,12 @@ def test_notices_of_interruption_are_aws_alone(outputs: dict[str, Any]) -> None:
 def test_a_scenario_of_a_feature_gate_needs_it_to_be_on(outputs: dict[str, Any]) -> None:
     scenario = parse(GOOD | {"featureGates": ["staticCapacity"]}, "small.yml")
     assert choose([scenario], outputs).scenarios == [scenario.in_environment("eks")]
-    for on in ({"featureGates": ["nodeRepair"]}, {"featureGates": []}):
+    others: list[list[str]] = [["nodeRepair"], []]
+    for on in others:
         with pytest.raises(
             ScenarioError, match=r"none can be run.*staticCapacity: .*karpstack:karpenter.featureGates.staticCapacity"
         ):
-            choose([scenario], outputs | on)
+            choose([scenario], outputs | {"featureGates": on})
     with pytest.raises(ScenarioError, match=r"small: staticCapacity: .*choose another scenario"):
         choose([scenario], {key: value for key, value in outputs.items() if key != "featureGates"}, ["small"])
 
