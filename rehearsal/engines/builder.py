@@ -48,7 +48,7 @@ _SECONDS_BETWEEN_LINES = 15.0
 _FAULTS_SHOWN = 5
 #: Set to anything, Go's modules and build results stay in the cache, so that the next build compiles what changed.
 KEEP_BUILDS = "KARPSTACK_KEEP_BUILDS"
-_DURATION = "On two free cores that takes less than twelve minutes."
+_DURATION = "On two free cores that takes a quarter of an hour or so."
 # Part -> the cloud whose Karpenter it has.
 _CLOUDS = {f"karpenter-{cloud}": cloud for cloud in CONTROLLERS}
 _KUBELET = "k8s.io/kubelet"
