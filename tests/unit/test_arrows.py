@@ -53,7 +53,7 @@ ALLOWED: dict[str, set[str]] = {
     "policies": {"policies/rules", "karpenter"},
     "policies/rules": {"policies/rules", "karpenter"},
     "review": {"review", "policies/rules", "policies/reference", "karpenter"},
-    "playbooks": {"playbooks", "preflight", "scale_test", "karpenter"},
+    "playbooks": {"playbooks", "preflight", "scale_test", "snapshot", "karpenter"},
     "preflight": {
         "preflight",
         "components/documents",
@@ -66,6 +66,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "scale_test/text": {"scale_test/text"},
     "scale_test": {"scale_test", "karpenter"},
+    "snapshot": {"snapshot", "karpenter", "scale_test/text"},
     "rehearsal": {"rehearsal", "karpenter"},
     "rehearsal/state": {"rehearsal/state"},
     "rehearsal/state/ancestors": set(),
@@ -147,6 +148,7 @@ OURS = {
     "rehearsal",
     "review",
     "scale_test",
+    "snapshot",
     "tests",
 }
 # The pack's folder is the root of its imports, as the engine runs it.
@@ -163,6 +165,7 @@ def modules() -> Iterator[tuple[str, Path]]:
         "rehearsal",
         "review",
         "scale_test",
+        "snapshot",
     ):
         for path in sorted((ROOT / folder).rglob("*.py")):
             yield path.relative_to(ROOT).with_suffix("").as_posix(), path
