@@ -1,4 +1,4 @@
-"""The rehearsal's command line: up, run, review, env, rights, status, down.
+"""The rehearsal's command line: up, run, review, whatif, env, rights, status, down.
 
 Reads arguments and talks to people; the work is done by `rehearsal.session.daemon` and `rehearsal.session.deployment`.
 """
@@ -29,13 +29,15 @@ from rehearsal.engines.builder import BuildError, ensure
 from rehearsal.host import limits, user_environment
 from rehearsal.host.processes import marked, stop_marked
 from rehearsal.rights import completeness, reasons, recording
-from rehearsal.session import daemon, lock
+from rehearsal.session import daemon, lifetime, lock
 from rehearsal.session.deployment import PROJECT, CommandError, Deployment, environment, protected
 from rehearsal.session.removal import NotLookedError
 from rehearsal.session.stack_file import StackFile, StackFileError
 from rehearsal.session.terminal import console, tell
 from rehearsal.state import ancestors, ownership, records
 from rehearsal.state.folder import StackFolder, stack_name
+from rehearsal.whatif import command as whatif
+from rehearsal.whatif.sources import SourceError
 
 # The stories that are run unless others are asked for: the published walk-throughs, a minute or two.
 _WALK_THROUGH = "walk-through"
@@ -59,6 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (
         BuildError,
         CommandError,
+        SourceError,
         StackFileError,
         ancestors.ExposedError,
         limits.LimitError,
@@ -173,6 +176,10 @@ def _parser() -> argparse.ArgumentParser:
     form = rights.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
     form.add_argument("--markdown", action="store_true", help="print the tables of docs/rights.md")
+    asked = commands.add_parser("whatif", help=whatif.DESCRIPTION, description=whatif.DESCRIPTION)
+    asked.add_argument("stack", type=_stack_name, help="name of the stack: eks, for Pulumi.eks.yaml")
+    whatif.add_arguments(asked)
+    asked.set_defaults(command=whatif.run)
     add("status", _status, "Show the engines of the stack, their memory, where they log, and what listens to whom.")
     down = add("down", _down, "Destroy the stack with `pulumi destroy` and stop all engines.")
     down.add_argument(
@@ -201,11 +208,7 @@ def _folder(options: argparse.Namespace) -> StackFolder:
 def _alone(options: argparse.Namespace, patience: float = 0.5) -> Iterator[StackFolder]:
     """The stack's folder, made if it is not there, with nobody else at work on the stack."""
     folder = _folder(options)
-    ownership.claim(folder)
-    with lock.held(folder, f"python -m rehearsal {options.name} {folder.stack}", patience):
-        # Whoever held the lock before is gone: what it had started, and could not end any more, goes too.
-        if left := stop_marked(folder):
-            tell(f"Stopped what an earlier command had left: {', '.join(sorted(set(left)))}.")
+    with lifetime.alone(folder, f"python -m rehearsal {options.name} {folder.stack}", patience):
         yield folder
 
 
@@ -218,7 +221,7 @@ def _up(options: argparse.Namespace) -> int:
     stack_file.check_version(kubernetes())  # before engines are built, which may take a quarter of an hour
     with _alone(options) as folder:
         output = None if options.no_review else _review_folder(folder, options.review, "--review")
-        _bring_up(folder, stack_file, keep=options.keep, stay=True)
+        lifetime.bring_up(folder, stack_file, keep=options.keep, stay=True)
         if output:
             _review_again(folder, stack_file, output)
     console.print(
@@ -232,7 +235,7 @@ def _up(options: argparse.Namespace) -> int:
 def _review_again(folder: StackFolder, stack_file: StackFile, output: Path) -> None:
     """Write the review anew, with everything known; the update has passed, whatever the review says."""
     try:
-        with _watched(folder):
+        with lifetime.watched(folder):
             code = _deployment(folder).review(stack_file, output)
     except CommandError as error:
         tell(
@@ -242,80 +245,6 @@ def _review_again(folder: StackFolder, stack_file: StackFile, output: Path) -> N
         return
     if code:
         tell(f"The review of {folder.stack} as it is did not pass; what it says stands above.")
-
-
-def _bring_up(folder: StackFolder, stack_file: StackFile, *, keep: bool, stay: bool) -> None:
-    """Start the daemon unless it runs, then `pulumi up`. What this call started, it stops when it fails.
-
-    Args:
-        folder: Folder of the stack.
-        stack_file: Its configuration.
-        keep: Whether the daemon is to stay also after a failure.
-        stay: Whether it is to stay when this command has ended.
-    """
-    engines = ensure([stack_file.cloud])
-    running = daemon.running(folder)
-    if running:
-        tell(f"The rehearsal of {folder.stack} is running (pid {running.pid}); updating it.")
-        deployment = Deployment(folder, engines, running)
-        with _watched(folder):
-            deployment.prepare(stack_file)
-            deployment.up()
-        return
-    _forget(folder)
-    started = time.monotonic()
-    with _watched(folder, stop_on_failure=not keep):
-        starting, deployment = _start(folder, stack_file, engines)
-        if keep:
-            starting.stay()
-        deployment.up()
-        if stay and not keep:
-            starting.stay()
-    tell(f"pulumi up finished after {time.monotonic() - started:.1f} s in all.")
-
-
-def _start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> tuple[daemon.StartingDaemon, Deployment]:
-    """Start the daemon; it, and what can be deployed on it."""
-    limits.check(folder.root)
-    starting = daemon.start(folder.create(), stack_file, engines)
-    Deployment(folder, engines, starting.info).prepare(stack_file)  # while the daemon gets ready
-    return starting, Deployment(folder, engines, starting.listening())
-
-
-@contextmanager
-def _watched(folder: StackFolder, *, stop_on_failure: bool = False) -> Iterator[None]:
-    """Tell of the engines' crashes however the block ends; take down what is left when the rehearsal is lost."""
-    try:
-        yield
-    except BaseException as error:
-        _tell_crashes(folder)
-        if stop_on_failure or isinstance(error, daemon.LostError):
-            tell(f"Stopping; logs stay in {folder.logs}.")
-            daemon.stop(folder)
-        raise
-    _tell_crashes(folder)
-
-
-def _tell_crashes(folder: StackFolder) -> None:
-    info = daemon.read(folder)
-    for text in info.crashes if info else ():
-        tell(text, heading="engine crash:")
-
-
-def _tell_end(folder: StackFolder) -> None:
-    """Tell of a daemon that has ended although nobody had told it to."""
-    info = daemon.read(folder)
-    if info and info.ready and not info.lost:
-        try:
-            daemon.check(folder)
-        except daemon.LostError as error:
-            tell(str(error))
-
-
-def _forget(folder: StackFolder) -> None:
-    """Remove what an earlier rehearsal left: its account is gone, so its state describes nothing."""
-    daemon.stop(folder)
-    ownership.clear(folder)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -337,9 +266,9 @@ def _run_alone(options: argparse.Namespace, folder: StackFolder, stack_file: Sta
     if ours:
         stack_file.check_version(kubernetes())
         _check_scenarios(choice)
-        _bring_up(folder, stack_file, keep=options.keep, stay=options.keep)
+        lifetime.bring_up(folder, stack_file, keep=options.keep, stay=options.keep)
     try:
-        with _watched(folder, stop_on_failure=ours and not options.keep):
+        with lifetime.watched(folder, stop_on_failure=ours and not options.keep):
             code = _play(folder, {**choice, "report_dir": str(report)})
     except KeyboardInterrupt:
         if not ours:
@@ -406,13 +335,13 @@ def _review_alone(options: argparse.Namespace, folder: StackFolder, stack_file: 
     engines = ensure([stack_file.cloud])
     running = daemon.running(folder)
     try:
-        with _watched(folder):
+        with lifetime.watched(folder):
             if running:
                 deployment = Deployment(folder, engines, running)
                 deployment.prepare(stack_file)
             else:
-                _forget(folder)
-                _, deployment = _start(folder, stack_file, engines)
+                lifetime.forget(folder)
+                _, deployment = lifetime.start(folder, stack_file, engines)
             return deployment.review(stack_file, output, configuration)
     finally:
         if not running:
@@ -471,8 +400,8 @@ def _status(options: argparse.Namespace) -> int:
         print(
             f"{folder.stack}: down" + (f" (logs of the last rehearsal: {folder.logs})" if folder.logs.is_dir() else "")
         )
-        _tell_crashes(folder)
-        _tell_end(folder)
+        lifetime.tell_crashes(folder)
+        lifetime.tell_end(folder)
         if not holder:
             _tell_orphans(folder)
         return 3
@@ -494,7 +423,7 @@ def _status(options: argparse.Namespace) -> int:
     Console().print(table)
     print(f"Logs are in {folder.logs}")  # by no table, which would cut the path in two
     Console().print(listeners.table(folder, info))
-    _tell_crashes(folder)
+    lifetime.tell_crashes(folder)
     return 1 if info.crashes else 0
 
 
@@ -597,7 +526,7 @@ def _take_down(folder: StackFolder, deployment: Deployment) -> None:
 
 def _destroy(folder: StackFolder, deployment: Deployment) -> None:
     """Destroy the stack, and tell what was in the way if that fails."""
-    with _watched(folder):
+    with lifetime.watched(folder):
         try:
             deployment.destroy()
         except CommandError:

@@ -32,7 +32,7 @@ from rehearsal.state import records
 from rehearsal.state.folder import StackFolder
 
 PROJECT = Path(__file__).resolve().parents[2]
-PACK = PROJECT / "policies"
+_PACK = "policies"  # of a program's folder
 
 # What a scale test makes carries this label (see playbooks/README.md).
 _SCALE_TEST = "app.kubernetes.io/part-of=karpstack-scale-test"
@@ -69,9 +69,9 @@ def is_news(line: str) -> bool:
     return progress["type"].startswith(_COMPONENTS) and progress["state"] in _BEGINNINGS
 
 
-def policies(stack: str) -> Path | None:
+def policies(stack: str, program: Path = PROJECT) -> Path | None:
     """The configuration of the policy pack for a stack, as the review finds it too; None is the pack's baseline."""
-    found = PACK / f"{stack}.json"
+    found = program / _PACK / f"{stack}.json"
     return found if found.is_file() else None
 
 
@@ -143,10 +143,18 @@ def protected(folder: StackFolder) -> list[str]:
 
 
 class Deployment:
-    """Pulumi's and Ansible's commands on one rehearsed stack."""
+    """Pulumi's and Ansible's commands on one rehearsed stack.
 
-    def __init__(self, folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> None:
+    Args:
+        folder: The stack's folder.
+        engines: The engines.
+        info: The daemon that plays the cloud.
+        program: Folder of the Pulumi program, with its policy pack.
+    """
+
+    def __init__(self, folder: StackFolder, engines: EngineSet, info: DaemonInfo, program: Path = PROJECT) -> None:
         self._folder = folder
+        self._program = program
         self._pulumi = engines.program("pulumi")
         self._kubectl = engines.program("kubectl")
         self._node_classes = CLOUDS[info.cloud].node_classes
@@ -171,7 +179,7 @@ class Deployment:
         self._environment[pulumi_by_hand.EDITED] = str(stack_file.path)
         if not (backend / ".pulumi").exists():
             # `stack init` knows no --config-file and writes its salt beside Pulumi.yaml: beside a copy, then.
-            shutil.copyfile(PROJECT / "Pulumi.yaml", self._folder.pulumi / "Pulumi.yaml")
+            shutil.copyfile(self._program / "Pulumi.yaml", self._folder.pulumi / "Pulumi.yaml")
             self._run("stack", "init", self._folder.stack, "--no-select", folder=self._folder.pulumi)
 
     def up(self) -> None:
@@ -182,20 +190,39 @@ class Deployment:
             LostError: The rehearsal has ended meanwhile.
         """
         stack = self._folder.stack
-        configuration = policies(stack)
+        configuration = policies(stack, self._program)
         if configuration:
             tell(f"Judged by policies/{configuration.name}.")
         else:
             tell(f"Judged by the baseline of the policy pack; the configuration of a stack is policies/{stack}.json.")
-        judged = ["--policy-pack", str(PACK)]
-        judged += ["--policy-pack-config", str(configuration)] if configuration else []
         try:
-            self._run("up", "--yes", "--skip-preview", "--suppress-outputs", *self._configured, *judged)
+            self._run(*self._up(self._folder.stack_configuration))
         except CommandError as error:
             # Pulumi says of some mistakes in it that there is one, and not which.
             if configuration and (wrong := self._wrong(configuration)):
                 raise CommandError(f"{error}: {wrong}") from error
             raise
+
+    def change(self, stack_file: StackFile) -> list[str]:
+        """The command that updates the stack to another configuration of it, for a playbook to give.
+
+        Args:
+            stack_file: That configuration; the stack's own stays laid down as it is.
+        """
+        copy = self._folder.changed_configuration
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copyfile(self._folder.stack_configuration, copy)  # with its salt
+        stack_file.copy_to(copy)
+        return [str(self._pulumi), *self._up(copy), "--non-interactive", "--color", "never"]
+
+    def _up(self, configuration: Path) -> list[str]:
+        """Pulumi's arguments for an update that the policy pack judges."""
+        judged = policies(self._folder.stack, self._program)
+        return [
+            *("up", "--yes", "--skip-preview", "--suppress-outputs", "--config-file", str(configuration)),
+            *("--policy-pack", str(self._program / _PACK)),
+            *(("--policy-pack-config", str(judged)) if judged else ()),
+        ]
 
     def destroy(self) -> None:
         """Destroy everything that the stack created, after what an interrupted scale test left.
@@ -292,11 +319,11 @@ class Deployment:
             if not lock or not _runs(lock.pid, path.stat().st_mtime):
                 path.unlink(missing_ok=True)
 
-    def _run(self, *arguments: str, folder: Path = PROJECT, meanwhile: Callable[[], None] = lambda: None) -> None:
+    def _run(self, *arguments: str, folder: Path | None = None, meanwhile: Callable[[], None] = lambda: None) -> None:
         self._unlock()
         command = [str(self._pulumi), *arguments, "--non-interactive", "--color", _colour()]
         shown = None if sys.stdout.isatty() else Shown(is_news, self._folder.logs / "pulumi.log")
-        code = self._call(command, folder, shown, meanwhile)
+        code = self._call(command, folder or self._program, shown, meanwhile)
         if code:
             raise CommandError(f"`pulumi {' '.join(arguments)}` failed (exit code {code})")
 

@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from rehearsal.session.clouds import CLOUDS, Name
+from rehearsal.session.waits import AS_ASKED, Waits
 from rehearsal.state import records
 
 _SALT = "encryptionsalt"
@@ -50,6 +51,7 @@ class StackFile:
         subscription: Id of the subscription that the stack is for; empty where it names none.
         account: Id of the AWS account that alone is allowed; empty where any is.
         kubernetes: Minor version of the cluster, `1.36`; empty where it says none that could be one.
+        waits: How the waits of its NodePools are changed in Pulumi's copy.
     """
 
     path: Path
@@ -58,6 +60,7 @@ class StackFile:
     subscription: str = ""
     account: str = ""
     kubernetes: str = ""
+    waits: Waits = AS_ASKED
 
     @classmethod
     def load(cls, path: Path) -> StackFile:
@@ -129,6 +132,8 @@ class StackFile:
         content = {key: value for key, value in _read(self.path).items() if key not in _ENCRYPTION}
         if target.is_file() and (salt := _read(target).get(_SALT)):
             content[_SALT] = salt
+        if isinstance(config := content.get("config"), dict):
+            content["config"] = self.waits.applied(config)
         records.write_text(target, yaml.safe_dump(content, sort_keys=False))
 
 

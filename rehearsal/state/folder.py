@@ -107,6 +107,11 @@ class StackFolder:
         return self.pulumi / f"Pulumi.{self.stack}.yaml"
 
     @property
+    def changed_configuration(self) -> Path:
+        """Pulumi's copy of another configuration of the stack, to which a what-if updates it."""
+        return self.pulumi / "change" / f"Pulumi.{self.stack}.yaml"
+
+    @property
     def edited(self) -> Path:
         """File with the path of the stack file that the user edits (see `rehearsal.session.pulumi_by_hand`)."""
         return self.pulumi / "edited-stack-file"

@@ -15,7 +15,11 @@ from pathlib import Path
 from ..text.shown import visible
 
 TIMELINE = "timeline.jsonl"
-RESULTS = ("evidence", "report.html", "report.json", "junit.xml", TIMELINE)
+RESULTS = (
+    *("evidence", "report.html", "report.json", "junit.xml"),
+    *("whatif.html", "whatif.md", "whatif.json"),  # of a what-if
+    TIMELINE,
+)
 
 # As `timeline.Writer` begins each line.
 _LINE = re.compile(rb'\{"type":"[A-Z]+","received":"')

@@ -11,7 +11,7 @@ from scale_test.recording.timeline import Writer
 
 DOCUMENTATION = r"""
 module: karpstack_mark
-short_description: Mark in the timeline that a story begins, met an error or is cleaned up
+short_description: Mark in the timeline that a story begins, is in another phase, met an error or is cleaned up
 description:
   - O(mark=STORY) first waits until the recorder records, so that nothing of the story can be missed.
 author: karpstack
@@ -27,8 +27,15 @@ options:
   mark:
     description: What happened.
     type: str
-    choices: [STORY, ERROR, END]
+    choices: [STORY, PHASE, ERROR, END]
     required: true
+  phase:
+    description: Which phase of a what-if begins.
+    type: str
+  content:
+    description: What else is told of it.
+    type: dict
+    default: {}
   task:
     description: Name of the task that failed.
     type: str
@@ -56,11 +63,13 @@ def main() -> None:
         argument_spec={
             "timeline": {"type": "path", "required": True},
             "scenario": {"type": "str", "required": True},
-            "mark": {"type": "str", "choices": ["STORY", "ERROR", "END"], "required": True},
+            "mark": {"type": "str", "choices": ["STORY", "PHASE", "ERROR", "END"], "required": True},
+            "phase": {"type": "str"},
+            "content": {"type": "dict", "default": {}},
             "task": {"type": "str"},
             "message": {"type": "str"},
         },
-        required_if=[("mark", "ERROR", ["task", "message"])],
+        required_if=[("mark", "ERROR", ["task", "message"]), ("mark", "PHASE", ["phase"])],
     )
     timeline = Path(module.params["timeline"])
     mark = module.params["mark"]
@@ -70,6 +79,8 @@ def main() -> None:
     except RecorderError as error:
         module.fail_json(msg=str(error))
     content = {key: module.params[key] for key in ("task", "message")} if mark == "ERROR" else {}
+    if mark == "PHASE":
+        content = {**module.params["content"], "phase": module.params["phase"]}
     with Writer(timeline) as writer:
         writer.write(mark, scenario=module.params["scenario"], **content)
     module.exit_json(changed=True)

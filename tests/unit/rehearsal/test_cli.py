@@ -12,7 +12,7 @@ import pytest
 
 from rehearsal import cli
 from rehearsal.engines import kubernetes
-from rehearsal.session import daemon, lock
+from rehearsal.session import daemon, lifetime, lock
 from rehearsal.session.stack_file import StackFile
 from rehearsal.state import ownership
 from rehearsal.state.folder import StackFolder
@@ -73,13 +73,11 @@ class Started:
         self.calls: list[str] = []
         self.info = object()
         self._code = code
-        for name, value in {
-            "ensure": lambda clouds: clouds,
-            "Deployment": lambda folder, engines, info: self,
-            "_forget": lambda folder: self.calls.append("forget"),
-            "_tell_crashes": lambda folder: None,
-        }.items():
-            monkeypatch.setattr(cli, name, value)
+        for module in (cli, lifetime):
+            monkeypatch.setattr(module, "ensure", lambda clouds: clouds)
+            monkeypatch.setattr(module, "Deployment", lambda *_: self)
+        monkeypatch.setattr(lifetime, "forget", lambda folder: self.calls.append("forget"))
+        monkeypatch.setattr(lifetime, "tell_crashes", lambda folder: None)
         monkeypatch.setattr("rehearsal.host.limits.check", lambda folder: None)
         monkeypatch.setattr("rehearsal.session.daemon.start", lambda *_: self)
         monkeypatch.setattr("rehearsal.session.daemon.stop", lambda folder: self.calls.append("stop"))
@@ -130,8 +128,11 @@ def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object, **__: object) -> object:
         raise AssertionError("began to work")
 
-    for name in ("ensure", "Deployment", "_forget", "_play"):
+    for name in ("ensure", "Deployment"):
         monkeypatch.setattr(cli, name, never)
+        monkeypatch.setattr(lifetime, name, never)
+    monkeypatch.setattr(lifetime, "forget", never)
+    monkeypatch.setattr(cli, "_play", never)
     for name in ("start", "stop"):
         monkeypatch.setattr(daemon, name, never)
 
@@ -314,7 +315,7 @@ def test_an_update_writes_the_review_anew(
     code: int, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     started = Started(monkeypatch, code)
-    monkeypatch.setattr(cli, "_bring_up", lambda *_, **__: started.calls.append("up"))
+    monkeypatch.setattr(lifetime, "bring_up", lambda *_, **__: started.calls.append("up"))
     monkeypatch.setattr(cli, "_deployment", lambda _: started)
     command = ["up", "eks", "--state", str(tmp_path / "state")]
     assert cli.main([*command, "--review", str(tmp_path / "out")]) == 0
@@ -330,6 +331,6 @@ def test_a_machine_that_has_run_out_is_named_and_no_traceback(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "daemon.json"))
 
-    monkeypatch.setattr(cli, "_bring_up", full)
+    monkeypatch.setattr(lifetime, "bring_up", full)
     assert cli.main(["up", "eks", "--state", str(tmp_path), "--no-review"]) == 1
     assert "make room, or put the state elsewhere" in " ".join(capsys.readouterr().err.split())

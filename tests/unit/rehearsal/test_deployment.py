@@ -131,7 +131,7 @@ def test_an_update_is_judged_by_the_stacks_own_configuration_and_says_so(
     cluster = Cluster(monkeypatch, "")
     Deployment(StackFolder(stack, tmp_path), EngineSet(tmp_path), DaemonInfo(1, 1.0, "aws", "us-east-1")).up()
     (command,) = cluster.commands
-    named = ["--policy-pack-config", str(deployment.PACK / "eks.json")] if stack == "eks" else []
+    named = ["--policy-pack-config", str(PROJECT / "policies" / "eks.json")] if stack == "eks" else []
     assert command[command.index("--policy-pack") + 2 :][: len(named) or 1] == (named or ["--non-interactive"])
     assert f"Judged by {'the ' if stack == 'prod' else ''}{words}" in capsys.readouterr().err
 
@@ -153,7 +153,7 @@ def test_a_refused_update_tells_what_is_wrong_with_the_packs_configuration(
     assert str(caught.value).endswith(": nodes-privat is no rule of this pack") is told
     assert asked[-1][1:] == [
         *("-m", "review", "--stack", "eks", "--only-configuration"),
-        *("--policy-pack-config", str(deployment.PACK / "eks.json")),
+        *("--policy-pack-config", str(PROJECT / "policies" / "eks.json")),
     ]
 
 

@@ -1,0 +1,83 @@
+"""Ansible module: wait until a cluster with a workload has settled. See DOCUMENTATION."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+from scale_test.judging.live import Live
+from scale_test.recording.process import RecorderError
+from scale_test.recording.timeline import TimelineError, Writer
+from whatif.settling import wait
+
+DOCUMENTATION = r"""
+module: karpstack_settled
+short_description: Wait until pods and nodes of a what-if have come to rest, and mark it in the timeline
+description:
+  - Rest is when nothing has moved for longer than each NodePool's consolidateAfter and Karpenter's own pauses.
+  - What has not settled in time is no failure; the timeline says so.
+author: karpstack
+options:
+  timeline:
+    description: The file that the recorder writes.
+    type: path
+    required: true
+  patience:
+    description: Seconds to wait at most.
+    type: int
+    required: true
+  phase:
+    description: What is marked.
+    type: str
+    choices: [base-settled, change-settled]
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Wait until the base has settled
+  karpstack_settled:
+    timeline: build/timeline.jsonl
+    patience: 1800
+    phase: base-settled
+"""
+
+RETURN = r"""
+seconds:
+  description: How long it took until nothing moved any more.
+  type: float
+  returned: success
+left:
+  description: What was under way still.
+  type: list
+  returned: success
+gave_up:
+  description: Why it was not waited for any longer; empty where it has settled.
+  type: str
+  returned: success
+"""
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "timeline": {"type": "path", "required": True},
+            "patience": {"type": "int", "required": True},
+            "phase": {"type": "str", "choices": ["base-settled", "change-settled"], "required": True},
+        }
+    )
+    timeline = Path(module.params["timeline"])
+    try:
+        settled = wait(Live(timeline), module.params["patience"])
+    except (RecorderError, TimelineError) as error:
+        module.fail_json(msg=str(error))
+    content: dict[str, object] = {"left": settled.left} if settled.left else {}
+    content |= {"gaveUp": settled.gave_up} if settled.gave_up else {}
+    with Writer(timeline) as writer:
+        writer.write("PHASE", phase=module.params["phase"], seconds=settled.seconds, **content)
+    module.exit_json(changed=False, seconds=settled.seconds, left=settled.left, gave_up=settled.gave_up)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Ansible module: load the workload of a snapshot into a cluster, or remove it. See DOCUMENTATION."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+from kubernetes.config import ConfigException
+
+from scale_test.acting.cluster import Cluster, ClusterError
+from scale_test.acting.ownership import TakenError, make, remove
+from scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR
+from snapshot.elsewhere import Place
+from snapshot.objects import objects
+from snapshot.reading import SnapshotError, load
+from whatif.settling import SCENARIO
+
+DOCUMENTATION = r"""
+module: karpstack_workloads
+short_description: Make the workload of a snapshot, or remove it
+description:
+  - Makes what can be scheduled and nothing that could run; creates and never changes what is there.
+  - Removes what has the labels of a what-if, and waits until it is gone.
+author: karpstack
+options:
+  snapshot:
+    description: The snapshot, a file.
+    type: path
+    required: true
+  state:
+    description: Make the workload, or remove it.
+    type: str
+    choices: [present, absent]
+    default: present
+  stack_outputs:
+    description: The stack's outputs, which say of which cloud and region the cluster is.
+    type: dict
+    required: true
+  timeout:
+    description: Seconds to wait at most until it is gone.
+    type: int
+    default: 300
+"""
+
+EXAMPLES = r"""
+- name: Load the workload
+  karpstack_workloads:
+    snapshot: examples/snapshots/200-pods.json
+    stack_outputs: "{{ stack_outputs }}"
+"""
+
+RETURN = r"""
+pods:
+  description: How many pods the workload has, without those of DaemonSets.
+  type: int
+  returned: success
+left_out:
+  description: What of the snapshot is not loaded, a sentence each.
+  type: list
+  returned: success
+"""
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "snapshot": {"type": "path", "required": True},
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+            "stack_outputs": {"type": "dict", "required": True},
+            "timeout": {"type": "int", "default": 300},
+        }
+    )
+    outputs = module.params["stack_outputs"]
+    part_of, scale_test = WORKLOAD_SELECTOR.split("=")
+    try:
+        snapshot, passed_over = load(Path(module.params["snapshot"]))
+        place = Place(str(outputs.get("cloud", "")), str(outputs.get("region", "")))
+        loaded = objects(snapshot, {part_of: scale_test, SCENARIO_LABEL: SCENARIO}, place)
+        if module.params["state"] == "absent":
+            done = remove(Cluster(), loaded.objects, [SCENARIO], {}, module.params["timeout"])
+            module.exit_json(changed=bool(done.removed), pods=0, left_out=done.kept)
+        made = dict(make(Cluster(), loaded.objects))
+    except (ClusterError, ConfigException, SnapshotError, TakenError) as error:
+        module.fail_json(msg=str(error))
+    counted = (workload for workload in loaded.workloads.values() if workload.controller.kind != "DaemonSet")
+    pods = sum(workload.replicas for workload in counted)
+    module.exit_json(changed=bool(made), pods=pods, left_out=[*passed_over, *loaded.notes])
+
+
+if __name__ == "__main__":
+    main()

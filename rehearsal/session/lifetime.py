@@ -1,0 +1,118 @@
+"""A stack's rehearsal from its beginning: brought up, watched over while a command works on it, and forgotten."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rehearsal.engines import EngineSet
+from rehearsal.engines.builder import ensure
+from rehearsal.host import limits
+from rehearsal.host.processes import stop_marked
+from rehearsal.session import daemon, lock
+from rehearsal.session.deployment import PROJECT, Deployment
+from rehearsal.session.stack_file import StackFile
+from rehearsal.session.terminal import tell
+from rehearsal.state import ownership
+from rehearsal.state.folder import StackFolder
+
+
+@contextmanager
+def alone(folder: StackFolder, command: str, patience: float = 0.5) -> Iterator[None]:
+    """Make the stack's folder if it is not there, and let nobody else work on the stack meanwhile.
+
+    Args:
+        folder: The stack's folder.
+        command: What works on it, for the others.
+        patience: Seconds for which its lock is asked for again.
+
+    Raises:
+        lock.BusyError: Somebody else works on it.
+        ownership.OwnershipError: The folder is somebody else's.
+    """
+    ownership.claim(folder)
+    with lock.held(folder, command, patience):
+        # Whoever held the lock before is gone: what it had started, and could not end any more, goes too.
+        if left := stop_marked(folder):
+            tell(f"Stopped what an earlier command had left: {', '.join(sorted(set(left)))}.")
+        yield
+
+
+def bring_up(folder: StackFolder, stack_file: StackFile, program: Path = PROJECT, *, keep: bool, stay: bool) -> None:
+    """Start the daemon unless it runs, then `pulumi up`. What this call started, it stops when it fails.
+
+    Args:
+        folder: Folder of the stack.
+        stack_file: Its configuration.
+        program: Folder of the program.
+        keep: Whether the daemon is to stay also after a failure.
+        stay: Whether it is to stay when this command has ended.
+    """
+    engines = ensure([stack_file.cloud])
+    running = daemon.running(folder)
+    if running:
+        tell(f"The rehearsal of {folder.stack} is running (pid {running.pid}); updating it.")
+        deployment = Deployment(folder, engines, running, program)
+        with watched(folder):
+            deployment.prepare(stack_file)
+            deployment.up()
+        return
+    forget(folder)
+    started = time.monotonic()
+    with watched(folder, stop_on_failure=not keep):
+        starting, deployment = start(folder, stack_file, engines, program)
+        if keep:
+            starting.stay()
+        deployment.up()
+        if stay and not keep:
+            starting.stay()
+    tell(f"pulumi up finished after {time.monotonic() - started:.1f} s in all.")
+
+
+def start(
+    folder: StackFolder, stack_file: StackFile, engines: EngineSet, program: Path = PROJECT
+) -> tuple[daemon.StartingDaemon, Deployment]:
+    """Start the daemon; it, and what can be deployed on it."""
+    limits.check(folder.root)
+    starting = daemon.start(folder.create(), stack_file, engines)
+    Deployment(folder, engines, starting.info, program).prepare(stack_file)  # while the daemon gets ready
+    return starting, Deployment(folder, engines, starting.listening(), program)
+
+
+@contextmanager
+def watched(folder: StackFolder, *, stop_on_failure: bool = False) -> Iterator[None]:
+    """Tell of the engines' crashes however the block ends; take down what is left when the rehearsal is lost."""
+    try:
+        yield
+    except BaseException as error:
+        tell_crashes(folder)
+        if stop_on_failure or isinstance(error, daemon.LostError):
+            tell(f"Stopping; logs stay in {folder.logs}.")
+            daemon.stop(folder)
+        raise
+    tell_crashes(folder)
+
+
+def tell_crashes(folder: StackFolder) -> None:
+    """Tell of engines that ended by themselves."""
+    info = daemon.read(folder)
+    for text in info.crashes if info else ():
+        tell(text, heading="engine crash:")
+
+
+def tell_end(folder: StackFolder) -> None:
+    """Tell of a daemon that has ended although nobody had told it to."""
+    info = daemon.read(folder)
+    if info and info.ready and not info.lost:
+        try:
+            daemon.check(folder)
+        except daemon.LostError as error:
+            tell(str(error))
+
+
+def forget(folder: StackFolder) -> None:
+    """Remove what an earlier rehearsal left: its account is gone, so its state describes nothing."""
+    daemon.stop(folder)
+    ownership.clear(folder)

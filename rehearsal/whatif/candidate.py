@@ -1,0 +1,109 @@
+"""One change, rehearsed from nothing: the base comes up, the workload settles, the change is applied, all is judged."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import yaml
+
+from rehearsal.engines import EngineSet
+from rehearsal.session import daemon, lifetime
+from rehearsal.session.deployment import PROJECT, CommandError, Deployment
+from rehearsal.session.stack_file import StackFile
+from rehearsal.session.terminal import tell
+from rehearsal.session.waits import Waits
+from rehearsal.state.folder import StackFolder
+from rehearsal.whatif.sources import Source
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of every candidate.
+
+    Attributes:
+        stack: Name of the stack.
+        base: What is there before.
+        workloads: The snapshot whose workload is loaded.
+        waits: How waits are shortened.
+        patience: Seconds until a side that has not settled is judged as it is.
+        judge: More arguments for `python -m whatif report`.
+    """
+
+    stack: str
+    base: Source
+    workloads: Path
+    waits: Waits
+    patience: int
+    judge: tuple[str, ...] = ()
+
+
+def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -> int:
+    """Rehearse one change and write its answer; the exit code of `python -m whatif report`.
+
+    Args:
+        question: What is asked.
+        change: The candidate.
+        results: Folder of the timeline and the answer, made.
+        keep: Whether the stack stays up.
+
+    Raises:
+        CommandError: A side did not come up, or the playbook failed.
+    """
+    folder = StackFolder(question.stack, results / "state" / question.stack)
+    base, changed = (replace(side.stack_file, waits=question.waits) for side in (question.base, change))
+    with lifetime.alone(folder, f"python -m rehearsal whatif {question.stack}"):
+        tell(f"The base, {question.base.name}, comes up.")
+        started = time.monotonic()
+        try:
+            lifetime.bring_up(folder, base, question.base.program, keep=keep, stay=keep)
+            with lifetime.watched(folder, stop_on_failure=not keep):
+                code = _play(question, change, changed, folder, results)
+        finally:
+            if not keep:
+                daemon.stop(folder)
+    if code:
+        raise CommandError(f"the what-if of {change.name} has no answer; its log, and the engines': {folder.logs}")
+    if not keep:
+        with suppress(OSError):  # what cannot be removed hinders nobody
+            shutil.rmtree(folder.root.parent)
+    tell(f"Rehearsed after {time.monotonic() - started:.0f} s in all.")
+    return judged(question, results)
+
+
+def judged(question: Question, results: Path) -> int:
+    """Have the recording judged, and the answer written; the exit code."""
+    command = [sys.executable, "-m", "whatif", "report", str(results), "--snapshot", str(question.workloads)]
+    return subprocess.run([*command, *question.judge], cwd=PROJECT, stdin=subprocess.DEVNULL, check=False).returncode
+
+
+def _play(question: Question, change: Source, changed: StackFile, folder: StackFolder, results: Path) -> int:
+    engines, info = EngineSet.current(), daemon.require(folder)
+    command = Deployment(folder, engines, info, change.program).change(changed)
+    variables = {
+        "report_dir": str(results),
+        "snapshot": str(question.workloads),
+        "candidate": change.name,
+        "base": question.base.name,
+        "change": shlex.join(command),
+        "change_dir": str(change.program),
+        "patience": str(question.patience),
+        "settings": json.dumps(_settings(question.waits, question.base.stack_file, changed)),
+        "remove": "false",  # all of the stack ends with it
+    }
+    return Deployment(folder, engines, info).play(PROJECT / "playbooks" / "whatif.yml", variables)
+
+
+def _settings(waits: Waits, base: StackFile, changed: StackFile) -> Mapping[str, object]:
+    """What the timeline is told of shortened waits."""
+    told = {side: waits.told(yaml.safe_load(file.path.read_text())["config"]) for side, file in
+            (("base", base), ("change", changed))}  # fmt: skip
+    return {"waitFactor": waits.factor, "at": waits.at.isoformat() if waits.at else None, "pools": told}

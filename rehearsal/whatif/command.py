@@ -1,0 +1,175 @@
+"""`python -m rehearsal whatif`: its arguments, and which candidates it rehearses."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from rehearsal.engines import kubernetes
+from rehearsal.session.deployment import PROJECT
+from rehearsal.session.terminal import tell
+from rehearsal.session.waits import Waits
+from rehearsal.state import ownership
+from rehearsal.whatif import candidate, candidates, sources
+from rehearsal.whatif.candidate import Question
+from rehearsal.whatif.sources import Source, SourceError
+
+DESCRIPTION: Final = (
+    "Rehearse a change of the stack: bring the base up with a workload on it, apply the change by `pulumi up`, and "
+    "say what it costs and which nodes and pods it moves."
+)
+_WORKLOADS: Final = PROJECT / "examples" / "snapshots" / "200-pods.json"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments beside the stack."""
+    parser.add_argument("--base", required=True, metavar="REF|FILE", help="a git ref, or a stack file, as it is now")
+    parser.add_argument(
+        "--change",
+        action="append",
+        metavar="REF|FILE",
+        help="a git ref, or a stack file, as it may become; several times for several candidates (default: this "
+        "checkout as it is)",
+    )
+    parser.add_argument(
+        "--workloads",
+        type=Path,
+        default=_WORKLOADS,
+        metavar="FILE",
+        help=f"a snapshot of the cluster (default: {_WORKLOADS.relative_to(PROJECT)}, a made one)",
+    )
+    parser.add_argument("--output", type=Path, help="folder for the answers (default: build/whatif/<stack>)")
+    parser.add_argument(
+        "--wait-factor",
+        type=_factor,
+        default=1.0,
+        metavar="N",
+        help="divide each NodePool's consolidateAfter by N, for both sides; the answer says so (default: 1)",
+    )
+    parser.add_argument(
+        "--at",
+        type=_moment,
+        metavar="TIME",
+        help="take budgets with a schedule as they are at this time of the week, for example 2026-11-23T03:00+01:00 "
+        "(default: as the clock is)",
+    )
+    parser.add_argument(
+        "--patience",
+        type=_seconds,
+        default=1800,
+        metavar="SECONDS",
+        help="how long a side may take to settle before it is judged as it is (default: 1800)",
+    )
+    parser.add_argument("--limits", type=Path, metavar="FILE", help="limits (default: playbooks/thresholds.yml)")
+    parser.add_argument("--prices", type=Path, metavar="FILE", help="prices of your own, see docs/whatif.md")
+    parser.add_argument("--at-once", type=_seconds, metavar="N", help="candidates side by side (default: by memory)")
+    parser.add_argument("--keep", action="store_true", help="leave the stack up (for one candidate)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Rehearse the candidates; 0 where all are within the limits, 1 where one is not, 2 where one has no answer."""
+    changes = options.change or [""]
+    if options.keep and len(changes) > 1:
+        raise ValueError("--keep with several candidates would leave several stacks up; give it with one")
+    results = ownership.place_results(options.output or PROJECT / "build" / "whatif" / options.stack, "--output")
+    workloads = options.workloads.resolve()
+    _check(workloads)
+    laid_down = results / "sources"
+    base = sources.source(options.base, options.stack, laid_down)
+    sides = _distinct([sources.source(each, options.stack, laid_down) for each in changes])
+    for side in (base, *sides):
+        side.stack_file.check_version(kubernetes())
+        _check_same(base, side)
+    if len(sides) == 1:
+        judge = [
+            part
+            for key in ("limits", "prices")
+            if getattr(options, key)
+            for part in (f"--{key}", str(getattr(options, key).resolve()))
+        ]
+        question = Question(
+            options.stack, base, workloads, Waits(options.wait_factor, options.at), options.patience, tuple(judge)
+        )
+        folder = ownership.place_results(results / sides[0].name, "--output")
+        return candidate.rehearse(question, sides[0], folder, keep=options.keep)
+    return _several(options, sides, results)
+
+
+def _several(options: argparse.Namespace, sides: Sequence[Source], results: Path) -> int:
+    at_once = options.at_once or candidates.side_by_side(len(sides))
+    tell(f"{len(sides)} candidates, {at_once} at once.")
+    commands = [(side.name, _alone(options, side, results), results / side.name) for side in sides]
+    codes = candidates.rehearse_all(commands, at_once)
+    folders = [str(results / side.name) for side in sides]
+    subprocess.run([sys.executable, "-m", "whatif", "table", *folders], cwd=PROJECT, check=False)
+    return max(codes.values())
+
+
+def _alone(options: argparse.Namespace, side: Source, results: Path) -> list[str]:
+    """The arguments with which one candidate is rehearsed by itself."""
+    given = ["whatif", options.stack, "--base", options.base, "--output", str(results)]
+    given += ["--change", side.given] if side.given else []
+    given += ["--workloads", str(options.workloads.resolve()), "--patience", str(options.patience)]
+    given += ["--wait-factor", str(options.wait_factor)]
+    given += ["--at", options.at.isoformat()] if options.at else []
+    for key in ("limits", "prices"):
+        given += [f"--{key}", str(getattr(options, key).resolve())] if getattr(options, key) else []
+    return given
+
+
+def _check(workloads: Path) -> None:
+    """Refuse a snapshot that cannot be read before a stack is made for it."""
+    command = [sys.executable, "-m", "snapshot", "check", str(workloads)]
+    checked = subprocess.run(
+        command, cwd=PROJECT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    if checked.returncode:
+        raise ValueError(checked.stderr.strip().removeprefix("error: ") or f"{workloads} cannot be read")
+
+
+def _check_same(base: Source, change: Source) -> None:
+    """Refuse what would be another account or another region: nothing of the base would be there."""
+    for key in ("cloud", "region", "subscription", "account"):
+        before, after = getattr(base.stack_file, key), getattr(change.stack_file, key)
+        if before != after:
+            raise SourceError(
+                f"{key} is {before!r} in {base.name} and {after!r} in {change.name}: that is another cluster, and no "
+                "change of this one; compare two configurations of one cluster"
+            )
+
+
+def _distinct(sides: Sequence[Source]) -> list[Source]:
+    names = [side.name for side in sides]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise SourceError(
+            f"two candidates would both be called {', '.join(twice)}, so that one's answer would be written over the "
+            "other's; give files of other names"
+        )
+    return list(sides)
+
+
+def _factor(text: str) -> float:
+    number = float(text)
+    if not 1 <= number <= 10_000:
+        raise argparse.ArgumentTypeError(f"{text} is no factor between 1 and 10000, by which waits are shortened")
+    return number
+
+
+def _seconds(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return number
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 2026-11-23T03:00+01:00") from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

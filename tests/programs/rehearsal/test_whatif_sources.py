@@ -1,0 +1,86 @@
+"""The sides of a what-if: files, refs, and what is neither; and several candidates side by side."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rehearsal.session.deployment import PROJECT
+from rehearsal.whatif import candidates, sources
+from rehearsal.whatif.sources import WORKING_TREE, SourceError, named, source
+
+EKS = PROJECT / "Pulumi.eks.yaml"
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with two commits of a program, of which the first has no stack file."""
+    folder = tmp_path / "repository"
+    folder.mkdir()
+
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=somebody", "-c", "user.email=somebody@example.org")
+        subprocess.run(["git", "-C", str(folder), *who, *arguments], check=True, capture_output=True)
+
+    git("init", "--initial-branch=main")
+    (folder / "Pulumi.yaml").write_text("name: p\nruntime: python\n")
+    git("add", ".")
+    git("commit", "-m", "a program")
+    git("tag", "empty")
+    (folder / EKS.name).write_text(EKS.read_text())
+    git("add", ".")
+    git("commit", "-m", "a stack")
+    (folder / EKS.name).write_text("what nobody has committed")
+    monkeypatch.setattr(sources, "PROJECT", folder)
+    return folder
+
+
+def test_a_ref_is_the_whole_program_as_it_was_and_the_checkout_is_left_alone(repository: Path, tmp_path: Path) -> None:
+    found = source("main", "eks", tmp_path / "sources")
+    assert found.program.parent == tmp_path / "sources"
+    assert (found.program / "Pulumi.yaml").is_file()
+    assert found.stack_file.path == found.program / EKS.name
+    assert found.stack_file.region == "us-east-1"
+    assert (repository / EKS.name).read_text() == "what nobody has committed"
+    listed = subprocess.run(["git", "-C", str(repository), "worktree", "list"], capture_output=True, text=True)
+    assert len(listed.stdout.splitlines()) == 1
+
+
+def test_a_file_is_one_before_it_is_a_ref(tmp_path: Path) -> None:
+    file = tmp_path / "main"
+    file.write_text(EKS.read_text())
+    found = source(str(file), "eks", tmp_path)
+    assert (found.program, found.stack_file.path, found.name) == (PROJECT, file, "main")
+
+
+def test_nothing_is_the_checkout_as_it_is(tmp_path: Path) -> None:
+    assert source("", "eks", tmp_path).name == WORKING_TREE
+
+
+@pytest.mark.usefixtures("repository")
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("no-such", "neither a stack file nor a git ref"),
+        ("--output=x", "neither a stack file nor a git ref"),
+        ("empty", "a git ref .* without Pulumi.eks.yaml"),
+    ],
+)
+def test_what_is_neither_is_refused(given: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=said):
+        source(given, "eks", tmp_path / "sources")
+
+
+def test_a_name_can_be_a_folders() -> None:
+    assert named("origin/feature/../x y") == "origin-feature-..-x-y"
+    assert named("../..") == "unnamed"
+    assert len(named("x" * 500)) == 60
+
+
+def test_as_many_run_at_once_as_the_memory_holds_and_all_are_run(tmp_path: Path) -> None:
+    assert candidates.side_by_side(3) >= 1
+    commands = [(name, ["--no-such"], tmp_path / name) for name in ("a", "b", "c")]
+    assert candidates.rehearse_all(commands, 2) == {"a": 2, "b": 2, "c": 2}
+    assert "usage" in (tmp_path / "c" / "rehearsal.log").read_text()

@@ -1,0 +1,79 @@
+"""Shortened waits of a what-if: what is changed in Pulumi's copy of a stack file, and what is left alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rehearsal.session.stack_file import StackFile
+from rehearsal.session.waits import Waits
+
+KEY = "karpstack:nodePools"
+SUNDAY_NIGHT = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
+MONDAY_NOON = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
+AT_WEEKENDS = {"nodes": "30%", "schedule": "0 0 * * sat", "duration": "48h", "reasons": ["Drifted"]}
+
+
+def pool(**disruption: Any) -> dict[str, Any]:
+    return {KEY: {"default": {"weight": 3, "disruption": disruption}}}
+
+
+def used(waits: Waits, **disruption: Any) -> dict[str, Any]:
+    found: dict[str, Any] = waits.applied(pool(**disruption))[KEY]["default"]["disruption"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("asked", "shortened"), [("30m", "180s"), ("1h30m", "540s"), ("5s", "1s"), ("0s", "0s"), ("Never", "Never")]
+)
+def test_consolidate_after_is_divided_and_never_rounded_to_nothing(asked: str, shortened: str) -> None:
+    assert used(Waits(factor=10), consolidateAfter=asked) == {"consolidateAfter": shortened}
+
+
+def test_a_budget_is_as_at_the_moment_that_is_asked_for() -> None:
+    budgets = [AT_WEEKENDS, {"nodes": "10%"}]
+    assert used(Waits(at=SUNDAY_NIGHT), budgets=budgets)["budgets"] == [
+        {"nodes": "30%", "reasons": ["Drifted"]},
+        {"nodes": "10%"},
+    ]
+    assert used(Waits(at=MONDAY_NOON), budgets=budgets)["budgets"] == [{"nodes": "10%"}]
+
+
+def test_where_no_budget_is_active_all_nodes_may_go_and_not_karpenters_default() -> None:
+    assert used(Waits(at=MONDAY_NOON), budgets=[AT_WEEKENDS])["budgets"] == [{"nodes": "100%"}]
+
+
+def test_what_the_program_refuses_it_gets_to_see() -> None:
+    for config in ({KEY: "no JSON"}, {KEY: [1]}, {KEY: {"default": None}}, {}, pool(budgets=[{"schedule": "x"}])):
+        assert Waits(10, MONDAY_NOON).applied(config) == config
+
+
+def test_what_pulumi_wrote_as_json_is_read_too() -> None:
+    config = {KEY: '{"default": {"disruption": {"consolidateAfter": "60s"}}}'}
+    assert Waits(2).applied(config)[KEY]["default"]["disruption"]["consolidateAfter"] == "30s"
+
+
+def test_the_timeline_is_told_what_was_asked_and_what_is_used() -> None:
+    config = pool(consolidateAfter="60s", budgets=[{"nodes": "10%"}])
+    assert Waits(2, MONDAY_NOON).told(config) == {"default": {"consolidateAfter": ["60s", "30s"]}}
+    assert Waits().told(config) == {}
+
+
+def test_only_the_copy_is_changed(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.mine.yaml"
+    file.write_text(
+        yaml.safe_dump({"config": {"aws:region": "us-east-1", "karpstack:cloud": "aws"} | pool(consolidateAfter="60s")})
+    )
+    before = file.read_text()
+    copy = tmp_path / "copy.yaml"
+    copy.write_text("encryptionsalt: v1:kept\n")
+    stack_file = StackFile.load(file)
+    StackFile(**{**stack_file.__dict__, "waits": Waits(3)}).copy_to(copy)
+    written = yaml.safe_load(copy.read_text())
+    assert written["config"][KEY]["default"]["disruption"]["consolidateAfter"] == "20s"
+    assert written["encryptionsalt"] == "v1:kept"
+    assert file.read_text() == before

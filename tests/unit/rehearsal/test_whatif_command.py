@@ -1,0 +1,90 @@
+"""`python -m rehearsal whatif`: what it refuses before anything starts, and how it hands out several candidates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rehearsal import cli
+from rehearsal.session.deployment import PROJECT
+from rehearsal.whatif import candidate, candidates, command
+from rehearsal.whatif.sources import Source
+
+EKS = PROJECT / "Pulumi.eks.yaml"
+
+
+@pytest.fixture(autouse=True)
+def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Rehearse nothing; what would have been rehearsed."""
+    asked: list[tuple[str, str]] = []
+
+    def rehearse(question: candidate.Question, change: Source, results: Path, *, keep: bool) -> int:
+        asked.append((question.base.name, change.name))
+        return 0
+
+    monkeypatch.setattr(candidate, "rehearse", rehearse)
+    monkeypatch.setattr(command, "_check", lambda workloads: None)
+    return asked
+
+
+def stack_file(folder: Path, name: str, **config: object) -> str:
+    content = yaml.safe_load(EKS.read_text())
+    content["config"] |= {key.replace("__", ":"): value for key, value in config.items()}
+    path = folder / name
+    path.write_text(yaml.safe_dump(content))
+    return str(path)
+
+
+def asked(folder: Path, *more: str) -> int:
+    return cli.main(["whatif", "eks", "--output", str(folder / "answers"), *more])
+
+
+def test_one_change_is_rehearsed_against_the_base(tmp_path: Path, nothing_starts: list[tuple[str, str]]) -> None:
+    base, change = stack_file(tmp_path, "a.yaml"), stack_file(tmp_path, "b.yaml")
+    assert asked(tmp_path, "--base", base, "--change", change) == 0
+    assert asked(tmp_path, "--base", base) == 0
+    assert nothing_starts == [("a", "b"), ("a", "working-tree")]
+
+
+def test_another_region_is_another_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base, change = stack_file(tmp_path, "a.yaml"), stack_file(tmp_path, "b.yaml", aws__region="eu-west-1")
+    assert asked(tmp_path, "--base", base, "--change", change) == 1
+    assert "region is 'us-east-1' in a and 'eu-west-1' in b" in capsys.readouterr().err
+
+
+def test_candidates_of_one_name_would_overwrite_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = stack_file(tmp_path, "a.yaml")
+    (tmp_path / "other").mkdir()
+    changes = [stack_file(tmp_path, "b.yaml"), stack_file(tmp_path / "other", "b.yaml")]
+    assert asked(tmp_path, "--base", base, "--change", changes[0], "--change", changes[1]) == 1
+    assert "both be called b" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "wrong", [("--wait-factor", "0"), ("--at", "next week"), ("--patience", "0"), ("--wait-factor", "nan")]
+)
+def test_a_wrong_argument_is_refused(wrong: tuple[str, str], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit):
+        asked(tmp_path, "--base", stack_file(tmp_path, "a.yaml"), *wrong)
+
+
+def test_each_of_several_candidates_gets_a_command_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[tuple[str, list[str]]] = []
+
+    def rehearse_all(commands: list[tuple[str, list[str], Path]], at_once: int) -> dict[str, int]:
+        given.extend((name, arguments) for name, arguments, _ in commands)
+        return {name: code for code, (name, _, _) in enumerate(commands)}
+
+    monkeypatch.setattr(candidates, "rehearse_all", rehearse_all)
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: None)
+    base = stack_file(tmp_path, "a.yaml")
+    changes = [stack_file(tmp_path, name) for name in ("b.yaml", "c.yaml")]
+    more = ("--wait-factor", "4", "--at", "2026-11-23T03:00")
+    assert asked(tmp_path, "--base", base, "--change", changes[0], "--change", changes[1], *more) == 1
+    assert [name for name, _ in given] == ["b", "c"]
+    for (_, arguments), change in zip(given, changes, strict=True):
+        again = cli._parser().parse_args(arguments)
+        assert (again.base, again.change, again.wait_factor) == (base, [change], 4.0)
+        assert again.at.isoformat() == "2026-11-23T03:00:00+00:00"

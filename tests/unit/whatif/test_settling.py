@@ -1,0 +1,88 @@
+"""When a side of a what-if has settled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from scale_test.judging.replay import Replay
+from scale_test.recording.timeline import Line, parse_time
+from whatif.settling import SCENARIO, Settled, Settling
+
+BEGIN = parse_time("2026-11-22T10:00:00+00:00")
+
+
+def at(seconds: float) -> datetime:
+    return BEGIN + timedelta(seconds=seconds)
+
+
+def line(kind: str, name: str, **excerpt: Any) -> Line:
+    labels = {"app.kubernetes.io/instance": SCENARIO} if kind == "Pod" else {}
+    metadata = {"name": name, "uid": name, "labels": labels}
+    return {"type": "MODIFIED", "kind": kind, "object": {"metadata": metadata, **excerpt}}
+
+
+def pod(name: str, node: str | None) -> Line:
+    ready = [{"type": "Ready", "status": str(node is not None)}]
+    return line("Pod", name, conditions=ready, **({"nodeName": node} if node else {}))
+
+
+def claim(name: str, *conditions: str) -> Line:
+    return line("NodeClaim", name, conditions=[{"type": one, "status": "True"} for one in conditions], nodeName=name)
+
+
+def pool(after: str) -> Line:
+    return line("NodePool", "default", spec={"disruption": {"consolidateAfter": after}})
+
+
+def waiting(name: str) -> Line:
+    about = {"kind": "Pod", "name": name, "uid": name}
+    return line("Event", f"{name}.1", reason="FailedScheduling", involvedObject=about)
+
+
+def settled(lines: Mapping[float, Line], patience: float = 600) -> tuple[float, Settled]:
+    """When it was seen to have settled, looked at once a second, and how."""
+    replay, settling = Replay(), Settling(BEGIN, patience)
+    for second in range(2000):
+        replay.apply(
+            told | {"received": at(when).isoformat()} for when, told in lines.items() if second - 1 < when <= second
+        )
+        if found := settling.outcome(replay, at(second)):
+            return second, found
+    raise AssertionError("never")
+
+
+def test_rest_is_longer_than_karpenter_may_wait() -> None:
+    lines: dict[float, Line] = {0: pool("30s"), 1: claim("n", "Initialized"), 2: pod("a", "n")}
+    assert settled(lines) == (2 + 30 + 45, Settled(2.0, []))
+
+
+def test_a_node_that_goes_begins_the_quiet_anew() -> None:
+    lines: dict[float, Line] = {
+        0: pool("30s"),
+        1: claim("n", "Initialized"),
+        2: pod("a", "n"),
+        60: claim("n", "Initialized", "DisruptionReason"),
+        70: {**claim("n", "Initialized", "DisruptionReason"), "type": "DELETED"},
+    }
+    assert settled(lines)[0] == 70 + 75
+
+
+@pytest.mark.parametrize("after", ["Never", "x"])
+def test_what_is_no_time_is_not_waited_for(after: str) -> None:
+    assert settled({0: pool(after), 1: pod("a", "n")})[0] == 1 + 45
+
+
+def test_a_pod_without_a_reason_is_waited_for_and_one_with_a_reason_is_not() -> None:
+    assert settled({0: pod("a", None)}) == (135, Settled(0.0, ["1 pods wait for a node"]))
+    assert settled({0: pod("a", None), 0.5: waiting("a")})[0] == 45
+
+
+def test_what_does_not_settle_is_given_up_and_says_so() -> None:
+    lines = {float(second): pod(str(second), "n") for second in range(0, 500, 10)}
+    when, found = settled(lines, patience=120)
+    assert when == 121
+    assert found.gave_up == "it had not settled after 120 s; the last change was 1 s before"

@@ -1,0 +1,1 @@
+"""What a change does: judged by the timeline of its rehearsal."""

@@ -1,0 +1,147 @@
+"""Whether a cluster has settled: pods have their nodes, no node comes or goes, and none has for long enough.
+
+Nobody says that Karpenter has nothing more in mind. It looks for nodes to disrupt every ten seconds, thinks a
+disruption over for fifteen more, and leaves a node alone for `consolidateAfter` since a pod came or went there
+(kubernetes-sigs/karpenter, pkg/controllers/disruption). So quiet for longer than all of these together is rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from karpenter.quantities import duration
+from scale_test.judging.live import Live
+from scale_test.judging.replay import NodeClaim, Pod, Replay
+from scale_test.recording.process import RecorderError
+from scale_test.recording.timeline import now, parse_time
+
+#: The scenario whose label the workload of a what-if has.
+SCENARIO = "whatif"
+# The look every ten seconds, the fifteen of thinking over, and as much again for a machine that is busy.
+_MARGIN = timedelta(seconds=45)
+# What is under way and does not get on, such as a node whose pods a PodDisruptionBudget holds, is looked at for longer.
+_UNDER_WAY = 3
+_WAITING = "FailedScheduling"
+
+
+@dataclass(frozen=True)
+class Settled:
+    """How a side came to rest.
+
+    Attributes:
+        seconds: How long it took.
+        left: What was under way still, a sentence each.
+        gave_up: Why it was not waited for any longer; empty where it settled.
+    """
+
+    seconds: float
+    left: list[str]
+    gave_up: str = ""
+
+
+def quiet(replay: Replay) -> timedelta:
+    """For how long nothing may move until that is rest: by the NodePools as they are."""
+    return _MARGIN + max((_after(spec) for spec in _specs(replay)), default=timedelta())
+
+
+class Settling:
+    """Follows a side until it has settled.
+
+    Args:
+        begun: When it began.
+        patience: Seconds after which it is not waited for any longer.
+    """
+
+    def __init__(self, begun: datetime, patience: float) -> None:
+        self._begun = self._since = begun
+        self._patience = timedelta(seconds=patience)
+        self._before: Hashable = None
+
+    def outcome(self, replay: Replay, at: datetime) -> Settled | None:
+        """How it came to rest; None while it has not. To be asked again and again."""
+        if (state := _state(replay)) != self._before:
+            self._before, self._since = state, at
+        left = list(under_way(replay))
+        waited, enough = at - self._since, quiet(replay) * (_UNDER_WAY if left else 1)
+        if waited >= enough:
+            return Settled((self._since - self._begun).total_seconds(), left)
+        if at - self._begun > self._patience:
+            last = f"the last change was {waited.total_seconds():.0f} s before"
+            why = f"it had not settled after {self._patience.total_seconds():g} s; {last}"
+            return Settled(self._patience.total_seconds(), left, why)
+        return None
+
+
+def wait(live: Live, patience: float) -> Settled:
+    """Return when the cluster has settled, or has not within `patience` seconds.
+
+    Args:
+        live: The timeline, into which a recorder writes.
+        patience: Seconds.
+
+    Raises:
+        RecorderError: The recorder has ended meanwhile.
+        TimelineError: A line of the timeline cannot be read.
+    """
+    settling = Settling(parse_time(now()), patience)
+    for recorded in live.looks():
+        if settled := settling.outcome(live.replay, parse_time(now())):
+            return settled
+        if not recorded:
+            break
+    raise RecorderError(
+        f"the recorder has ended ({live.replay.stopped or 'it was killed'}), so the what-if cannot be judged; run it "
+        "again"
+    )
+
+
+def under_way(replay: Replay) -> Iterator[str]:
+    """What is not at its end yet, a sentence each; pods that the controller has given a reason for are."""
+    told = {event["involvedObject"].get("uid") for _, event in replay.events if event.get("reason") == _WAITING}
+    pending = [pod for pod in _pods(replay) if pod.node is None and pod.uid not in told]
+    starting = [pod for pod in _pods(replay) if pod.node is not None and not pod.ready and not pod.succeeded]
+    if pending:
+        yield f"{len(pending)} pods wait for a node"
+    if starting:
+        yield f"{len(starting)} pods start or stop"
+    for claim in _claims(replay):
+        if claim.deleting or claim.disrupted:
+            yield f"NodeClaim {claim.name} is on its way out"
+        elif "Initialized" not in claim.reached:
+            yield f"NodeClaim {claim.name} is on its way in"
+
+
+def _state(replay: Replay) -> Hashable:
+    """What changes as long as something moves."""
+    return (
+        frozenset((pod.uid, pod.node, pod.ready, pod.succeeded) for pod in _pods(replay)),
+        frozenset(
+            (claim.name, "Initialized" in claim.reached, claim.disrupted is not None, claim.deleting is not None)
+            for claim in _claims(replay)
+        ),
+    )
+
+
+def _pods(replay: Replay) -> Iterator[Pod]:
+    return (pod for pod in replay.pods.values() if pod.scenario == SCENARIO)
+
+
+def _claims(replay: Replay) -> Iterator[NodeClaim]:
+    return (claim for claim in replay.claims.values() if claim.gone is None)
+
+
+def _specs(replay: Replay) -> Iterator[dict[str, object]]:
+    for name, history in replay.node_pools.items():
+        if history and not history[-1][1]["gone"] and (spec := replay.node_pool_spec(name)):
+            yield spec
+
+
+def _after(spec: dict[str, object]) -> timedelta:
+    disruption = spec.get("disruption")
+    after = disruption.get("consolidateAfter") if isinstance(disruption, dict) else None
+    try:
+        return duration(str(after))
+    except ValueError:  # `Never`, or nothing
+        return timedelta()
