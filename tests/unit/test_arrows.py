@@ -68,6 +68,7 @@ ALLOWED: dict[str, set[str]] = {
     "scale_test": {"scale_test", "karpenter"},
     "snapshot": {"snapshot", "karpenter", "scale_test/text"},
     "rehearsal": {"rehearsal", "karpenter"},
+    "whatif": {"whatif", "snapshot", "scale_test", "karpenter"},
     "rehearsal/state": {"rehearsal/state"},
     "rehearsal/state/ancestors": set(),
     # What a recording says is judged by the code that judged the calls.
