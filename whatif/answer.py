@@ -6,7 +6,7 @@ Moments are seconds after the change began, by our clock; before it they are neg
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -459,6 +459,7 @@ class Answer(Part):
         moments: How it went.
         settings: What was shortened.
         prices: Where prices are from, a sentence each.
+        given_prices: The file of prices and discounts that was given, as data; null without one.
         before: The nodes before the change.
         after: The nodes after it; null if it was refused.
         blast_radius: What it set in motion; null if it was refused.
@@ -481,6 +482,7 @@ class Answer(Part):
     moments: list[Moment]
     settings: Settings
     prices: list[str]
+    given_prices: dict[str, Any] | None = None
     before: Inventory
     after: Inventory | None
     blast_radius: BlastRadius | None

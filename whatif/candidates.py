@@ -6,6 +6,7 @@ than the spread of what was asked several times is called none.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,7 +92,10 @@ def candidates(answers: Sequence[Answer]) -> str:
         AnswersError: They are of several stacks, or prices and waits differ.
     """
     _comparable(answers)
-    rows = [_row(name, found) for name, found in _by_candidate(answers).items()]
+    groups = _by_candidate(answers)
+    repeated = [_changes(found) for found in groups.values() if len(found) > 1]
+    noise = max((one.width for one in repeated), default=0.0)
+    rows = [_row(name, found, noise) for name, found in groups.items()]
     head = (
         "candidate",
         "verdict",
@@ -105,7 +109,14 @@ def candidates(answers: Sequence[Answer]) -> str:
         "still without:",
     )
     lines = list(table(head, rows, FILE))
-    notes = [f"{escape(text)}\n" for text in dict.fromkeys(one.truth.sentence for one in answers)]
+    if repeated:
+        notes = [
+            f"Differences of {_written(noise, 'USD')} an hour and less are called none: so far apart are answers to "
+            "the same question.\n"
+        ]
+    else:
+        notes = ["Each was asked once: how far two rehearsals of the same are apart is not known.\n"]
+    notes += [f"{escape(text)}\n" for text in dict.fromkeys(one.truth.sentence for one in answers)]
     if any(one.before.spot_simulated or (one.after and one.after.spot_simulated) for one in answers):
         notes.append("Spot prices are simulated.\n")
     return "\n".join([*lines, *notes]).rstrip() + "\n"
@@ -136,7 +147,7 @@ def spread(answers: Sequence[Answer]) -> str:
         for name, unit, found in _figures(answers)
     ]
     lines = list(table(("", "least:", "median:", "most:", "spread:"), rows, FILE))
-    change = Spread(tuple(map(_increase, answers)))
+    change = _changes(answers)
     told = [f"Asked {len(answers)} times. {_difference(change)}\n"]
     return "\n".join([*lines, *told]).rstrip() + "\n"
 
@@ -144,7 +155,7 @@ def spread(answers: Sequence[Answer]) -> str:
 def _comparable(answers: Sequence[Answer]) -> None:
     for what, values in (
         ("stacks", {one.stack for one in answers}),
-        ("prices", {tuple(one.prices) for one in answers if not one.refused}),
+        ("given prices", {json.dumps(one.given_prices, sort_keys=True) for one in answers}),
         ("factors of waits", {one.settings.wait_factor for one in answers}),
     ):
         if len(values) > 1:
@@ -161,16 +172,15 @@ def _by_candidate(answers: Iterable[Answer]) -> dict[str | None, list[Answer]]:
     return found
 
 
-def _row(name: str | None, answers: Sequence[Answer]) -> tuple[str, ...]:
+def _row(name: str | None, answers: Sequence[Answer], noise: float) -> tuple[str, ...]:
     asked = f" (asked {len(answers)} times)" if len(answers) > 1 else ""
     verdicts = ", ".join(dict.fromkeys(map(wording.verdict, answers)))
     figures = {name: (unit, found) for name, unit, found in _figures(answers)}
-    change = Spread(tuple(map(_increase, answers)))
     return (
         f"{escape(name or 'the change')}{asked}",
         verdicts,
         *(_ranged(figures, key) for key in ("dollars an hour before", "dollars an hour after")),
-        _own(_change(change, _before(answers))),
+        _own(_change(answers, noise)),
         *(
             _ranged(figures, key)
             for key in (
@@ -184,16 +194,16 @@ def _row(name: str | None, answers: Sequence[Answer]) -> tuple[str, ...]:
     )
 
 
-def _before(answers: Sequence[Answer]) -> float | None:
-    return Spread(tuple(one.before.usd_per_hour for one in answers)).middle
+def _changes(answers: Sequence[Answer]) -> Spread:
+    return Spread(tuple(map(_increase, answers)))
 
 
-def _change(change: Spread, before: float | None) -> str:
-    if change.middle is None:
+def _change(answers: Sequence[Answer], noise: float) -> str:
+    change = _changes(answers).middle
+    before = Spread(tuple(one.before.usd_per_hour for one in answers)).middle
+    if change is None or before is None:
         return "not known"
-    if len(change.values) > 1 and abs(change.middle) <= change.width:
-        return "none"
-    return wording.change(before, before + change.middle) if before is not None else ""
+    return "none" if abs(change) <= noise else wording.change(before, before + change)
 
 
 def _difference(change: Spread) -> str:
@@ -215,7 +225,7 @@ def _figures(answers: Sequence[Answer]) -> Iterator[tuple[str, str, Spread]]:
     radius = [one.blast_radius for one in answers]
     yield "dollars an hour before", "USD", Spread(tuple(one.before.usd_per_hour for one in answers))
     yield "dollars an hour after", "USD", Spread(tuple(one.usd_per_hour if one else None for one in after))
-    yield "change, dollars an hour", "USD", Spread(tuple(map(_increase, answers)))
+    yield "change, dollars an hour", "change", _changes(answers)
     yield "nodes before", "", Spread(tuple(float(one.before.nodes) for one in answers))
     yield "nodes after", "", Spread(tuple(float(one.nodes) if one else None for one in after))
     yield "nodes replaced", "", Spread(tuple(float(len(one.replaced)) if one else None for one in radius))
@@ -234,7 +244,12 @@ def _ranged(figures: dict[str, tuple[str, Spread]], name: str) -> str:
 def _written(value: float | None, unit: str) -> str:
     if value is None:
         return "not known"
-    return _own(units.dollars(value)) if unit == "USD" else f"{value:g}"
+    match unit:
+        case "USD":
+            return _own(units.dollars(value))
+        case "change":
+            return _own(wording.signed_dollars(value))
+    return f"{value:g}"
 
 
 def _own(text: str) -> str:

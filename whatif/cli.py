@@ -78,14 +78,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _report(given: argparse.Namespace) -> int:
-    from . import markdown, page
+    from . import markdown, page, wording
 
     made = _made(given)
     replace(given.folder / FILE, json.dumps(made.model_dump(mode="json", by_alias=True), indent=2) + "\n")
     replace(given.folder / "whatif.md", markdown.render(made))
     replace(given.folder / "whatif.html", page.render(made))
-    from . import wording
-
     print(visible(f"{wording.title(made)}: {wording.verdict(made)}. {made.sentence}"))
     print(visible(made.truth.sentence))
     for limit in made.limits:

@@ -83,6 +83,7 @@ def answer(
         moments=moments,
         settings=_settings(told),
         prices=sentences(market, bought),
+        given_prices=given.model_dump(mode="json", by_alias=True, exclude_defaults=True) if given else None,
         before=before,
         after=after,
         blast_radius=radius,

@@ -79,6 +79,11 @@ def _dollars(before: Inventory, after: Inventory) -> str:
     )
 
 
+def constant(hours: Sequence[Sequence[int]]) -> bool:
+    """Whether a week has the same number at each hour."""
+    return len({number for row in hours for number in row}) == 1
+
+
 def _went(radius: BlastRadius, before: Inventory) -> str:
     if not radius.replaced:
         return f"none of {plural(before.nodes, 'node')} goes" if before.nodes else "there was no node"
@@ -109,6 +114,18 @@ def verdict(answer: Answer) -> str:
     if broken:
         return f"{plural(len(broken), 'limit')} of {len(answer.limits)} broken"
     return "within its limits" if is_limited(answer) else "no limit is set"
+
+
+def headline(answer: Answer) -> str:
+    """The shortest answer: the verdict, or where there is no limit what it is about."""
+    if is_limited(answer) or answer.after is None:
+        return capital(verdict(answer)).rstrip(".")
+    before, after = answer.before.usd_per_hour, answer.after.usd_per_hour
+    if before is None or after is None:
+        return "Dollars are not known"
+    if round(after - before, 6) == 0:
+        return "As dear as before"
+    return f"{units.dollars(abs(after - before))} an hour {'dearer' if after > before else 'cheaper'}"
 
 
 def is_limited(answer: Answer) -> bool:
