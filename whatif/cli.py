@@ -14,6 +14,8 @@ from scale_test.recording.timeline import Reader, TimelineError
 from scale_test.reports.folder import TIMELINE
 from scale_test.text.files import replace
 from scale_test.text.shown import visible
+from snapshot.reading import SnapshotError
+from snapshot.reading import load as load_snapshot
 
 from .answer import Answer
 from .candidates import FILE, AnswersError
@@ -44,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         NotJudgedError,
         OSError,
         PricesError,
+        SnapshotError,
         ThresholdsError,
         TimelineError,
     ) as error:
@@ -113,7 +116,20 @@ def _made(given: argparse.Namespace) -> Answer:
 
 def _real(path: Path | None) -> list[RealNode] | None:
     """The nodes of a snapshot; None without one."""
-    return None
+    if path is None:
+        return None
+    found = load_snapshot(path).snapshot
+    claims = {claim.node: claim for claim in found.node_claims if claim.node}
+    return [
+        RealNode(
+            instance_type=node.instance_type or "not known",
+            zone=node.zone,
+            capacity_type=node.capacity_type,
+            pool=node.node_pool or (claims[node.name].node_pool if node.name in claims else None),
+            usd_per_hour=node.price_per_hour,
+        )
+        for node in found.nodes
+    ]
 
 
 def _table(given: argparse.Namespace) -> int:

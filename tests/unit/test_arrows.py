@@ -54,7 +54,7 @@ ALLOWED: dict[str, set[str]] = {
     "policies/rules": {"policies/rules", "karpenter"},
     # How a comment on a pull request is written is the same for all; the folder imports nothing of the rest.
     "review": {"review", "policies/rules", "policies/reference", "karpenter", "scale_test/text/markdown"},
-    "playbooks": {"playbooks", "preflight", "scale_test", "karpenter"},
+    "playbooks": {"playbooks", "preflight", "scale_test", "snapshot", "karpenter"},
     "preflight": {
         "preflight",
         "components/documents",
@@ -67,6 +67,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "scale_test/text": {"scale_test/text"},
     "scale_test": {"scale_test", "karpenter"},
+    "snapshot": {"snapshot", "karpenter", "scale_test/text"},
     "whatif": {"whatif", "snapshot", "scale_test", "karpenter"},
     "rehearsal": {"rehearsal", "karpenter"},
     "rehearsal/state": {"rehearsal/state"},
@@ -149,6 +150,7 @@ OURS = {
     "rehearsal",
     "review",
     "scale_test",
+    "snapshot",
     "tests",
     "whatif",
 }
@@ -166,6 +168,7 @@ def modules() -> Iterator[tuple[str, Path]]:
         "rehearsal",
         "review",
         "scale_test",
+        "snapshot",
         "whatif",
     ):
         for path in sorted((ROOT / folder).rglob("*.py")):

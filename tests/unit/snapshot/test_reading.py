@@ -1,0 +1,152 @@
+"""What is no snapshot, or not a whole one, is refused in words, and nothing of it is loaded."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snapshot import reading
+from snapshot.reading import SnapshotError, as_data, checked, load, write
+from tests.unit.snapshot.made import data, snapshot, workload
+
+
+def refused(content: Any) -> str:
+    with pytest.raises(SnapshotError) as error:
+        checked(content)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("name", ["one.json", "one.json.gz"])
+def test_what_is_written_is_read_again(tmp_path: Path, name: str) -> None:
+    made = snapshot(
+        workloads=[workload(nodes={"node-1": 2}, volumes=[{"size": "1Gi", "places": [{"zones": ["a"], "pods": 1}]}])],
+        nodePools=[{"name": "default", "spec": {"weight": 1, "template": {"spec": {"requirements": []}}}}],
+        nodes=[{"name": "node-1", "created": "2026-11-21T10:00:00Z", "pricePerHour": 0.1}],
+        leftOut=[{"what": "images", "count": 3, "why": "nothing depends on them"}],
+    )
+    write(made, tmp_path / name)
+    first = (tmp_path / name).read_bytes()
+    assert load(tmp_path / name).snapshot == made
+    write(made, tmp_path / name)
+    assert (tmp_path / name).read_bytes() == first
+    assert (first[:2] == b"\x1f\x8b") == name.endswith(".gz")
+
+
+def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("kept")
+    (tmp_path / "one.json").symlink_to(tmp_path / "other")
+    write(snapshot(), tmp_path / "one.json")
+    assert (tmp_path / "other").read_text() == "kept"
+
+
+def test_defaults_are_not_written() -> None:
+    assert as_data(snapshot()) == data()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ([], "kind: missing: only karpstack-snapshot is one"),
+        ({"kind": "List", "items": []}, "it is an export of kubectl; read it with `python -m snapshot convert`"),
+        ({"cluster": "x", "captured": "now", "events": []}, "it is kubereplay's"),
+        (data(version=2), "version: 2: a newer format than this one (1)"),
+        (data(version=0), "version: 0: "),
+        (data(version="1"), "version: '1': "),
+        (data(taken="yesterday"), "taken: 'yesterday': input should be a valid datetime"),
+        ({key: value for key, value in data().items() if key != "taken"}, "taken: missing"),
+        (data(flavour=1), "flavour: 1: unknown, so it would have no effect; use of kind, version"),
+        (data(workloads=[workload(replicas="3")]), "workloads.0.replicas: '3': input should be a valid integer"),
+        (data(workloads=[workload(replicas=-1)]), "workloads.0.replicas: -1: "),
+        (data(workloads=[workload(replicas=True)]), "workloads.0.replicas: True: "),
+        (data(workloads=[workload("Web")]), "workloads.0.name: 'Web': Kubernetes would refuse it"),
+        (data(workloads=[workload("web\n")]), "workloads.0.name"),
+        (data(workloads=[workload(namespace="a.b")]), "workloads.0.namespace: 'a.b': Kubernetes would refuse it"),
+        (data(workloads=[workload(), workload()]), "workloads has shop/web twice"),
+        (data(workloads=[workload(nodes={"a": 4})]), "more pods are on nodes (4) than there are (3)"),
+        (data(workloads=[workload(str(n), replicas=60_000) for n in range(2)]), "there are 120000 pods"),
+        (data(workloads=[workload(pod={"requests": {"cpu": "lots"}})]), "would refuse it as a quantity"),
+        (data(workloads=[workload(pod={"requests": {"cpu": "-1"}})]), "would refuse it as a quantity"),
+        (data(workloads=[workload(pod={"node_selector": {}})]), "node_selector: {}: unknown"),
+        (data(workloads=[workload(pod={"labels": {"a b": "c"}})]), "is not a key like name or example.com/name"),
+        (data(workloads=[workload(pod={"nodeSelector": {"a": "x" * 64}})]), "workloads.0.pod.nodeSelector.a"),
+        (
+            data(podDisruptionBudgets=[{"namespace": "a", "name": "b", "minAvailable": 1, "maxUnavailable": 1}]),
+            "which Kubernetes refuses; leave one out",
+        ),
+        (data(nodes=[{"name": "a", "pricePerHour": -1}]), "nodes.0.pricePerHour"),
+        (data(nodes=[{"name": "a", "created": "2026-01-01T00:00:00"}]), "nodes.0.created"),  # of no time zone
+        (data(leftOut=[{"what": "\x1b[31m", "count": 1, "why": ""}]), "terminals could not show it"),
+    ],
+)
+def test_a_bad_file_is_refused_in_words(content: Any, words: str) -> None:
+    assert words in refused(content)
+
+
+def test_every_key_that_is_wrong_is_named() -> None:
+    text = refused(data(flavour=1, cluster={"cloud": "a b", "shape": {}}))
+    assert [line.split(":")[0] for line in text.splitlines()] == ["cluster.cloud", "cluster.shape", "flavour"]
+
+
+def test_what_is_known_of_a_newer_file_can_be_read() -> None:
+    newer = data(version=7, flavour="new", workloads=[workload(colour=1), workload("other")])
+    read = checked(newer, known_only=True)
+    assert read.snapshot == snapshot(workloads=[workload(), workload("other")])
+    assert read.passed_over == (
+        "version: 7: read as if it were 1",
+        "workloads.0.colour: not known, so it is passed over",
+        "flavour: not known, so it is passed over",
+    )
+
+
+def test_what_cannot_be_is_refused_also_where_only_the_known_is_read() -> None:
+    with pytest.raises(SnapshotError, match=r"workloads\.0\.replicas"):
+        checked(data(version=7, flavour=1, workloads=[workload(replicas="3")]), known_only=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"{", "not JSON"),
+        (b"\xff\xfe{}", "not JSON"),
+        (b"kind: List\n", "not JSON"),
+        (b'{"kind": "a", "kind": "b"}', "the key 'kind' is there twice"),
+        (b'{"a": NaN}', "NaN is no number of JSON"),
+        (b'{"a": 1e999}', "a number that is too large"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "not JSON"),
+        (b"[" * 100_000, "levels deep"),
+        (b"[" * 41 + b"1" + b"]" * 41, "more than 40 levels deep"),
+        (gzip.compress(b"{}")[:-9], "half a compressed file"),
+        (b"\x1f\x8bnothing", "half a compressed file"),
+        (b"\x1f\x8b\x07nothing at all", "cannot be read"),
+    ],
+)
+def test_a_hostile_file_is_refused_in_words(tmp_path: Path, content: bytes, words: str) -> None:
+    (tmp_path / "bad.json").write_bytes(content)
+    with pytest.raises(SnapshotError) as error:
+        load(tmp_path / "bad.json")
+    assert words in str(error.value)
+    assert "bad.json" in str(error.value)
+
+
+def test_a_file_that_is_not_there_and_one_that_is_a_folder(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "missing.json"):
+        with pytest.raises(SnapshotError, match="cannot be read"):
+            load(path)
+
+
+def test_more_than_is_ever_written_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_MOST", 2**20)
+    (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * (2**20 + 1)))
+    with pytest.raises(SnapshotError, match="has more than 1 MiB"):
+        load(tmp_path / "bomb.json.gz")
+
+
+def test_an_error_shows_nothing_that_acts(tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text(json.dumps(data(**{"\x1b[31m": 1})))
+    with pytest.raises(SnapshotError) as error:
+        load(tmp_path / "bad.json")
+    assert "\x1b" not in str(error.value)
