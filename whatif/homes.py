@@ -1,0 +1,109 @@
+"""Pods for which there was no node: how many, for how long, and which of them still have none.
+
+A pod is without a home from when it is there until it has a node, if the scheduler said meanwhile that there is none
+for it. Before the change began does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from scale_test.judging.replay import Pod
+from scale_test.numbers.figures import accumulate
+from scale_test.recording.timeline import WORKLOAD_LABEL
+
+from .answer import Homeless
+from .nodes import waits
+from .phases import Told
+
+
+class Homes(NamedTuple):
+    """What of it the answer has.
+
+    Attributes:
+        workloads: By workload, the longest first.
+        pods: How many pods.
+        at_once: How many at the same time, at most.
+        longest: Seconds, of one at most.
+        unschedulable: Without a node at the end, more than before.
+    """
+
+    workloads: list[Homeless]
+    pods: int
+    at_once: int
+    longest: float
+    unschedulable: int
+
+
+def homes(told: Told) -> Homes:
+    """The pods without a home between the beginning of the change and its end."""
+    words = _words(told)
+    spans: dict[tuple[str, str], list[tuple[Pod, datetime, datetime]]] = {}
+    for pod in told.pods:
+        if span := _without_home(told, pod):
+            spans.setdefault(_workload(pod), []).append((pod, *span))
+    every = [(begin, end) for found in spans.values() for _, begin, end in found]
+    before: dict[tuple[str, str], int] = {}
+    for pod in told.pods:
+        if waits(pod, told.before):
+            before[_workload(pod)] = before.get(_workload(pod), 0) + 1
+    workloads = [_homeless(told, key, found, before.get(key, 0), words) for key, found in spans.items()]
+    return Homes(
+        sorted(workloads, key=lambda one: (-one.at_the_end, -one.longest, one.namespace, one.workload)),
+        len(every),
+        round(max((count for _, count in _at_once(every)), default=0)),
+        max((one.longest for one in workloads), default=0.0),
+        sum(max(0, one.at_the_end - one.before) for one in workloads),
+    )
+
+
+def _without_home(told: Told, pod: Pod) -> tuple[datetime, datetime] | None:
+    if pod.unschedulable is None or pod.unschedulable > told.end:
+        return None
+    begin = max(pod.seen, told.before)
+    ends = [time for time in (pod.scheduled, pod.leaving, told.end) if time]
+    end = min(ends)
+    return (begin, end) if end > begin else None
+
+
+def _homeless(
+    told: Told,
+    workload: tuple[str, str],
+    spans: Sequence[tuple[Pod, datetime, datetime]],
+    before: int,
+    words: dict[str, str],
+) -> Homeless:
+    seconds = [(end - begin).total_seconds() for _, begin, end in spans]
+    waiting = [pod for pod, _, _ in spans if waits(pod, told.end)]
+    said = [words[pod.uid] for pod in (*waiting, *(pod for pod, _, _ in spans)) if pod.uid in words]
+    return Homeless(
+        namespace=workload[0],
+        workload=workload[1],
+        pods=len(spans),
+        longest=round(max(seconds), 3),
+        pod_seconds=round(sum(seconds), 3),
+        at_the_end=len(waiting),
+        before=before,
+        words=said[0] if said else None,
+    )
+
+
+def _at_once(spans: Sequence[tuple[datetime, datetime]]) -> list[tuple[datetime, float]]:
+    return accumulate(change for begin, end in spans for change in ((begin, 1.0), (end, -1.0)))
+
+
+def _workload(pod: Pod) -> tuple[str, str]:
+    # Of a Deployment's pod that has no such label, the name begins with the Deployment's.
+    owner = pod.name.partition(f"-{pod.labels.get('pod-template-hash', '')}-")[0] or pod.name
+    return pod.namespace, pod.labels.get(WORKLOAD_LABEL, owner)
+
+
+def _words(told: Told) -> dict[str, str]:
+    """Uid of a pod -> why it cannot be scheduled, as the controller said last."""
+    return {
+        str(event["involvedObject"].get("uid", "")): str(event.get("message", ""))
+        for _, event in told.replay.events
+        if event["involvedObject"].get("kind") == "Pod" and event.get("reason") == "FailedScheduling"
+    }
