@@ -203,17 +203,18 @@ class Deployment:
                 raise CommandError(f"{error}: {wrong}") from error
             raise
 
-    def change(self, stack_file: StackFile) -> list[str]:
+    def change(self, stack_file: StackFile, events: Path) -> list[str]:
         """The command that updates the stack to another configuration of it, for a playbook to give.
 
         Args:
             stack_file: That configuration; the stack's own stays laid down as it is.
+            events: File for the engine's events.
         """
         copy = self._folder.changed_configuration
         copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(self._folder.stack_configuration, copy)  # with its salt
         stack_file.copy_to(copy)
-        return [str(self._pulumi), *self._up(copy), "--non-interactive", "--color", "never"]
+        return [str(self._pulumi), *self._up(copy), "--event-log", str(events), "--non-interactive", "--color", "never"]
 
     def _up(self, configuration: Path) -> list[str]:
         """Pulumi's arguments for an update that the policy pack judges."""

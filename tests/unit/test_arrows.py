@@ -68,7 +68,6 @@ ALLOWED: dict[str, set[str]] = {
     "scale_test/text": {"scale_test/text"},
     "scale_test": {"scale_test", "karpenter"},
     "snapshot": {"snapshot", "karpenter", "scale_test/text"},
-    "whatif": {"whatif", "snapshot", "scale_test", "karpenter"},
     "rehearsal": {"rehearsal", "karpenter"},
     "whatif": {"whatif", "snapshot", "scale_test", "karpenter"},
     "rehearsal/state": {"rehearsal/state"},

@@ -147,7 +147,7 @@ def test_a_change_is_the_program_of_its_own_folder_with_the_salt_of_the_stack(tm
     (program / "policies" / "eks.json").write_text("{}")
     stack_file = StackFile.load(PROJECT / "Pulumi.eks.yaml")
     info = DaemonInfo(1, 1.0, "aws", "us-east-1")
-    command = Deployment(folder, EngineSet(tmp_path), info, program).change(stack_file)
+    command = Deployment(folder, EngineSet(tmp_path), info, program).change(stack_file, tmp_path / "events")
     copy = Path(command[command.index("--config-file") + 1])
     written = yaml.safe_load(copy.read_text())
     assert (copy.name, written["encryptionsalt"]) == ("Pulumi.eks.yaml", "v1:kept")
