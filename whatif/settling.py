@@ -24,6 +24,7 @@ _MARGIN = timedelta(seconds=45)
 # What is under way and does not get on, such as a node whose pods a PodDisruptionBudget holds, is looked at for longer.
 _UNDER_WAY = 3
 _WAITING = "FailedScheduling"
+_BETWEEN_LOOKS = timedelta(seconds=1)  # thousands of pods are looked through each time
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,13 @@ def wait(live: Live, patience: float) -> Settled:
         RecorderError: The recorder has ended meanwhile.
         TimelineError: A line of the timeline cannot be read.
     """
-    settling = Settling(parse_time(now()), patience)
+    settling = Settling(begun := parse_time(now()), patience)
+    due = begun
     for recorded in live.looks():
-        if settled := settling.outcome(live.replay, parse_time(now())):
-            return settled
+        if (at := parse_time(now())) >= due:
+            due = at + _BETWEEN_LOOKS
+            if settled := settling.outcome(live.replay, at):
+                return settled
         if not recorded:
             break
     raise RecorderError(

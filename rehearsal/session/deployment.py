@@ -214,7 +214,18 @@ class Deployment:
         copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(self._folder.stack_configuration, copy)  # with its salt
         stack_file.copy_to(copy)
-        return [str(self._pulumi), *self._up(copy), "--event-log", str(events), "--non-interactive", "--color", "never"]
+        # Pulumi knows --event-log with this variable alone.
+        return [
+            "env",
+            "PULUMI_DEBUG_COMMANDS=true",
+            str(self._pulumi),
+            *self._up(copy),
+            "--event-log",
+            str(events),
+            "--non-interactive",
+            "--color",
+            "never",
+        ]
 
     def _up(self, configuration: Path) -> list[str]:
         """Pulumi's arguments for an update that the policy pack judges."""
