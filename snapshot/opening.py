@@ -37,7 +37,7 @@ def convert(paths: Sequence[Path], *, known_only: bool = False) -> Snapshot:
         files = kubectl_files.files(paths)
         taken = max(datetime.fromtimestamp(path.stat().st_mtime, UTC) for path in files)
         for path in files:
-            data = json_file.read(path, most=_MOST, depth=_DEPTH)
+            data = _data(path)
             if isinstance(data, dict) and data.get("kind") == KIND:
                 _alone(files, path)
                 return load(path, known_only=known_only).snapshot
@@ -58,6 +58,13 @@ def convert(paths: Sequence[Path], *, known_only: bool = False) -> Snapshot:
             message([f"{error.filename}: cannot be read ({error.strerror}); give a file that can"])
         ) from error
     return snapshot_of(items, taken.replace(microsecond=0), source, ledger)
+
+
+def _data(path: Path) -> Any:
+    content = json_file.content(path, most=_MOST)
+    if simkube.is_packed(content):
+        return simkube.unpacked(content, path, depth=_DEPTH)
+    return json_file.parse(content, path, depth=_DEPTH)
 
 
 def _alone(files: Sequence[Path], path: Path) -> None:

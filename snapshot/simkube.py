@@ -1,23 +1,57 @@
 """Reads traces of SimKube, https://github.com/acrlabs/simkube: what `sk-tracer` saw of a cluster's objects in time.
 
 What is read is what is left at the end of a trace. When the pods of its objects came and went is not: their number is
-what their controllers say. A trace is msgpack; the same in JSON (`msgpack2json`, `skctl xray`) is read too.
+what their controllers say. A trace is msgpack; the same as JSON is read too.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+import msgpack
+
 from scale_test.text.shown import value
 
-from .json_file import FileError
+from .json_file import FileError, parse
 from .left_out import Ledger
 from .taking import KINDS
 
 _VERSION: Final = 2
+#: First bytes of a mapping in msgpack, with which no JSON begins.
+_MAPPINGS: Final = (*range(0x80, 0x90), 0xDE, 0xDF)
+_READ: Final = ("version", "config", "events")
+
+
+def is_packed(content: bytes) -> bool:
+    """Whether a file is msgpack."""
+    return content[:1] != b"" and content[0] in _MAPPINGS
+
+
+def unpacked(content: bytes, path: Path, *, depth: int) -> Any:
+    """What of a trace in msgpack is read, as JSON has it.
+
+    Args:
+        content: The file's bytes.
+        path: The file, which is named in errors.
+        depth: Levels of lists and mappings at most.
+
+    Raises:
+        FileError: It is no such trace.
+    """
+    try:
+        # Owners of pods are keys that are tuples, which only tuples can be.
+        data = msgpack.unpackb(content, strict_map_key=False, use_list=False)
+        text = json.dumps({key: data[key] for key in _READ})
+    except (KeyError, RecursionError, TypeError, ValueError) as error:
+        raise FileError(
+            f"{path}: no trace of SimKube's ({type(error).__name__}: {value(str(error))}), so nothing of it is read; "
+            "export it anew"
+        ) from error
+    return parse(text.encode(), path, depth=depth)
 
 
 def is_one(data: Any) -> bool:
@@ -58,7 +92,7 @@ def objects(data: Mapping[str, Any], path: Path, ledger: Ledger) -> tuple[list[d
             f"{path}: not as SimKube writes it ({type(error).__name__}: {value(str(error))}), so nothing of it is "
             "read; export it anew"
         ) from error
-    ledger.add("when pods came and went", "a snapshot is of one moment", len(data.get("pod_lifecycles") or ()))
+    ledger.add("lifecycles of pods", "a snapshot is of one moment: each pod counts as if it still ran")
     return found, ended
 
 

@@ -29,7 +29,7 @@ def unschedulable(snapshot: Snapshot) -> list[str]:
     region = snapshot.cluster.region or ""
     known = facts.labels - {CAPACITY_TYPE} - (set() if region in facts.regions else {REGION, ZONE})
     return [
-        f"{workload.namespace}/{workload.name}: {why}; its {workload.replicas} pods will wait for ever"
+        f"{workload.namespace}/{workload.name}: {why}; its pods ({workload.replicas}) will wait for ever"
         for workload in snapshot.workloads
         if workload.controller.kind not in ("DaemonSet", "Node") and (why := _why(workload, facts, region, known))
     ]

@@ -100,7 +100,7 @@ def test_pods_that_nothing_can_ever_schedule_are_named(pod: Any, words: str) -> 
     (sentence,) = unschedulable(snapshot(workloads=[workload("never", pod=pod), workload()]))
     assert sentence.startswith("shop/never: ")
     assert words in sentence
-    assert sentence.endswith("its 3 pods will wait for ever")
+    assert sentence.endswith("; its pods (3) will wait for ever")
 
 
 @pytest.mark.parametrize(

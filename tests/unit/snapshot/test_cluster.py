@@ -94,7 +94,8 @@ def test_a_kind_that_is_refused_is_counted_and_one_that_is_not_there_is_none(
     assert [(one.what, one.why) for one in taken.left_out if one.what.startswith("kind ")] == [
         ("kind PodDisruptionBudget", "the cluster refused the list (403)")
     ]
-    assert taken.pod_disruption_budgets == taken.node_pools == []
+    assert taken.pod_disruption_budgets == []
+    assert taken.node_pools == []
     assert taken.workloads
 
 

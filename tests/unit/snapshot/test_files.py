@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import pytest
 
 from snapshot.model import Snapshot
@@ -167,6 +168,47 @@ def test_a_trace_of_simkubes_own_tests() -> None:
     assert taken.source == "simkube"
     assert pods(taken) == {"nginx-deployment": 2}
     assert taken.workloads[0].namespace == "default"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "kind"),
+    [
+        # examples/traces of the same repository and commit.
+        ("cronjob", {}, None),
+        (
+            "bare-pods",
+            {f"bare-pod-{started}": 1 for started in (1781282449, 1781282509, 1781282570, 1781282630)},
+            "Pod",
+        ),
+    ],
+)
+def test_traces_that_simkube_ships(name: str, expected: dict[str, int], kind: str | None) -> None:
+    taken = convert([HERE / "data" / f"simkube-{name}.sktrace"])
+    assert pods(taken) == expected
+    assert [one.controller.kind for one in taken.workloads] == [kind] * len(expected)
+    text = json.dumps(as_data(taken))
+    assert "busybox" not in text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        msgpack.packb({"version": 2}),
+        msgpack.packb({"version": 2, "config": {}, "events": [b"\xff"]}),
+        msgpack.packb({"version": 2, "config": {}, "events": {(1, 2): 3}}),
+        msgpack.packb({"version": 2, "config": {}, "events": float("nan")}),
+        msgpack.packb({"version": 2, "config": {}, "events": 5}),
+        msgpack.packb({"version": 2, "config": {}, "events": []})[:-1],
+        msgpack.packb({"version": 2, "config": {}, "events": []}) + b"x",
+        b"\x81" * 3000,
+        b"\xdf\xff\xff\xff\xff",
+        b"\x83\xa7version\x02\xa6config\x80\xa6events" + b"\x91" * 900 + b"\x01",
+    ],
+)
+def test_msgpack_that_is_no_trace(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "bad.sktrace").write_bytes(content)
+    with pytest.raises(SnapshotError, match=r"bad\.sktrace"):
+        convert([tmp_path / "bad.sktrace"])
 
 
 def test_a_trace_as_it_is_at_its_end(tmp_path: Path) -> None:
