@@ -125,6 +125,7 @@ goldens: environment ## Write the golden files anew, and what is generated from 
 	@$(BIN)/python -m pytest -q tests/unit --update-goldens
 	@$(BIN)/python policies/reference.py
 	@$(BIN)/python -m scale_test.scenarios.reference
+	@$(BIN)/python -m whatif schema > whatif/schema.json
 
 # Without what looks at previews or writes documents, and of karpenter/ only what the rules read.
 pack: ## Put the policy pack together in build/pack, complete in itself, for `pulumi policy publish`

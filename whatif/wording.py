@@ -22,7 +22,7 @@ WHY = {
     "spot to spot": "from spot to spot",
     "waiting": "it waits",
     "other": "another cause",
-    "not said": "the controller said nothing of it",
+    "not said": "the controller did not say why",
 }
 _MINUS = "\N{MINUS SIGN}"
 
@@ -244,7 +244,7 @@ def settings(used: Settings) -> list[str]:
     if used.wait_factor != 1:
         said.append(f"Waits that NodePools ask for were divided by {used.wait_factor:g}.")
     said += [
-        f"{one.setting} of NodePool {one.pool} was {one.used} in the rehearsal, the stack has {one.asked}."
+        f"NodePool {one.pool}: {one.setting} was {one.used} in the rehearsal, the stack has {one.asked}."
         for one in used.shortened
     ]
     if used.at:
