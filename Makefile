@@ -134,6 +134,7 @@ goldens: environment ## Write the golden files anew, and what is generated from 
 	@$(BIN)/python -m scale_test.scenarios.reference
 	@$(BIN)/python -m snapshot.reference
 	@$(BIN)/python -m snapshot.examples
+	@$(BIN)/python -m whatif schema > whatif/schema.json
 
 # Without what looks at previews or writes documents, and of karpenter/ only what the rules read.
 pack: ## Put the policy pack together in build/pack, complete in itself, for `pulumi policy publish`

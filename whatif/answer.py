@@ -185,19 +185,21 @@ class Node(Part):
 
 
 class HeldUp(Part):
-    """What kept a node from going for a while, in the controller's words.
+    """What kept a node from going for a while.
 
     Attributes:
-        words: The message of the event.
-        pod_disruption_budgets: The PodDisruptionBudgets that it names.
-        pod: The pod that it names.
-        first: When it was first said.
-        until: When the node was gone, or the record ended.
+        words: The controller's; null where it said nothing.
+        pod_disruption_budgets: The PodDisruptionBudgets that it named.
+        workload: Whose pods waited to be evicted, with its namespace; null where it is not known.
+        pods: How many of them; 0 where it is not known.
+        first: When it began.
+        until: When it was over, or the record ended.
     """
 
-    words: str
+    words: str | None
     pod_disruption_budgets: list[str]
-    pod: str | None
+    workload: str | None
+    pods: int
     first: float
     until: float
 
@@ -211,6 +213,7 @@ class Replaced(Node):
             nobody said it.
         words: What exactly: the kind of drift, or what consolidation wanted.
         decided: When it was to go.
+        drained: When no pod was left on it; null if that was not said.
         gone: When it was gone; null if it still was on its way.
         pods: Pods that had to move, without those of DaemonSets.
         held_up: What kept it.
@@ -220,6 +223,7 @@ class Replaced(Node):
     reason: str | None
     words: str | None
     decided: float
+    drained: float | None
     gone: float | None
     pods: int
     held_up: list[HeldUp]

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from scale_test.judging.replay import NodeClaim
+from scale_test.judging.replay import NodeClaim, Pod
 from scale_test.numbers.disruptions import reason as disruption_reason
 from scale_test.numbers.figures import accumulate
 
 from .answer import BlastRadius, HeldUp, Made, Planned, Replaced
 from .events import Said, of_claim
-from .homes import homes
+from .homes import homes, workload_of
 from .nodes import described
 from .phases import Told, of_daemon_set
 from .prices import Priced
 
+# Of a pod that nothing keeps, from the beginning of the drain until it is evicted: the controller evicts ten a second.
+_EVICTION_SECONDS = 5.0
 _LAUNCHING = "Launching NodeClaim: "
 _WANTED = ("ConsolidationCandidate", "ConsolidationApproved")  # the first one tells more
 
@@ -59,9 +61,10 @@ def _replaced(told: Told, market: Priced, claim: NodeClaim, order: int) -> Repla
         reason=why,
         words=_words(told, claim, why, said),
         decided=told.t(decided),
+        drained=told.t(claim.reached["Drained"]) if "Drained" in claim.reached else None,
         gone=told.t(claim.gone) if claim.gone else None,
         pods=sum(pod.leaving is not None and pod.leaving <= told.end for pod in pods),
-        held_up=_held_up(told, claim, said),
+        held_up=_held_up(told, claim, said, pods),
     )
 
 
@@ -77,20 +80,48 @@ def _words(told: Told, claim: NodeClaim, why: str | None, said: list[Said]) -> s
     return None
 
 
-def _held_up(told: Told, claim: NodeClaim, said: list[Said]) -> list[HeldUp]:
-    """What kept it, each thing once."""
-    until = told.t(min(claim.gone, told.end) if claim.gone else told.end)
+def _held_up(told: Told, claim: NodeClaim, said: list[Said], pods: list[Pod]) -> list[HeldUp]:
+    """What kept it: before it was decided by the controller's events, then by when its pods began to go.
+
+    Of the reasons why a node is not drained the controller tells one in two minutes, so that a PodDisruptionBudget need
+    not be named by it. When a pod is evicted, it tells always: that pod is then deleted.
+    """
+    decided = claim.disrupted or told.end
     found: dict[str, HeldUp] = {}
     for one in said:
-        if one.holds_up and told.before < one.time <= told.end and one.words not in found:
+        if one.holds_up and told.before < one.time < decided and one.words not in found:
             found[one.words] = HeldUp(
                 words=one.words,
                 pod_disruption_budgets=one.pod_disruption_budgets,
-                pod=one.pod,
+                workload=None,
+                pods=0,
                 first=told.t(one.time),
-                until=until,
+                until=told.t(decided),
             )
-    return list(found.values())
+    return [*found.values(), *_evictions(told, claim, said, pods)]
+
+
+def _evictions(told: Told, claim: NodeClaim, said: list[Said], pods: list[Pod]) -> Iterator[HeldUp]:
+    """Workloads whose pods waited to be evicted after the drain had begun."""
+    begun = claim.deleting
+    if begun is None:
+        return
+    waiting: dict[str, list[datetime]] = {}
+    for pod in pods:
+        until = min(pod.leaving or told.end, told.end)
+        if (until - begun).total_seconds() > _EVICTION_SECONDS:
+            waiting.setdefault("/".join(workload_of(pod)), []).append(until)
+    draining = [one for one in said if one.of_draining and one.time >= begun]
+    words = next((one for one in reversed(draining) if one.holds_up), draining[-1] if draining else None)
+    for workload, times in waiting.items():
+        yield HeldUp(
+            words=words.words if words else None,
+            pod_disruption_budgets=words.pod_disruption_budgets if words else [],
+            workload=workload,
+            pods=len(times),
+            first=told.t(begun),
+            until=told.t(max(times)),
+        )
 
 
 def _made(told: Told, market: Priced, claim: NodeClaim) -> Made:

@@ -16,10 +16,9 @@ from scale_test.judging.replay import NodeClaim, Replay
 from .answer import Why
 
 _BUDGETS = re.compile(r"PodDisruptionBudget(?:\(s\))?=\[([^\]]*)\]")
-_POD = re.compile(r"\bPod=([^\s,)]+)")
 #: Of what stays: reasons of events that say why.
 _OF_STAYING = ("Unconsolidatable", "DisruptionBlocked", "ConsolidationRejected")
-_OF_DRAINING = ("FailedDraining", "AwaitingVolumeDetachment", "DisruptionBlocked")
+_OF_DRAINING = ("FailedDraining", "AwaitingVolumeDetachment")
 # What passes by itself within seconds, and is no cause to stay.
 _MOMENTARY = re.compile(
     r"does not have an associated node|isn't initialized|is nominated for|is deleting or marked|isn't managed by"
@@ -59,9 +58,14 @@ class Said(NamedTuple):
         return not _MOMENTARY.search(self.words)
 
     @property
+    def of_draining(self) -> bool:
+        """Whether it says why a node is not drained yet."""
+        return self.reason in _OF_DRAINING
+
+    @property
     def holds_up(self) -> bool:
-        """Whether it says that something keeps a node from going that is to go."""
-        return self.reason in _OF_DRAINING and bool(_HELD.search(self.words))
+        """Whether it says that a pod, or who wrote the annotation, keeps a node from going that is to go."""
+        return self.reason in (*_OF_DRAINING, "DisruptionBlocked") and bool(_HELD.search(self.words))
 
     @property
     def why(self) -> Why:
@@ -72,12 +76,6 @@ class Said(NamedTuple):
     def pod_disruption_budgets(self) -> list[str]:
         """The PodDisruptionBudgets that it names, each with its namespace."""
         return [name for found in _BUDGETS.findall(self.words) for name in re.split(r"[\s,]+", found) if name]
-
-    @property
-    def pod(self) -> str | None:
-        """The pod that it names, with its namespace."""
-        found = _POD.search(self.words)
-        return found[1] if found else None
 
 
 def of_claim(replay: Replay, claim: NodeClaim) -> list[Said]:

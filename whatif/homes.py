@@ -43,12 +43,12 @@ def homes(told: Told) -> Homes:
     spans: dict[tuple[str, str], list[tuple[Pod, datetime, datetime]]] = {}
     for pod in told.pods:
         if span := _without_home(told, pod):
-            spans.setdefault(_workload(pod), []).append((pod, *span))
+            spans.setdefault(workload_of(pod), []).append((pod, *span))
     every = [(begin, end) for found in spans.values() for _, begin, end in found]
     before: dict[tuple[str, str], int] = {}
     for pod in told.pods:
         if waits(pod, told.before):
-            before[_workload(pod)] = before.get(_workload(pod), 0) + 1
+            before[workload_of(pod)] = before.get(workload_of(pod), 0) + 1
     workloads = [_homeless(told, key, found, before.get(key, 0), words) for key, found in spans.items()]
     return Homes(
         sorted(workloads, key=lambda one: (-one.at_the_end, -one.longest, one.namespace, one.workload)),
@@ -94,7 +94,8 @@ def _at_once(spans: Sequence[tuple[datetime, datetime]]) -> list[tuple[datetime,
     return accumulate(change for begin, end in spans for change in ((begin, 1.0), (end, -1.0)))
 
 
-def _workload(pod: Pod) -> tuple[str, str]:
+def workload_of(pod: Pod) -> tuple[str, str]:
+    """Namespace and name of the workload that a pod is of."""
     # Of a Deployment's pod that has no such label, the name begins with the Deployment's.
     owner = pod.name.partition(f"-{pod.labels.get('pod-template-hash', '')}-")[0] or pod.name
     return pod.namespace, pod.labels.get(WORKLOAD_LABEL, owner)

@@ -140,18 +140,17 @@ class Priced(Market):
 
     def of(self, offering: Offering | None) -> float | None:
         """USD an hour of what was bought; None where it is not known."""
-        if offering is None:
-            return None
+        return self.overlaid(offering, self.replay.prices.get(offering)) if offering else None
+
+    def overlaid(self, offering: Offering, usd: float | None) -> float | None:
+        """The same for what has a price of its own; None where neither it nor the file says one."""
+        own = None if self.given.region else usd
         if offering.capacity_type == _SPOT:
-            zone = offering.zone if not self.given.region else None
+            zone = None if self.given.region else offering.zone
             price = self.given.spot_price(offering.instance_type, zone)
-            if price is None and not self.given.region:
-                price = self.replay.prices.get(offering)
-            return price
+            return own if price is None else price
         price = self._on_demand(offering.instance_type)
-        if price is None and not self.given.region:
-            price = self.replay.prices.get(offering)
-        return self._discounted(offering.instance_type, price)
+        return self._discounted(offering.instance_type, own if price is None else price)
 
     def is_simulated(self, offering: Offering) -> bool:
         """Whether the price of what was bought is the rehearsal's rule for spot."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from scale_test.market.prices import Offering
 
 from .answer import Compared, Truth
 from .nodes import described
@@ -45,7 +47,7 @@ def compare(told: Told, market: Priced, real: Sequence[RealNode] | None) -> Trut
         market: Prices.
         real: Its nodes; None where they are not known.
     """
-    ours = [node for node in real or () if node.pool is not None]
+    ours = [_priced(node, market) for node in real or () if node.pool is not None]
     if not ours:
         left = f" (of {len(real)} nodes none is of a NodePool)" if real else ""
         return Truth(compared=False, sentence=NOT_COMPARED.removesuffix(".") + left + ".")
@@ -82,6 +84,12 @@ def compare(told: Told, market: Priced, real: Sequence[RealNode] | None) -> Trut
         if real_types[name] != base_types[name]
     }
     return Truth(compared=True, sentence=_sentence(figures, outside), figures=figures, types=types)
+
+
+def _priced(node: RealNode, market: Priced) -> RealNode:
+    """A real node at the prices at which the rehearsed ones are reckoned."""
+    bought = Offering(node.instance_type, node.capacity_type or "", node.zone or "")
+    return replace(node, usd_per_hour=market.overlaid(bought, node.usd_per_hour))
 
 
 def _by_capacity(ours: Sequence[RealNode], rehearsed: Sequence[RealNode]) -> list[Compared]:

@@ -22,7 +22,7 @@ WHY = {
     "spot to spot": "from spot to spot",
     "waiting": "it waits",
     "other": "another cause",
-    "not said": "the controller said nothing of it",
+    "not said": "the controller did not say why",
 }
 _MINUS = "\N{MINUS SIGN}"
 
@@ -41,7 +41,7 @@ def change(before: float | None, after: float | None) -> str:
     """The difference of two amounts of dollars, with its share: `−$0.25 (−20 %)`; empty where one is not known."""  # noqa: RUF002
     if before is None or after is None:
         return ""
-    if round(after - before, 6) == 0:
+    if _alike(before, after):
         return "none"
     share = f" ({_sign(after - before)}{abs(after - before) / before:.0%})" if before else ""
     return f"{signed_dollars(round(after - before, 6))}{share}".replace("%", " %")
@@ -66,7 +66,7 @@ def sentence(before: Inventory, after: Inventory | None, radius: BlastRadius | N
 def _dollars(before: Inventory, after: Inventory) -> str:
     if before.usd_per_hour is None or after.usd_per_hour is None:
         return "What it costs is not known, for prices are missing"
-    if round(after.usd_per_hour - before.usd_per_hour, 6) == 0:
+    if _alike(before.usd_per_hour, after.usd_per_hour):
         return f"As dear as before, {units.dollars(after.usd_per_hour)} an hour"
     marked = ", with simulated spot prices" if before.spot_simulated or after.spot_simulated else ""
     dearer = "dearer" if after.usd_per_hour > before.usd_per_hour else "cheaper"
@@ -77,6 +77,11 @@ def _dollars(before: Inventory, after: Inventory) -> str:
         f"{by}{much} an hour {dearer}, {units.dollars(before.usd_per_hour)} before and "
         f"{units.dollars(after.usd_per_hour)} after{marked}"
     )
+
+
+def _alike(before: float, after: float) -> bool:
+    """Whether nobody would call two amounts of dollars different: less than a thousandth is."""
+    return abs(after - before) <= 0.001 * before
 
 
 def constant(hours: Sequence[Sequence[int]]) -> bool:
@@ -123,7 +128,7 @@ def headline(answer: Answer) -> str:
     before, after = answer.before.usd_per_hour, answer.after.usd_per_hour
     if before is None or after is None:
         return "Dollars are not known"
-    if round(after - before, 6) == 0:
+    if _alike(before, after):
         return "As dear as before"
     return f"{units.dollars(abs(after - before))} an hour {'dearer' if after > before else 'cheaper'}"
 
@@ -176,7 +181,9 @@ def purpose(one: Made) -> str:
 
 def held(one: HeldUp) -> str:
     """What held a node up."""
-    return f"{one.words}, {units.duration(one.until - one.first)}"
+    whose = f"{plural(one.pods, 'pod')} of {one.workload}" if one.workload else ""
+    what = ": ".join(part for part in (whose, one.words) if part)
+    return f"{what}, for {units.duration(one.until - one.first)}"
 
 
 class Row(NamedTuple):
@@ -237,7 +244,7 @@ def settings(used: Settings) -> list[str]:
     if used.wait_factor != 1:
         said.append(f"Waits that NodePools ask for were divided by {used.wait_factor:g}.")
     said += [
-        f"{one.setting} of NodePool {one.pool} was {one.used} in the rehearsal, the stack has {one.asked}."
+        f"NodePool {one.pool}: {one.setting} was {one.used} in the rehearsal, the stack has {one.asked}."
         for one in used.shortened
     ]
     if used.at:
