@@ -1,4 +1,4 @@
-"""The command line: `python -m snapshot read|convert|check|show|anonymise|schema`."""
+"""The command line: `python -m snapshot read|convert|check|show|anonymise|stack-file|schema`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from .opening import convert
 from .reading import Read, SnapshotError, load, write
 from .reference import schema
 from .shown import headline, told
+from .stack_file import stack_file
 from .taking_cluster import take
 from .unschedulable import unschedulable
 
@@ -53,6 +54,12 @@ def _run(given: argparse.Namespace) -> None:
         case "check":
             read = load(given.file, known_only=given.known_only)
             _check(read, Place(given.cloud, given.region))
+        case "stack-file":
+            text = stack_file(load(given.file, known_only=given.known_only).snapshot, given.like)
+            try:
+                given.output.write_text(text)
+            except OSError as error:
+                raise SnapshotError(f"{given.output}: cannot be written ({error.strerror}); give another") from error
         case "anonymise":
             _write(given, load(given.file, known_only=given.known_only).snapshot)
         case "convert":
@@ -99,11 +106,16 @@ def _parser() -> argparse.ArgumentParser:
     checking = commands.add_parser("check", help="say whether a file is a snapshot, and what of it will not go")
     checking.add_argument("--cloud", default="", choices=["", "aws", "azure"], help="where it is to be loaded")
     checking.add_argument("--region", default="", help="the region there")
+    stacking = commands.add_parser(
+        "stack-file", help="write a stack file with its NodePools and node classes, the base of a what-if"
+    )
+    stacking.add_argument("--like", type=Path, required=True, metavar="FILE", help="stack file that all else is from")
+    stacking.add_argument("--output", type=Path, required=True, metavar="FILE", help="the stack file")
     showing = commands.add_parser("show", help="say what is in a snapshot")
     commands.add_parser("schema", help="print the JSON schema of the format")
-    for command in (hashing, checking, showing):
+    for command in (hashing, checking, showing, stacking):
         command.add_argument("file", type=Path, metavar="FILE", help="the snapshot")
-    for command in (converting, hashing, checking, showing):
+    for command in (converting, hashing, checking, showing, stacking):
         command.add_argument(
             "--known-only", action="store_true", help="pass over what a snapshot has that is not known here"
         )

@@ -62,7 +62,7 @@ def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -
         tell(f"The base, {question.base.name}, comes up.")
         started = time.monotonic()
         try:
-            lifetime.bring_up(folder, base, question.base.program, keep=keep, stay=keep)
+            lifetime.bring_up(folder, base, question.base.program, keep=keep, stay=keep, judged=False)
             with lifetime.watched(folder, stop_on_failure=not keep):
                 code = _play(question, change, changed, folder, results)
         finally:

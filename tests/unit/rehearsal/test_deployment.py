@@ -143,8 +143,7 @@ def test_a_change_is_the_program_of_its_own_folder_with_the_salt_of_the_stack(tm
     folder.pulumi.mkdir(parents=True)
     folder.stack_configuration.write_text("encryptionsalt: v1:kept\nconfig: {}\n")
     program = tmp_path / "program"
-    (program / "policies").mkdir(parents=True)
-    (program / "policies" / "eks.json").write_text("{}")
+    program.mkdir()
     stack_file = StackFile.load(PROJECT / "Pulumi.eks.yaml")
     info = DaemonInfo(1, 1.0, "aws", "us-east-1")
     command = Deployment(folder, EngineSet(tmp_path), info, program).change(stack_file, tmp_path / "events")
@@ -153,8 +152,7 @@ def test_a_change_is_the_program_of_its_own_folder_with_the_salt_of_the_stack(tm
     assert (copy.name, written["encryptionsalt"]) == ("Pulumi.eks.yaml", "v1:kept")
     assert written["config"]["karpstack:cloud"] == "aws"
     assert folder.stack_configuration.read_text() == "encryptionsalt: v1:kept\nconfig: {}\n"
-    assert command[command.index("--policy-pack") + 1] == str(program / "policies")
-    assert command[command.index("--policy-pack-config") + 1] == str(program / "policies" / "eks.json")
+    assert "--policy-pack" not in command  # the review judges
 
 
 @pytest.mark.parametrize(("said", "told"), [("error: nodes-privat is no rule of this pack\n", True), ("", False)])
