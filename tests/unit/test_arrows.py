@@ -54,7 +54,7 @@ ALLOWED: dict[str, set[str]] = {
     "policies/rules": {"policies/rules", "karpenter"},
     # How a comment on a pull request is written is the same for all; the folder imports nothing of the rest.
     "review": {"review", "policies/rules", "policies/reference", "karpenter", "scale_test/text/markdown"},
-    "playbooks": {"playbooks", "preflight", "scale_test", "snapshot", "karpenter"},
+    "playbooks": {"playbooks", "preflight", "scale_test", "snapshot", "whatif", "karpenter"},
     "preflight": {
         "preflight",
         "components/documents",

@@ -31,7 +31,7 @@ def test_it_has_the_snapshots_node_pools_and_else_what_the_other_file_has() -> N
 
 
 def test_one_of_another_cloud_is_refused() -> None:
-    with pytest.raises(SnapshotError, match="the snapshot's is 'aws' and that of .* is 'azure'"):
+    with pytest.raises(SnapshotError, match=r"the snapshot's is 'aws' and that of .* is 'azure'"):
         stack_file(load(SMALL).snapshot, ROOT / "Pulumi.aks-nap.yaml")
 
 
