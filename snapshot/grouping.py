@@ -120,11 +120,6 @@ def _volume(mounted: Sequence[Mounted]) -> Volume:
     # One claim that is not called after its pod is for whichever pods there are.
     shared = bool(first.claim) and not first.own and len({one.claim for one in mounted}) == 1
     places = Counter(one.zones for one in mounted if one.zones)
-    return Volume(
-        size=first.size,
-        storage_class=first.storage_class,
-        access_modes=list(first.access_modes),
-        claim=first.claim if shared else None,
-        ephemeral=not first.claim,
-        places=[VolumePlace(zones=list(zones), pods=pods) for zones, pods in sorted(places.items())],
+    return first.volume(
+        shared=shared, places=[VolumePlace(zones=list(zones), pods=pods) for zones, pods in sorted(places.items())]
     )

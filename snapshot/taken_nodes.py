@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from pydantic import TypeAdapter, ValidationError
+
 from karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, INSTANCE_TYPE, REGION, ZONE, Facts
 
+from .formats import Version, Word
 from .left_out import Ledger
 from .model import Cluster, Node, NodeClaim, NodeClass, NodePool, Taint
 
@@ -25,6 +28,8 @@ _BOUGHT: Final = {
     ("kubernetes.azure.com/scalesetpriority", "spot"): "spot",
     ("kubernetes.azure.com/priority", "regular"): "on-demand",
 }
+_WORD: Final = TypeAdapter[str](Word)
+_VERSION: Final = TypeAdapter[str](Version)
 _SIMULATED: Final = "kwok.x-k8s.io/node"
 #: What of a node class says how large nodes are and how many pods they take.
 _OF_CLASS: Final = frozenset(
@@ -61,14 +66,19 @@ class Prices:
 
 def cluster_of(nodes: Collection[Mapping[str, Any]], node_classes: Iterable[Mapping[str, Any]], pods: int) -> Cluster:
     """The cluster by its nodes; its cloud by its node classes, where it has no nodes."""
-    clouds = Counter(cloud for one in nodes if (cloud := _cloud(one)))
+    addresses = _texts(nodes, "spec", "providerID")
+    clouds = Counter(scheme for scheme, found, _ in (one.partition("://") for one in addresses) if found and scheme)
     kinds = {"EC2NodeClass": "aws", "AKSNodeClass": "azure"}
     clouds.update(cloud for one in node_classes if not nodes and (cloud := kinds.get(str(one.get("kind")))))
-    regions = Counter(region for one in nodes if (region := _labels(one).get(REGION)))
-    versions = Counter(
-        version for one in nodes if (version := ((one.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion"))
+    regions = Counter(_texts(nodes, "metadata", "labels", REGION))
+    versions = Counter(_texts(nodes, "status", "nodeInfo", "kubeletVersion"))
+    return Cluster(
+        cloud=_most(clouds, _WORD),
+        region=_most(regions, _WORD),
+        kubernetes=_most(versions, _VERSION),
+        nodes=len(nodes),
+        pods=pods,
     )
-    return Cluster(cloud=_most(clouds), region=_most(regions), kubernetes=_most(versions), nodes=len(nodes), pods=pods)
 
 
 def node_of(item: Mapping[str, Any], claim: str | None, keys: Collection[str], prices: Prices) -> Node:
@@ -195,14 +205,25 @@ def _resources(given: Any) -> dict[str, str]:
     return {resource: str(amount) for resource, amount in sorted((given or {}).items()) if str(amount) != "0"}
 
 
-def _cloud(node: Mapping[str, Any]) -> str | None:
-    scheme, separator, _ = str((node.get("spec") or {}).get("providerID") or "").partition("://")
-    return scheme if separator and scheme else None
+def _texts(items: Iterable[Mapping[str, Any]], *path: str) -> Iterator[str]:
+    """The texts at a place of objects, of those that have one there."""
+    for item in items:
+        found: Any = item
+        for key in path:
+            found = found.get(key) if isinstance(found, Mapping) else None
+        if isinstance(found, str) and found:
+            yield found
 
 
 def _labels(item: Mapping[str, Any]) -> Mapping[str, str]:
     return item["metadata"].get("labels") or {}
 
 
-def _most(counted: Counter[str]) -> str | None:
-    return min(counted, key=lambda one: (-counted[one], one)) if counted else None
+def _most(counted: Counter[str], wanted: TypeAdapter[str]) -> str | None:
+    """The text that is there most, of those that are as they have to be."""
+    for text in sorted(counted, key=lambda one: (-counted[one], one)):
+        try:
+            return wanted.validate_python(text)
+        except ValidationError:
+            continue
+    return None

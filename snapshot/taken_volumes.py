@@ -9,7 +9,7 @@ from typing import Any, Final
 from karpenter.instance_types import ZONE
 
 from .left_out import Ledger
-from .pod import AccessMode
+from .pod import AccessMode, Volume, VolumePlace
 
 _ZONES: Final = frozenset(
     {
@@ -42,6 +42,25 @@ class Mounted:
     storage_class: str | None
     access_modes: tuple[AccessMode, ...]
     zones: tuple[str, ...]
+
+    def volume(self, *, shared: bool, places: Sequence[VolumePlace]) -> Volume:
+        """It as one of a workload.
+
+        Args:
+            shared: Whether all pods have it together.
+            places: Where those of the pods are.
+
+        Raises:
+            ValueError: Something of it is not as the format has it.
+        """
+        return Volume(
+            size=self.size,
+            storage_class=self.storage_class,
+            access_modes=list(self.access_modes),
+            claim=self.claim if shared else None,
+            ephemeral=not self.claim,
+            places=list(places),
+        )
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -81,7 +100,7 @@ class Volumes:
         status = claim.get("status") or {}
         asked = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
         bound = self._volumes.get(str(spec.get("volumeName")), {})
-        return Mounted(
+        mounted = Mounted(
             claim=name,
             own=own,
             size=str((status.get("capacity") or {}).get("storage") or asked or "1Gi"),
@@ -89,6 +108,9 @@ class Volumes:
             access_modes=tuple(spec.get("accessModes") or ("ReadWriteOnce",)),
             zones=self._zones(bound) if name else (),
         )
+        places = [VolumePlace(zones=list(mounted.zones), pods=1)] if mounted.zones else []
+        mounted.volume(shared=bool(name), places=places)  # refuses here, where one pod is lost by it
+        return mounted
 
     def _zones(self, volume: Mapping[str, Any]) -> tuple[str, ...]:
         spec = volume.get("spec") or {}

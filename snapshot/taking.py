@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from scale_test.text.shown import cut, visible
 
-from .formats import Name, Namespace
+from .formats import Labels, Name, Namespace
 from .grouping import Member, Owner, workloads
 from .known import known
 from .left_out import Ledger
@@ -25,6 +25,7 @@ from .model import (
     Snapshot,
 )
 from .pod import LabelSelector, Pod
+from .reading import SnapshotError, explained
 from .taken_nodes import Prices, claim_of, class_of, cluster_of, node_of, pool_keys, pool_of
 from .taken_pod import KEPT_ANNOTATIONS, OF_CONTROLLERS, namespace_keys, node_keys, pod_keys, pod_of, selector_keys
 from .taken_volumes import Mounted, Volumes
@@ -70,6 +71,7 @@ _GROUPS: Final = {
 }
 _NAMESPACE: Final = TypeAdapter[str](Namespace)
 _NAME: Final = TypeAdapter[str](Name)
+_LABELS: Final = TypeAdapter[dict[str, str]](Labels)
 
 
 def snapshot_of(items: Iterable[Item], taken: datetime, source: Source, ledger: Ledger | None = None) -> Snapshot:
@@ -86,7 +88,10 @@ def snapshot_of(items: Iterable[Item], taken: datetime, source: Source, ledger: 
     Raises:
         SnapshotError: What they are together is no snapshot: more pods than any cluster holds.
     """
-    return _Taking(items, ledger or Ledger()).snapshot(taken, source)
+    try:
+        return _Taking(items, ledger or Ledger()).snapshot(taken, source)
+    except ValidationError as error:
+        raise SnapshotError(explained(error)) from error
 
 
 class _Taking:
@@ -201,7 +206,7 @@ class _Taking:
         owner = self._owner(namespace, item, node)
         pod = self._scheduled(metadata, spec, daemon=owner.controller.kind == "DaemonSet")
         mounted = tuple(self._volumes.of(namespace, metadata["name"], spec))
-        return Member(owner, pod, _labels(metadata), mounted, node)
+        return Member(owner, pod, _LABELS.validate_python(_labels(metadata)), mounted, node and _named(node))
 
     def _scheduled(self, metadata: Mapping[str, Any], spec: Mapping[str, Any], *, daemon: bool) -> Pod:
         pod = pod_of(metadata, spec, self._unknown, daemon=daemon)
@@ -252,7 +257,7 @@ class _Taking:
         pod = self._scheduled(inner, pod_spec, daemon=item["kind"] == "DaemonSet")
         mounted: list[Mounted] = list(self._volumes.of(namespace, "", pod_spec))
         mounted += [self._volumes.template(one["spec"]) for one in spec.get("volumeClaimTemplates") or ()]
-        return [Member(owner, pod, _labels(inner), tuple(mounted), count=count)]
+        return [Member(owner, pod, _LABELS.validate_python(_labels(inner)), tuple(mounted), count=count)]
 
     def _budget(self, item: Item) -> PodDisruptionBudget:
         spec, metadata = item["spec"], item["metadata"]

@@ -362,6 +362,7 @@ def cluster() -> list[Item]:
             "kind": "NodePool",
             "metadata": metadata("general"),
             "spec": {
+                "limits": {"cpu": 1000, "memory": "4000Gi"},
                 "disruption": {"consolidateAfter": "1m", "budgets": [{"nodes": "10%"}]},
                 "template": {
                     "metadata": {"labels": {"acme.example/tier": "gold"}, "annotations": {"note": CANARY}},
