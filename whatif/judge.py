@@ -74,6 +74,7 @@ def answer(
     }
     return Answer(
         stack=told.stack.name,
+        base=told.settings.get("base"),
         candidate=told.candidate,
         verdict=verdict,
         sentence=sentence(before, after, radius, told.refused),
@@ -98,7 +99,12 @@ def answer(
 
 def _moments(told: Told) -> list[Moment]:
     return [
-        Moment(phase=name, at=told.phases[name]["received"], gave_up=told.phases[name].get("gaveUp"))
+        Moment(
+            phase=name,
+            at=told.phases[name]["received"],
+            gave_up=told.phases[name].get("gaveUp"),
+            left=[str(one) for one in told.phases[name].get("left") or ()],
+        )
         for name in ORDER
         if name in told.phases
     ]
@@ -128,6 +134,8 @@ def _unknown(told: Told, before: Inventory, after: Inventory | None) -> Iterable
             yield f"{name}, the price of {', '.join(one.unpriced)} is not known, so dollars are not known in all"
         if one and one.no_lower_bound:
             yield f"{name}, there is no lower bound: {one.no_lower_bound}"
+    for text in told.phases.get("loaded", {}).get("leftOut") or ():
+        yield f"of the workload was not loaded: {text}"
     for gap in told.gaps:
         yield f"the record has a gap ({gap['kind']}: {gap['reason']}), in which something may be missing"
     if told.error:
