@@ -192,6 +192,7 @@ class HeldUp(Part):
     Attributes:
         words: The controller's; null where it said nothing.
         pod_disruption_budgets: The PodDisruptionBudgets that it named.
+        selecting: The PodDisruptionBudgets of the snapshot that select the pods, whether they kept them or not.
         workload: Whose pods waited to be evicted, with its namespace; null where it is not known.
         pods: How many of them; 0 where it is not known.
         first: When it began.
@@ -200,6 +201,7 @@ class HeldUp(Part):
 
     words: str | None
     pod_disruption_budgets: list[str]
+    selecting: list[str] = []
     workload: str | None
     pods: int
     first: float

@@ -96,7 +96,8 @@ def workload_of(pod: Pod) -> tuple[str, str]:
     """Namespace and name of the workload that a pod is of."""
     # Of a Deployment's pod that has no such label, the name begins with the Deployment's.
     owner = pod.name.partition(f"-{pod.labels.get('pod-template-hash', '')}-")[0] or pod.name
-    return pod.namespace, pod.labels.get(WORKLOAD_LABEL, owner)
+    # A snapshot's workloads have labels that are theirs in all namespaces.
+    return pod.namespace, pod.labels.get(WORKLOAD_LABEL, owner).removeprefix(f"{pod.namespace}.")
 
 
 def _words(told: Told) -> dict[str, str]:

@@ -13,6 +13,7 @@ from .blast_radius import blast_radius
 from .limits import Limits
 from .nodes import inventory, series
 from .phases import ORDER, NotJudgedError, Told, there
+from .pod_budgets import PodBudget
 from .prices import Given, Priced, sentences
 from .surviving import surviving
 from .truth import RealNode, compare
@@ -42,6 +43,7 @@ def answer(
     limits: Limits,
     given: Given | None = None,
     real: Sequence[RealNode] | None = None,
+    pod_budgets: Sequence[PodBudget] = (),
 ) -> Answer:
     """Judge a what-if.
 
@@ -51,6 +53,7 @@ def answer(
         limits: What is allowed.
         given: Prices of one's own.
         real: The nodes of the real cluster that the workload is from; None where they are not known.
+        pod_budgets: PodDisruptionBudgets of the workload, as far as they are known.
     """
     region = str(told.stack.outputs.get("region", ""))
     market = Priced(facts, region, told.replay.cheapest, told.simulated, told.replay, given or Given())
@@ -63,7 +66,7 @@ def answer(
     stayed = []
     if not told.refused:
         after = inventory(told, market, told.end)
-        radius = blast_radius(told, market)
+        radius = blast_radius(told, market, pod_budgets)
         stayed = surviving(told, market)
         judged = limits.judge(before, after, radius, truth, moments)
     verdict: Verdict = (

@@ -197,6 +197,8 @@ def purpose(one: Made) -> str:
 def held(one: HeldUp) -> str:
     """What held a node up."""
     whose = f"{plural(one.pods, 'pod')} of {one.workload}" if one.workload else ""
+    if one.selecting:
+        whose += f", selected by PodDisruptionBudget {', '.join(one.selecting)}"
     what = ": ".join(part for part in (whose, one.words) if part)
     return f"{what}, for {units.duration(one.until - one.first)}"
 

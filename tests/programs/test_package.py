@@ -14,7 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
     stacks = [path.name for path in ROOT.glob("Pulumi*.yaml")]
-    folders = "components docs karpenter policies playbooks preflight review scale_test snapshot tests whatif".split()
+    folders = (
+        *("components", "docs", "karpenter", "policies", "playbooks", "preflight"),
+        *("review", "scale_test", "snapshot", "tests", "whatif"),
+    )
     files = ("__main__.py", "ansible.cfg", "Makefile", "pyproject.toml", "requirements.lock")
     for name in (*stacks, *files, *folders):
         source = ROOT / name

@@ -76,11 +76,12 @@ def test_a_node_that_was_going_before_is_not_the_changes_work(made: Made) -> Non
 
 def test_a_node_that_is_not_gone_is_said(made: Made) -> None:
     made.node("one", disrupted=150, deleting=160, gone=ENDS + 50)
+    made.node("two", disrupted=150, deleting=160, gone=180)
     answer = judged(read(made.lines()))
     found = answer.blast_radius
     assert found is not None
     assert (found.replaced[0].gone, found.last) == (None, None)
-    assert "1 of 1 node goes, 1 of them not gone when the record ends" in answer.sentence
+    assert "2 of 2 nodes go, 1 of them not gone when the record ends" in answer.sentence
 
 
 def test_a_node_of_a_pool_that_was_deleted_says_so(made: Made) -> None:
