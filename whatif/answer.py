@@ -49,11 +49,13 @@ class Moment(Part):
         phase: As the timeline names it.
         at: ISO 8601, by our clock.
         gave_up: Why it did not settle; null if it did.
+        left: What was under way still.
     """
 
     phase: str
     at: str
     gave_up: str | None = None
+    left: list[str] = []
 
 
 class Shortened(Part):
@@ -190,6 +192,7 @@ class HeldUp(Part):
     Attributes:
         words: The controller's; null where it said nothing.
         pod_disruption_budgets: The PodDisruptionBudgets that it named.
+        selecting: The PodDisruptionBudgets of the snapshot that select the pods, whether they kept them or not.
         workload: Whose pods waited to be evicted, with its namespace; null where it is not known.
         pods: How many of them; 0 where it is not known.
         first: When it began.
@@ -198,6 +201,7 @@ class HeldUp(Part):
 
     words: str | None
     pod_disruption_budgets: list[str]
+    selecting: list[str] = []
     workload: str | None
     pods: int
     first: float
@@ -249,10 +253,10 @@ class Homeless(Part):
     Attributes:
         namespace: Theirs.
         workload: Theirs.
-        pods: How many.
-        longest: The longest time of one of them, in seconds.
+        pods: How many, without those that had none when the change began.
+        longest: The longest time of one of these, in seconds.
         pod_seconds: All their times together.
-        at_the_end: How many of them still had none when the record ended.
+        at_the_end: How many pods of the workload had none when the record ended.
         before: How many of its pods had none when the change began.
         words: Why, by the controller's last event on one of them; null where it said nothing.
     """
@@ -454,6 +458,7 @@ class Answer(Part):
     Attributes:
         schema_version: Of this form.
         stack: Name of the stack.
+        base: Name of what it is changed from; null where it was not told.
         candidate: Name of the change.
         verdict: By the limits; `refused` where Pulumi, the policies or the cloud refused the change.
         sentence: The answer in one sentence.
@@ -477,6 +482,7 @@ class Answer(Part):
 
     schema_version: Literal[1] = SCHEMA_VERSION
     stack: str
+    base: str | None = None
     candidate: str | None
     verdict: Verdict
     sentence: str

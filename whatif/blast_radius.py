@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from scale_test.judging.replay import NodeClaim, Pod
@@ -14,6 +14,7 @@ from .events import Said, of_claim
 from .homes import homes, workload_of
 from .nodes import described
 from .phases import Told, of_daemon_set
+from .pod_budgets import PodBudget, selecting
 from .prices import Priced
 
 # Of a pod that nothing keeps, from the beginning of the drain until it is evicted: the controller evicts ten a second.
@@ -22,10 +23,16 @@ _LAUNCHING = "Launching NodeClaim: "
 _WANTED = ("ConsolidationCandidate", "ConsolidationApproved")  # the first one tells more
 
 
-def blast_radius(told: Told, market: Priced) -> BlastRadius:
-    """What happened between the beginning of the change and its end."""
+def blast_radius(told: Told, market: Priced, pod_budgets: Sequence[PodBudget] = ()) -> BlastRadius:
+    """What happened between the beginning of the change and its end.
+
+    Args:
+        told: The timeline.
+        market: Prices.
+        pod_budgets: PodDisruptionBudgets of the workload, as far as they are known.
+    """
     went = sorted((claim for claim in told.claims if _went(told, claim)), key=lambda claim: claim.disrupted or told.end)
-    replaced = [_replaced(told, market, claim, order) for order, claim in enumerate(went, 1)]
+    replaced = [_replaced(told, market, claim, order, pod_budgets) for order, claim in enumerate(went, 1)]
     lived = homes(told)
     return BlastRadius(
         applied=_planned(told),
@@ -50,7 +57,7 @@ def _went(told: Told, claim: NodeClaim) -> bool:
     return claim.first_seen <= told.before and decided is not None and told.before < decided <= told.end
 
 
-def _replaced(told: Told, market: Priced, claim: NodeClaim, order: int) -> Replaced:
+def _replaced(told: Told, market: Priced, claim: NodeClaim, order: int, pod_budgets: Sequence[PodBudget]) -> Replaced:
     decided = claim.disrupted or told.end
     said = of_claim(told.replay, claim)
     why = disruption_reason(told.replay, claim)
@@ -64,7 +71,7 @@ def _replaced(told: Told, market: Priced, claim: NodeClaim, order: int) -> Repla
         drained=told.t(claim.reached["Drained"]) if "Drained" in claim.reached else None,
         gone=told.t(claim.gone) if claim.gone else None,
         pods=sum(pod.leaving is not None and pod.leaving <= told.end for pod in pods),
-        held_up=_held_up(told, claim, said, pods),
+        held_up=[*_blocked(told, claim, said), *_evictions(told, claim, said, pods, pod_budgets)],
     )
 
 
@@ -80,12 +87,8 @@ def _words(told: Told, claim: NodeClaim, why: str | None, said: list[Said]) -> s
     return None
 
 
-def _held_up(told: Told, claim: NodeClaim, said: list[Said], pods: list[Pod]) -> list[HeldUp]:
-    """What kept it: before it was decided by the controller's events, then by when its pods began to go.
-
-    Of the reasons why a node is not drained the controller tells one in two minutes, so that a PodDisruptionBudget need
-    not be named by it. When a pod is evicted, it tells always: that pod is then deleted.
-    """
+def _blocked(told: Told, claim: NodeClaim, said: list[Said]) -> list[HeldUp]:
+    """What kept it before it was decided, by the controller's events."""
     decided = claim.disrupted or told.end
     found: dict[str, HeldUp] = {}
     for one in said:
@@ -98,30 +101,40 @@ def _held_up(told: Told, claim: NodeClaim, said: list[Said], pods: list[Pod]) ->
                 first=told.t(one.time),
                 until=told.t(decided),
             )
-    return [*found.values(), *_evictions(told, claim, said, pods)]
+    return list(found.values())
 
 
-def _evictions(told: Told, claim: NodeClaim, said: list[Said], pods: list[Pod]) -> Iterator[HeldUp]:
-    """Workloads whose pods waited to be evicted after the drain had begun."""
+def _evictions(
+    told: Told, claim: NodeClaim, said: list[Said], pods: list[Pod], pod_budgets: Sequence[PodBudget]
+) -> Iterator[HeldUp]:
+    """Workloads whose pods waited to be evicted after the drain had begun.
+
+    Of the reasons why a node is not drained the controller tells one in two minutes, so that a PodDisruptionBudget need
+    not be named by it. But a pod that is evicted is deleted at once.
+    """
     begun = claim.deleting
     if begun is None:
         return
-    waiting: dict[str, list[datetime]] = {}
+    waiting: dict[str, list[Pod]] = {}
     for pod in pods:
-        until = min(pod.leaving or told.end, told.end)
-        if (until - begun).total_seconds() > _EVICTION_SECONDS:
-            waiting.setdefault("/".join(workload_of(pod)), []).append(until)
+        if (_evicted(told, pod) - begun).total_seconds() > _EVICTION_SECONDS:
+            waiting.setdefault("/".join(workload_of(pod)), []).append(pod)
     draining = [one for one in said if one.of_draining and one.time >= begun]
     words = next((one for one in reversed(draining) if one.holds_up), draining[-1] if draining else None)
-    for workload, times in waiting.items():
+    for workload, kept in waiting.items():
         yield HeldUp(
             words=words.words if words else None,
             pod_disruption_budgets=words.pod_disruption_budgets if words else [],
+            selecting=selecting(pod_budgets, kept),
             workload=workload,
-            pods=len(times),
+            pods=len(kept),
             first=told.t(begun),
-            until=told.t(max(times)),
+            until=told.t(max(_evicted(told, pod) for pod in kept)),
         )
+
+
+def _evicted(told: Told, pod: Pod) -> datetime:
+    return min(pod.leaving or told.end, told.end)
 
 
 def _made(told: Told, market: Priced, claim: NodeClaim) -> Made:

@@ -155,6 +155,7 @@ def spread(answers: Sequence[Answer]) -> str:
 def _comparable(answers: Sequence[Answer]) -> None:
     for what, values in (
         ("stacks", {one.stack for one in answers}),
+        ("bases", {one.base for one in answers}),
         ("given prices", {json.dumps(one.given_prices, sort_keys=True) for one in answers}),
         ("factors of waits", {one.settings.wait_factor for one in answers}),
     ):

@@ -10,21 +10,27 @@ from pathlib import Path
 
 from karpenter.instance_types import FactsError
 from scale_test.numbers.thresholds import ThresholdsError
-from scale_test.recording.timeline import Reader, TimelineError
+from scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR, Reader, TimelineError
 from scale_test.reports.folder import TIMELINE
 from scale_test.text.files import replace
 from scale_test.text.shown import visible
+from snapshot.model import Snapshot
+from snapshot.objects import objects
 from snapshot.reading import SnapshotError
 from snapshot.reading import load as load_snapshot
 
 from .answer import Answer
 from .candidates import FILE, AnswersError
 from .limits import Limits
-from .phases import NotJudgedError
+from .phases import SCENARIO, NotJudgedError
+from .pod_budgets import PodBudget
 from .prices import PricesError
 from .truth import RealNode
 
 _LIMITS = Path(__file__).resolve().parents[1] / "playbooks" / "thresholds.yml"
+
+# Of all that a what-if makes, so that they are what selectors name otherwise.
+_LABELS = {SCENARIO_LABEL: SCENARIO, **dict([WORKLOAD_SELECTOR.split("=")])}
 
 BROKEN, WRONG = 1, 2
 
@@ -111,15 +117,15 @@ def _made(given: argparse.Namespace) -> Answer:
     except NotJudgedError as error:
         raise NotJudgedError(f"{timeline}: {error}") from error
     prices = load(given.prices, facts) if given.prices else None
-    return answer(told, facts=facts, limits=limits, given=prices, real=_real(given.snapshot))
+    real, pod_budgets = None, []
+    if given.snapshot:
+        found = load_snapshot(given.snapshot).snapshot
+        real, pod_budgets = _nodes(found), _pod_budgets(found)
+    return answer(told, facts=facts, limits=limits, given=prices, real=real, pod_budgets=pod_budgets)
 
 
-def _real(path: Path | None) -> list[RealNode] | None:
-    """The nodes of a snapshot; None without one."""
-    if path is None:
-        return None
-    found = load_snapshot(path).snapshot
-    claims = {claim.node: claim for claim in found.node_claims if claim.node}
+def _nodes(snapshot: Snapshot) -> list[RealNode]:
+    claims = {claim.node: claim for claim in snapshot.node_claims if claim.node}
     return [
         RealNode(
             instance_type=node.instance_type or "not known",
@@ -128,8 +134,14 @@ def _real(path: Path | None) -> list[RealNode] | None:
             pool=node.node_pool or (claims[node.name].node_pool if node.name in claims else None),
             usd_per_hour=node.price_per_hour,
         )
-        for node in found.nodes
+        for node in snapshot.nodes
     ]
+
+
+def _pod_budgets(snapshot: Snapshot) -> list[PodBudget]:
+    """As they are made in the rehearsed cluster."""
+    made = objects(snapshot, _LABELS).objects
+    return [PodBudget.of(one) for one in made if one["kind"] == "PodDisruptionBudget"]
 
 
 def _table(given: argparse.Namespace) -> int:

@@ -1,7 +1,7 @@
 """Pods for which there was no node: how many, for how long, and which of them still have none.
 
 A pod is without a home from when it is there until it has a node, if the scheduler said meanwhile that there is none
-for it. Before the change began does not count.
+for it. One that was so when the change began is no work of the change, and is counted apart.
 """
 
 from __future__ import annotations
@@ -39,17 +39,18 @@ class Homes(NamedTuple):
 
 def homes(told: Told) -> Homes:
     """The pods without a home between the beginning of the change and its end."""
+    pods: dict[tuple[str, str], list[Pod]] = {}
+    for pod in told.pods:
+        if pod.unschedulable and pod.unschedulable <= told.end:
+            pods.setdefault(workload_of(pod), []).append(pod)
+    spans = {key: [span for pod in found if (span := _without_home(told, pod))] for key, found in pods.items()}
+    every = [span for found in spans.values() for span in found]
     words = _words(told)
-    spans: dict[tuple[str, str], list[tuple[Pod, datetime, datetime]]] = {}
-    for pod in told.pods:
-        if span := _without_home(told, pod):
-            spans.setdefault(workload_of(pod), []).append((pod, *span))
-    every = [(begin, end) for found in spans.values() for _, begin, end in found]
-    before: dict[tuple[str, str], int] = {}
-    for pod in told.pods:
-        if waits(pod, told.before):
-            before[workload_of(pod)] = before.get(workload_of(pod), 0) + 1
-    workloads = [_homeless(told, key, found, before.get(key, 0), words) for key, found in spans.items()]
+    workloads = [
+        one
+        for key, found in pods.items()
+        if (one := _homeless(told, key, found, spans[key], words)) and (one.pods or one.before)
+    ]
     return Homes(
         sorted(workloads, key=lambda one: (-one.at_the_end, -one.longest, one.namespace, one.workload)),
         len(every),
@@ -60,32 +61,29 @@ def homes(told: Told) -> Homes:
 
 
 def _without_home(told: Told, pod: Pod) -> tuple[datetime, datetime] | None:
-    if pod.unschedulable is None or pod.unschedulable > told.end:
-        return None
-    begin = max(pod.seen, told.before)
-    ends = [time for time in (pod.scheduled, pod.leaving, told.end) if time]
-    end = min(ends)
-    return (begin, end) if end > begin else None
+    """From when to when; None for a pod that had no node before the change already."""
+    end = min(time for time in (pod.scheduled, pod.leaving, told.end) if time)
+    return (pod.seen, end) if told.before < pod.seen < end else None
 
 
 def _homeless(
     told: Told,
     workload: tuple[str, str],
-    spans: Sequence[tuple[Pod, datetime, datetime]],
-    before: int,
+    pods: Sequence[Pod],
+    spans: Sequence[tuple[datetime, datetime]],
     words: dict[str, str],
 ) -> Homeless:
-    seconds = [(end - begin).total_seconds() for _, begin, end in spans]
-    waiting = [pod for pod, _, _ in spans if waits(pod, told.end)]
-    said = [words[pod.uid] for pod in (*waiting, *(pod for pod, _, _ in spans)) if pod.uid in words]
+    seconds = [(end - begin).total_seconds() for begin, end in spans]
+    waiting = [pod for pod in pods if waits(pod, told.end)]
+    said = [words[pod.uid] for pod in (*waiting, *pods) if pod.uid in words]
     return Homeless(
         namespace=workload[0],
         workload=workload[1],
         pods=len(spans),
-        longest=round(max(seconds), 3),
+        longest=round(max(seconds, default=0.0), 3),
         pod_seconds=round(sum(seconds), 3),
         at_the_end=len(waiting),
-        before=before,
+        before=sum(waits(pod, told.before) for pod in pods),
         words=said[0] if said else None,
     )
 
@@ -98,7 +96,8 @@ def workload_of(pod: Pod) -> tuple[str, str]:
     """Namespace and name of the workload that a pod is of."""
     # Of a Deployment's pod that has no such label, the name begins with the Deployment's.
     owner = pod.name.partition(f"-{pod.labels.get('pod-template-hash', '')}-")[0] or pod.name
-    return pod.namespace, pod.labels.get(WORKLOAD_LABEL, owner)
+    # A snapshot's workloads have labels that are theirs in all namespaces.
+    return pod.namespace, pod.labels.get(WORKLOAD_LABEL, owner).removeprefix(f"{pod.namespace}.")
 
 
 def _words(told: Told) -> dict[str, str]:

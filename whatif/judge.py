@@ -13,6 +13,7 @@ from .blast_radius import blast_radius
 from .limits import Limits
 from .nodes import inventory, series
 from .phases import ORDER, NotJudgedError, Told, there
+from .pod_budgets import PodBudget
 from .prices import Given, Priced, sentences
 from .surviving import surviving
 from .truth import RealNode, compare
@@ -42,6 +43,7 @@ def answer(
     limits: Limits,
     given: Given | None = None,
     real: Sequence[RealNode] | None = None,
+    pod_budgets: Sequence[PodBudget] = (),
 ) -> Answer:
     """Judge a what-if.
 
@@ -51,6 +53,7 @@ def answer(
         limits: What is allowed.
         given: Prices of one's own.
         real: The nodes of the real cluster that the workload is from; None where they are not known.
+        pod_budgets: PodDisruptionBudgets of the workload, as far as they are known.
     """
     region = str(told.stack.outputs.get("region", ""))
     market = Priced(facts, region, told.replay.cheapest, told.simulated, told.replay, given or Given())
@@ -63,7 +66,7 @@ def answer(
     stayed = []
     if not told.refused:
         after = inventory(told, market, told.end)
-        radius = blast_radius(told, market)
+        radius = blast_radius(told, market, pod_budgets)
         stayed = surviving(told, market)
         judged = limits.judge(before, after, radius, truth, moments)
     verdict: Verdict = (
@@ -74,6 +77,7 @@ def answer(
     }
     return Answer(
         stack=told.stack.name,
+        base=told.settings.get("base"),
         candidate=told.candidate,
         verdict=verdict,
         sentence=sentence(before, after, radius, told.refused),
@@ -98,7 +102,12 @@ def answer(
 
 def _moments(told: Told) -> list[Moment]:
     return [
-        Moment(phase=name, at=told.phases[name]["received"], gave_up=told.phases[name].get("gaveUp"))
+        Moment(
+            phase=name,
+            at=told.phases[name]["received"],
+            gave_up=told.phases[name].get("gaveUp"),
+            left=[str(one) for one in told.phases[name].get("left") or ()],
+        )
         for name in ORDER
         if name in told.phases
     ]
@@ -128,6 +137,8 @@ def _unknown(told: Told, before: Inventory, after: Inventory | None) -> Iterable
             yield f"{name}, the price of {', '.join(one.unpriced)} is not known, so dollars are not known in all"
         if one and one.no_lower_bound:
             yield f"{name}, there is no lower bound: {one.no_lower_bound}"
+    for text in told.phases.get("loaded", {}).get("leftOut") or ():
+        yield f"of the workload was not loaded: {text}"
     for gap in told.gaps:
         yield f"the record has a gap ({gap['kind']}: {gap['reason']}), in which something may be missing"
     if told.error:

@@ -29,6 +29,9 @@ def _document(answer: Answer) -> Iterator[str]:
     yield f"**{escape(answer.sentence) if answer.refused else _own(answer.sentence)}**\n"
     if answer.after and answer.blast_radius:
         yield from _summary(answer.before, answer.after, answer.blast_radius)
+    if answer.refused:
+        said = "\n".join(escape(line) for line in answer.refused.splitlines() if line.strip())
+        yield from folded("What was said", [f"<pre>{said}</pre>\n"])
     yield from _broken(answer)
     yield f"{escape(answer.truth.sentence)}\n"
     yield from _limits(answer)
@@ -158,12 +161,13 @@ def _homeless(radius: BlastRadius) -> Iterator[str]:
             str(one.pods),
             units.duration(one.longest),
             str(one.at_the_end),
+            str(one.before),
             escape(one.words or ""),
         )
         for one in radius.homeless
     ]
     if rows:
-        head = ("workload", "pods without a home:", "longest:", "still without:", "the controller's words")
+        head = ("workload", "pods without a home:", "longest:", "still without:", "before:", "the controller's words")
         yield from table(head, rows, _WHOLE)
 
 

@@ -13,7 +13,7 @@ from .answer import Answer, PoolWeek
 from .markdown import DAYS
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_WIDTH = 540
+_WIDTH = 340
 
 
 def render(answer: Answer) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from scale_test.reports import units
+from scale_test.text.shown import cut
 
 from .answer import Answer, BlastRadius, Group, HeldUp, Inventory, Made, Node, Replaced, Settings, Surviving
 from .limits import times_bound
@@ -24,6 +26,8 @@ WHY = {
     "other": "another cause",
     "not said": "the controller did not say why",
 }
+_GIST = 300  # characters of why a change was refused, in the sentence
+_TELLING = re.compile(r"\bmandatory\b|\berror\b|refus|denied|forbidden", re.IGNORECASE)
 _MINUS = "\N{MINUS SIGN}"
 
 
@@ -59,8 +63,17 @@ def _sign(number: float) -> str:
 def sentence(before: Inventory, after: Inventory | None, radius: BlastRadius | None, refused: str | None) -> str:
     """The answer in one sentence."""
     if refused or after is None or radius is None:
-        return f"The change was refused, and nothing of it is applied: {refused}"
+        return (
+            f"The change was refused, and what of it was applied is not judged: {_gist(refused or 'nobody said why')}"
+        )
     return f"{_dollars(before, after)}; {_went(radius, before)}; {_homes(radius)}."
+
+
+def _gist(refused: str) -> str:
+    """The line that says why, of all that was said."""
+    lines = [line.strip() for line in refused.splitlines() if line.strip()]
+    telling = [line for line in lines if _TELLING.search(line)]
+    return cut((telling or lines[-1:] or [""])[0], _GIST)
 
 
 def _dollars(before: Inventory, after: Inventory) -> str:
@@ -101,7 +114,8 @@ def _went(radius: BlastRadius, before: Inventory) -> str:
 
 
 def _homes(radius: BlastRadius) -> str:
-    left = f", and {units.count(radius.unschedulable)} still have none" if radius.unschedulable else ""
+    has = "has" if radius.unschedulable == 1 else "have"
+    left = f", and {units.count(radius.unschedulable)} still {has} none" if radius.unschedulable else ""
     if not radius.without_home:
         return "no pod is without a home"
     is_are = "pod is" if radius.without_home == 1 else "pods are"
@@ -140,7 +154,8 @@ def is_limited(answer: Answer) -> bool:
 
 def title(answer: Answer) -> str:
     """What was asked."""
-    return f"What if {answer.candidate} on {answer.stack}" if answer.candidate else f"A what-if on {answer.stack}"
+    named = f"What if {answer.candidate} on {answer.stack}" if answer.candidate else f"A what-if on {answer.stack}"
+    return f"{named}, from {answer.base}" if answer.base else named
 
 
 def bound(inventory: Inventory) -> str:
@@ -182,6 +197,8 @@ def purpose(one: Made) -> str:
 def held(one: HeldUp) -> str:
     """What held a node up."""
     whose = f"{plural(one.pods, 'pod')} of {one.workload}" if one.workload else ""
+    if one.selecting:
+        whose += f", selected by PodDisruptionBudget {', '.join(one.selecting)}"
     what = ": ".join(part for part in (whose, one.words) if part)
     return f"{what}, for {units.duration(one.until - one.first)}"
 

@@ -250,7 +250,10 @@ class _Phase(_Line):
     phase: Literal["settings", "loaded", "base-settled", "change-begins", "change-applied", "change-settled"]
     gaveUp: str | None = None  # noqa: N815
     refused: str | None = None
+    base: str | None = None
     candidate: str | None = None
+    left: list[Any] | None = None
+    leftOut: list[str] | None = None  # noqa: N815
     changes: list[_Planned] | None = None
     waitFactor: Number | None = None  # noqa: N815
     at: Time | None = None

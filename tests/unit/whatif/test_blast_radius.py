@@ -75,12 +75,13 @@ def test_a_node_that_was_going_before_is_not_the_changes_work(made: Made) -> Non
 
 
 def test_a_node_that_is_not_gone_is_said(made: Made) -> None:
-    made.node("one", disrupted=150, deleting=160)
+    made.node("one", disrupted=150, deleting=160, gone=ENDS + 50)
+    made.node("two", disrupted=150, deleting=160, gone=180)
     answer = judged(read(made.lines()))
     found = answer.blast_radius
     assert found is not None
     assert (found.replaced[0].gone, found.last) == (None, None)
-    assert "1 of 1 node goes, 1 of them not gone when the record ends" in answer.sentence
+    assert "2 of 2 nodes go, 1 of them not gone when the record ends" in answer.sentence
 
 
 def test_a_node_of_a_pool_that_was_deleted_says_so(made: Made) -> None:
@@ -185,11 +186,13 @@ def test_pods_that_had_no_node_before_are_not_the_changes_fault(made: Made) -> N
     made.pod("web-2", None, 150, unschedulable=151)
     found = radius(made)
     assert (found.homeless[0].before, found.homeless[0].at_the_end, found.unschedulable) == (1, 2, 1)
-    assert found.homeless[0].longest == ENDS - 100  # from the change on, not from before
+    # The one that had none before is not counted, also not its time.
+    assert (found.without_home, found.homeless[0].pods, found.homeless[0].longest) == (1, 1, ENDS - 150)
 
 
 def test_a_change_that_makes_old_pods_schedulable_is_no_increase(made: Made) -> None:
     made.node("one")
     made.pod("web-1", "one", 5, unschedulable=6, scheduled=200)
     found = radius(made)
-    assert (found.unschedulable, found.without_home) == (0, 1)
+    assert (found.unschedulable, found.without_home) == (0, 0)
+    assert [(one.before, one.at_the_end) for one in found.homeless] == [(1, 0)]

@@ -91,11 +91,15 @@ def test_a_broken_limit_is_said_at_once() -> None:
 
 def test_a_refusal_is_said_and_nothing_else_is_claimed() -> None:
     made = Made()
-    refused = read(made.lines(change_applied={"refused": f"policy x {NASTY}"}, change_settled={"missing": True}))
-    for text in (shown(markdown.render(judged(refused))), page.render(judged(refused))):
+    said = f"Updating (eks):\n\n    [mandatory] policy x: no limits {NASTY}\nResources: 3 unchanged"
+    answer = judged(read(made.lines(change_applied={"refused": said}, change_settled={"missing": True})))
+    assert "what of it was applied is not judged: [mandatory] policy x: no limits" in answer.sentence
+    assert "Resources: 3" not in answer.sentence
+    for text in (shown(markdown.render(answer)), page.render(answer)):
         found = Page(text).text
         assert "efused" in found
         assert "policy x" in found
+        assert "Resources: 3 unchanged" in found
         assert "Blast radius" not in found
         assert "<script>alert" not in text
 

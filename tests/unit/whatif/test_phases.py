@@ -93,6 +93,24 @@ def test_a_phase_that_does_not_exist_is_refused(content: dict[str, Any]) -> None
         read(found)
 
 
+def test_what_was_told_beside_is_said() -> None:
+    found = judged(
+        read(
+            Made().lines(
+                settings={"base": "main", "waitFactor": 2, "candidate": "arm", "snapshot": "pods.json"},
+                loaded={"pods": 3, "leftOut": ["kube-system/coredns: the stack has its own"]},
+                base_settled={"gaveUp": "after 5 s", "left": ["1 pod waits"], "seconds": 5.0},
+                change_begins={"candidate": "arm"},
+            )
+        )
+    )
+    assert (found.base, found.candidate) == ("main", "arm")
+    assert "of the workload was not loaded: kube-system/coredns: the stack has its own" in found.unknown
+    assert [(moment.gave_up, moment.left) for moment in found.moments if moment.gave_up] == [
+        ("after 5 s", ["1 pod waits"])
+    ]
+
+
 def test_gaps_and_failures_are_said() -> None:
     made = Made()
     made.add(150, "GAP", kind="Pod", reason="too old")

@@ -32,6 +32,8 @@ def usd(given: Given) -> dict[str, float | None]:
 
 def test_without_a_file_the_timeline_says_the_prices() -> None:
     assert usd(Given()) == {"m5.large": 0.096, "c5.large": 0.03}
+    # No fake played these machines, so the spot price is the market's.
+    assert answer(Given()).before.spot_simulated is False
 
 
 def test_given_prices_go_before() -> None:
