@@ -14,7 +14,7 @@ from scale_test.text import shown
 
 from . import outcome, stacks, text
 from .job import Job, JobError, job
-from .outcome import OutcomeError
+from .outcome import Outcome, OutcomeError, Told
 from .rehearse import Question, rehearse
 from .stacks import Change, StacksError, Touched
 
@@ -25,6 +25,7 @@ _AUTHOR: Final = "github-actions[bot]"
 _PASSED_ON: Final = ("workloads", "limits", "wait-factor", "patience")
 _FILES: Final = {"workloads", "limits"}
 _WRONG: Final = 2
+_ALL: Final = "all"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,14 +78,29 @@ def parser() -> argparse.ArgumentParser:
         one.add_argument(
             "--project", type=Path, default=PROJECT, help="folder with Pulumi.yaml (default: this checkout)"
         )
-    asking.add_argument("--all", action="store_true", help="all stacks, touched or not")
-    rehearsing.add_argument("--stacks", default="", help="names, separated by commas (default: those that it touches)")
-    rehearsing.add_argument("--no-whatif", action="store_true", help="review alone")
+        one.add_argument(
+            "--stacks", default="", help="names, separated by commas, or `all` (default: those that it touches)"
+        )
+    asking.add_argument("--files", action="store_true", help="print the names of their files instead, on one line")
+    rehearsing.add_argument(
+        "--whatif",
+        choices=("true", "false"),
+        default="true",
+        help="whether the change is rehearsed too (default: true)",
+    )
     for name in _PASSED_ON:
         rehearsing.add_argument(f"--{name}", default="", help="as of `python -m rehearsal whatif`")
     for one in (rehearsing, commenting, summing):
         one.add_argument(
             "--results", type=Path, default=_RESULTS, metavar="FOLDER", help=f"of what came of it (default: {_RESULTS})"
+        )
+    for one in (commenting, summing):
+        one.add_argument(
+            "--stacks",
+            type=_names,
+            default=[],
+            metavar="JSON",
+            help="what `stacks` printed: a stack of these of which nothing came is told as failed",
         )
     commenting.add_argument("--number", type=int, help="of the pull request (default: the event's)")
     commenting.add_argument(
@@ -101,20 +117,24 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _stacks(given: argparse.Namespace) -> int:
-    changed = stacks.change(given.project, given.base, given.head)
-    touched = changed.named(changed.after) if given.all else changed.touched()
-    _explain(changed, touched)
-    print(json.dumps([one.stack for one in touched]))
+    _, touched = _touched(given)
+    names = [one.stack for one in touched]
+    print(" ".join(f"Pulumi.{name}.yaml" for name in names) if given.files else json.dumps(names))
     return 0
 
 
-def _rehearse(given: argparse.Namespace) -> int:
+def _touched(given: argparse.Namespace) -> tuple[Change, list[Touched]]:
     changed = stacks.change(given.project, given.base, given.head)
     names = [name.strip() for name in given.stacks.split(",") if name.strip()]
-    touched = changed.named(names) if names else changed.touched()
-    if given.no_whatif:
-        touched = [Touched(one.stack, one.why, "off") for one in touched]
+    touched = changed.named(changed.after if names == [_ALL] else names) if names else changed.touched()
     _explain(changed, touched)
+    return changed, touched
+
+
+def _rehearse(given: argparse.Namespace) -> int:
+    changed, touched = _touched(given)
+    if given.whatif == "false":
+        touched = [Touched(one.stack, one.why, "off") for one in touched]
     options = [part for name in _PASSED_ON for part in _passed_on(given, name)]
     question = Question(given.project.resolve(), changed.base, given.results.resolve(), options)
     outcomes = rehearse(question, touched)
@@ -134,7 +154,7 @@ def _comment(given: argparse.Namespace) -> int:
     from .comment import post
     from .github import GitHub, GitHubError, NoRightsError
 
-    where, told = job(os.environ), outcome.read(given.results)
+    where, told = job(os.environ), _told(given)
     number = given.number or where.number
     if number is None:
         raise JobError(
@@ -166,11 +186,34 @@ def _comment(given: argparse.Namespace) -> int:
 
 
 def _summary(given: argparse.Namespace) -> int:
-    _summarise(outcome.read(given.results), job(os.environ))
+    elsewhere = Job("", None, "", reads_only=False, page="")
+    _summarise(_told(given), job(os.environ) if "GITHUB_REPOSITORY" in os.environ else elsewhere)
     return 0
 
 
-def _summarise(told: Sequence[outcome.Told], where: Job) -> None:
+def _told(given: argparse.Namespace) -> list[Told]:
+    """What came of each stack; of some there may be nothing at all, as their job has not come that far."""
+    found = outcome.read(given.results)
+    missing = sorted(set(given.stacks) - {one.outcome.stack for one in found})
+    return sorted(
+        [*found, *(Told(Outcome(stack, "failed", "failed"), "", {}) for stack in missing)],
+        key=lambda one: one.outcome.stack,
+    )
+
+
+def _names(written: str) -> list[str]:
+    try:
+        names = json.loads(written or "[]")
+    except (ValueError, RecursionError):
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) and stacks.is_name(name) for name in names):
+        raise argparse.ArgumentTypeError(
+            f"{shown.value(written)} is no JSON list of names of stacks, as `python -m pull_request stacks` prints it"
+        )
+    return names
+
+
+def _summarise(told: Sequence[Told], where: Job) -> None:
     said = text.summary(told, commit=where.commit, page=where.page)
     if file := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(file).open("a", encoding="utf-8") as summary:

@@ -110,10 +110,15 @@ def change(project: Path, base: str, head: str = "HEAD") -> Change:
     return Change(before, sorted(differing), _stacks(project, before), _stacks(project, after))
 
 
+def is_name(text: str) -> bool:
+    """Whether a stack can be called so: Pulumi's rule, and nothing that a command would take for an option."""
+    return bool(_STACK.fullmatch(text))
+
+
 def unnamed(changed: Change) -> list[str]:
     """Files that look like a stack's, and can be none by their name."""
     found = [path for path in changed.paths if _STACK_FILE.fullmatch(path)]
-    return [path for path in found if not _STACK.fullmatch(path.removeprefix("Pulumi.").removesuffix(".yaml"))]
+    return [path for path in found if not is_name(path.removeprefix("Pulumi.").removesuffix(".yaml"))]
 
 
 def removed(changed: Change) -> list[str]:
@@ -148,7 +153,7 @@ def _judges(path: str, stack: str) -> bool:
 
 def _stacks(project: Path, commit: str) -> list[str]:
     names = (_STACK_FILE.fullmatch(path) for path in _lines(project, "ls-tree", "--name-only", "-z", commit))
-    return sorted(found[1] for found in names if found and _STACK.fullmatch(found[1]))
+    return sorted(found[1] for found in names if found and is_name(found[1]))
 
 
 def _commit(project: Path, ref: str, option: str) -> str:
