@@ -129,6 +129,20 @@ def part_key(part: str) -> str:
     return digest.hexdigest()[:16]
 
 
+def cache_key(clouds: Collection[str]) -> str:
+    """A name for what rehearsals of some clouds need of the engines, for a cache of others: another name, other parts.
+
+    Args:
+        clouds: `aws`, `azure`, or both.
+
+    Returns:
+        `engines-linux-x86_64-` and the digest of all parts' keys.
+    """
+    parts = " ".join(f"{part}/{part_key(part)}" for part in wanted(clouds))
+    digest = hashlib.sha256(parts.encode()).hexdigest()[:16]
+    return f"engines-{platform.system().lower()}-{platform.machine()}-{digest}"
+
+
 def pinned(part: str, module: str) -> str:
     """Version of a module in a part's go.mod, as `v1.36.3`.
 

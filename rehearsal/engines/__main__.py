@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from rehearsal.engines import CONTROLLERS
+from rehearsal.engines import CONTROLLERS, cache_key
 from rehearsal.engines.builder import BuildError, ensure, lint
 from rehearsal.state.ancestors import ExposedError
 
@@ -20,7 +21,12 @@ def main() -> int:
         "Go modules into the cache folder. Nothing happens when they are built already.",
     )
     parser.add_argument(
-        "stack_file", nargs="?", type=Path, help="a stack's configuration: leave out the Karpenter of other clouds"
+        "stack_files", nargs="*", type=Path, help="stacks' configurations: leave out the Karpenter of other clouds"
+    )
+    parser.add_argument(
+        "--cache-key",
+        action="store_true",
+        help="print instead a name for what would be built, by which a cache can keep the cache folder's `engines`",
     )
     parser.add_argument(
         "--lint", action="store_true", help="run gofmt on our own Go programs instead; go vet has passed what is built"
@@ -30,7 +36,11 @@ def main() -> int:
         if options.lint:
             lint()
             return 0
-        engines = ensure(_clouds(options.stack_file))
+        clouds = _clouds(options.stack_files)
+        if options.cache_key:
+            print(cache_key(clouds))
+            return 0
+        engines = ensure(clouds)
     except (BuildError, ExposedError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -41,17 +51,22 @@ def main() -> int:
     return 0
 
 
-def _clouds(stack_file: Path | None) -> list[str]:
-    """The clouds to build for.
+def _clouds(stack_files: Sequence[Path]) -> list[str]:
+    """The clouds to build for: all without a file.
 
     There may be nothing yet to read YAML with. Where no cloud is found, the command that brings the stack up builds
     what is missing, or says what is wrong with the file.
     """
-    if stack_file is None:
+    if not stack_files:
         return list(CONTROLLERS)
+    named = {_cloud(file) for file in stack_files}
+    return [cloud for cloud in CONTROLLERS if cloud in named]
+
+
+def _cloud(stack_file: Path) -> str:
     text = stack_file.read_text(encoding="utf-8", errors="replace") if stack_file.is_file() else ""
     found = re.search(r"""(?m)^ +["']?karpstack:cloud["']?: *["']?(\w+)""", text)
-    return [found[1]] if found and found[1] in CONTROLLERS else []
+    return found[1] if found else ""
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import pytest
 
 from rehearsal import engines
 from rehearsal.engines import HERE, EngineSet, builder
+from rehearsal.engines import __main__ as command
 from rehearsal.engines.__main__ import _clouds
 
 ROOT = HERE.parents[1]
@@ -274,10 +276,32 @@ def test_the_cloud_of_a_stack_file_is_found_without_a_reader_of_yaml(
 ) -> None:
     path = tmp_path / "Pulumi.mine.yaml"
     path.write_text(text)
-    assert _clouds(path) == clouds
-    assert _clouds(path.with_name("Pulumi.yours.yaml")) == []
+    assert _clouds([path]) == clouds
+    assert _clouds([path.with_name("Pulumi.yours.yaml")]) == []
 
 
 def test_without_a_stack_file_all_clouds_are_built_for() -> None:
-    assert _clouds(None) == ["aws", "azure"]
-    assert [_clouds(ROOT / f"Pulumi.{stack}.yaml") for stack in ("eks", "aks-nap")] == [["aws"], ["azure"]]
+    files = [ROOT / f"Pulumi.{stack}.yaml" for stack in ("aks-nap", "eks")]
+    assert _clouds([]) == _clouds(files) == ["aws", "azure"]
+    assert [_clouds([file]) for file in files] == [["azure"], ["aws"]]
+
+
+def test_a_cache_key_names_what_is_built_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    sets: list[tuple[str, ...]] = [("aws",), ("azure",), ("aws", "azure")]
+    before = {clouds: engines.cache_key(clouds) for clouds in sets}
+    assert len(set(before.values())) == 3
+    assert engines.cache_key(("azure", "aws")) == before["aws", "azure"]
+    assert all(key.startswith(f"engines-{platform.system().lower()}-{platform.machine()}-") for key in before.values())
+    key_of = engines.part_key
+    monkeypatch.setattr(engines, "part_key", lambda part: "changed" if part == "karpenter-aws" else key_of(part))
+    changed = [clouds for clouds, key in before.items() if engines.cache_key(clouds) != key]
+    assert changed == [("aws",), ("aws", "azure")]
+
+
+def test_the_cache_key_is_printed_and_nothing_is_built(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "ensure", lambda _: pytest.fail("it built"))
+    monkeypatch.setattr("sys.argv", ["engines", "--cache-key", str(ROOT / "Pulumi.eks.yaml")])
+    assert command.main() == 0
+    assert capsys.readouterr().out == f"{engines.cache_key(('aws',))}\n"

@@ -1,0 +1,1 @@
+"""A pull request, rehearsed: which stacks it touches, what their review and their what-if say, in one comment."""

@@ -1,0 +1,78 @@
+"""One comment on a pull request: made once, changed from then on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from .github import GitHub, NoRightsError, UnclearError
+from .text import MARKER
+
+_ATTEMPTS: Final = 3
+_PERMISSION: Final = (
+    "give the job `permissions: pull-requests: write`. GitHub says 404 too where a token may not read a repository, or "
+    "where there is no such pull request"
+)
+
+
+@dataclass(frozen=True)
+class Posted:
+    """A comment that stands.
+
+    Attributes:
+        page: Its address.
+        new: Whether it was made now, and not only changed.
+        others: How many more comments of ours there are, which stay as they are.
+    """
+
+    page: str
+    new: bool
+    others: int
+
+
+def post(api: GitHub, repository: str, number: int, text: str, *, author: str, create: bool = True) -> Posted | None:
+    """Change our comment, or make it.
+
+    Ours begins with the marker and is by `author`: anybody can write the marker, and a comment of theirs stays.
+
+    Args:
+        api: GitHub.
+        repository: `owner/name`.
+        number: Of the pull request.
+        text: The comment, marker included.
+        author: Login of whose token it is.
+        create: Whether to make one where there is none; otherwise the answer is then None.
+
+    Raises:
+        NoRightsError: The token may not; the text names the permission.
+        GitHubError: GitHub refuses otherwise, or does not answer.
+    """
+    try:
+        attempt = 0
+        while True:
+            attempt += 1
+            ours = _ours(api, repository, number, author)
+            if ours:
+                changed = api.send("PATCH", f"/repos/{repository}/issues/comments/{ours[0]['id']}", {"body": text})
+                return Posted(str(changed.get("html_url", "")), new=False, others=len(ours) - 1)
+            if not create:
+                return None
+            try:
+                made = api.send("POST", f"/repos/{repository}/issues/{number}/comments", {"body": text})
+                return Posted(str(made.get("html_url", "")), new=True, others=0)
+            except UnclearError:
+                # It may have been made all the same: the next turn looks, so that there are never two.
+                if attempt == _ATTEMPTS:
+                    raise
+                api.pause(2.0**attempt)
+    except NoRightsError as error:
+        raise NoRightsError(f"{error}. Nothing was written; {_PERMISSION}") from error
+
+
+def _ours(api: GitHub, repository: str, number: int, author: str) -> list[dict[str, Any]]:
+    return [
+        comment
+        for page in api.pages(f"/repos/{repository}/issues/{number}/comments")
+        for comment in page
+        if str(comment.get("body", "")).startswith(MARKER) and (comment.get("user") or {}).get("login") == author
+    ]

@@ -1,0 +1,297 @@
+"""A change in a repository, from the action's first script to its last; the rehearsal is a stand-in."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pull_request import stacks
+from pull_request.stacks import StacksError, Touched
+from pull_request.text import MARKER
+from tests.programs.pull_request.github_server import NUMBER, REPOSITORY, WRITES, GitHubServer, served
+
+ROOT = Path(__file__).resolve().parents[3]
+ACTION = ROOT / ".github" / "actions" / "rehearse" / "action.yml"
+PARTS = ("pull_request", "scale_test/text", "rehearsal/engines", "rehearsal/state", "rehearsal/host")
+STACK = "config:\n  karpstack:cloud: {cloud}\n"
+
+# It writes what it was asked and, as the real one, documents; a stack is judged by what its file says.
+REHEARSAL = """
+import json, os, pathlib, sys
+command, stack, *options = sys.argv[1:]
+given = dict(zip(options[::2], options[1::2]))
+assert "GITHUB_TOKEN" not in os.environ
+with open("asked.jsonl", "a") as asked:
+    print(json.dumps([command, stack, {key: value for key, value in given.items() if key != "--output"}]), file=asked)
+said = pathlib.Path(f"Pulumi.{stack}.yaml").read_text()
+if f"{command} breaks" in said:
+    sys.exit(1)
+folder = pathlib.Path(given["--output"]) / ("working-tree" if command == "whatif" else "")
+folder.mkdir(parents=True)
+(folder / f"{command}.md").write_text(f"## {command} of {stack}\\n")
+(folder / f"{command}.html").write_text("<!doctype html>")
+sys.exit(1 if f"{command} refuses" in said else 0)
+"""
+
+
+@dataclass
+class Repository:
+    """A program with two stacks, in git, and a copy of what the action runs.
+
+    Attributes:
+        folder: Its root.
+        outputs: Of the action's steps: id -> name -> value.
+    """
+
+    folder: Path
+    outputs: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def git(self, *words: str) -> str:
+        who = ("-c", "user.name=mona", "-c", "user.email=mona@example.org", "-c", "commit.gpgsign=false")
+        command = ["git", "-C", str(self.folder), *who, *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    def commit(self, **files: str | None) -> None:
+        """Write files (`None` removes), and commit them."""
+        for name, content in files.items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.unlink() if content is None else path.write_text(content)
+        self.git("add", "--all")
+        self.git("commit", "--message", "a change")
+
+    def merged(self, **files: str | None) -> None:
+        """A branch with a change, merged as GitHub does before a pull request's jobs; the base went on meanwhile."""
+        self.git("switch", "--create", "branch")
+        self.commit(**files)
+        self.git("switch", "main")
+        self.commit(**{"Pulumi.other.yaml": STACK.format(cloud="aws")})
+        self.git("merge", "--no-ff", "--message", "Merge branch into main", "branch")
+
+    def step(
+        self, command: str, environment: dict[str, str], inputs: dict[str, str]
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the action's script with a command in it, as a runner does."""
+        content = yaml.safe_load(ACTION.read_text())
+        (step,) = [step for step in content["runs"]["steps"] if f"pull_request {command}" in step.get("run", "")]
+        given = {name: one.get("default", "") for name, one in content["inputs"].items()} | inputs
+        output = self.folder.parent / "output"
+        output.write_text("")
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={
+                "PATH": f"{self.folder.parent / 'bin'}:{os.environ['PATH']}",
+                "HOME": str(self.folder.parent),
+                "RUNNER_TEMP": str(self.folder.parent),
+                "GITHUB_OUTPUT": str(output),
+                "GITHUB_REPOSITORY": REPOSITORY,
+                "GITHUB_STEP_SUMMARY": str(self.folder.parent / "summary.md"),
+                "GITHUB_EVENT_PATH": str(self.folder.parent / "event.json"),
+                **{name: self.resolved(str(value), given) for name, value in step.get("env", {}).items()},
+                **environment,
+            },
+        )
+        if "id" in step:
+            self.outputs[step["id"]] = dict(line.split("=", 1) for line in output.read_text().splitlines())
+        return done
+
+    def resolved(self, value: str, inputs: dict[str, str]) -> str:
+        """What an expression of `env` stands for."""
+        path = value.removeprefix("${{ ").removesuffix(" }}").split(".")
+        if path[0] == "inputs":
+            return inputs[path[1]]
+        assert path[0] == "steps"
+        return self.outputs[path[1]][path[3]]
+
+    def asked(self) -> list[Any]:
+        file = self.folder / "asked.jsonl"
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    made = Repository(tmp_path / "repository")
+    ignored = shutil.ignore_patterns("__pycache__", "*.sum")
+    for part in PARTS:
+        shutil.copytree(ROOT / part, made.folder / part, ignore=ignored)
+    for name in ("rehearsal/__init__.py", "scale_test/__init__.py", "requirements.lock"):
+        shutil.copyfile(ROOT / name, made.folder / name)
+    (made.folder / "rehearsal" / "__main__.py").write_text(REHEARSAL)
+    for name in (".venv/bin/python", "../bin/python"):
+        program = made.folder / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(f'#!/bin/sh\ncase "$2" in pip) exit;; esac\nexec {sys.executable} "$@"\n')
+        program.chmod(0o755)
+    sides = {side: {"repo": {"full_name": REPOSITORY}, "sha": "a" * 40} for side in ("head", "base")}
+    (tmp_path / "event.json").write_text(json.dumps({"pull_request": {"number": NUMBER, **sides}}))
+    made.folder.joinpath(".gitignore").write_text("/.venv/\n/build/\n/asked.jsonl\n__pycache__/\n")
+    made.git("init", "--initial-branch=main")
+    made.commit(
+        **{
+            "Pulumi.yaml": "name: karpstack\n",
+            "Pulumi.eks.yaml": STACK.format(cloud="aws"),
+            "Pulumi.aks-nap.yaml": STACK.format(cloud="azure"),
+            "policies/eks.json": "{}\n",
+            "docs/a.md": "a\n",
+        }
+    )
+    return made
+
+
+@pytest.fixture
+def github() -> Iterator[GitHubServer]:
+    with served() as server:
+        yield server
+
+
+def act(repository: Repository, github: GitHubServer, **inputs: str) -> int:
+    """The action, from its first script to its last; the exit code of the one that rehearses."""
+    repository.step("stacks", {}, inputs).check_returncode()
+    code = 0
+    if repository.outputs["stacks"]["stacks"] != "[]":
+        code = repository.step("rehearse", {}, inputs).returncode
+        repository.step("summary", {}, inputs).check_returncode()
+    posted = repository.step("comment", {"GITHUB_API_URL": github.url}, {"token": WRITES, **inputs})
+    assert posted.returncode == 0, posted.stderr
+    return code
+
+
+def test_the_stack_that_a_pull_request_changes_is_rehearsed_and_told_of(
+    repository: Repository, github: GitHubServer, tmp_path: Path
+) -> None:
+    repository.merged(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  a: 1\n"})
+    assert act(repository, github, limits="limits.yml", patience="60") == 0
+    base = repository.git("rev-parse", "HEAD^1")
+    options = {"--base": base, "--limits": str(repository.folder / "limits.yml"), "--patience": "60"}
+    assert repository.asked() == [["review", "eks", {}], ["whatif", "eks", options]]
+    found = repository.outputs["stacks"]
+    assert (found["stacks"], found["files"]) == ('["eks"]', "Pulumi.eks.yaml")
+    assert found["engines"] == str(tmp_path / ".cache" / "karpstack" / "engines")
+    assert found["key"].startswith("engines-")
+    (comment,) = github.comments
+    assert comment["body"].startswith(f"{MARKER}\n## Rehearsed: nothing is in the way\n")
+    assert "## whatif of eks" in comment["body"]
+    assert "## review of eks" in comment["body"]
+    assert repository.outputs["comment"]["url"] == comment["html_url"]
+    assert "## whatif of eks" in (tmp_path / "summary.md").read_text()
+
+
+def test_the_next_push_changes_the_comment(repository: Repository, github: GitHubServer) -> None:
+    repository.merged(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  # review refuses, whatif breaks\n"})
+    assert act(repository, github) == 2
+    assert "| eks | **no answer**: the job's log says why | **refused**" in github.comments[0]["body"]
+    shutil.rmtree(repository.folder / "build")
+    repository.commit(**{"Pulumi.eks.yaml": STACK.format(cloud="aws"), "docs/a.md": "b\n"})
+    assert act(repository, github, base="HEAD~2^1") == 0
+    assert len(github.comments) == 1
+
+
+def test_when_nothing_is_touched_any_more_the_comment_says_so(repository: Repository, github: GitHubServer) -> None:
+    github.add(f"{MARKER}\nbefore")
+    repository.merged(**{"docs/a.md": "b\n"})
+    assert act(repository, github) == 0
+    assert repository.outputs["stacks"]["stacks"] == "[]"
+    assert "touches no stack" in github.comments[0]["body"]
+    assert repository.asked() == []
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "row"),
+    [
+        ("review refuses", 1, "| eks | within the limits | **refused**"),
+        ("review breaks", 2, "| eks | within the limits | **failed**"),
+        ("whatif refuses", 1, "| eks | **beyond the limits** | passed |"),
+        ("whatif breaks", 2, "| eks | **no answer**"),
+    ],
+)
+def test_what_is_refused_is_told_from_what_broke(
+    said: str, code: int, row: str, repository: Repository, github: GitHubServer
+) -> None:
+    repository.merged(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  # {said}\n"})
+    assert act(repository, github) == code
+    assert row in github.comments[0]["body"]
+    assert len(repository.asked()) == 2
+
+
+def test_a_new_stack_and_one_that_is_judged_anew_are_reviewed_alone(
+    repository: Repository, github: GitHubServer
+) -> None:
+    repository.merged(**{"Pulumi.new.yaml": STACK.format(cloud="aws"), "policies/eks.json": "{ }\n"})
+    assert act(repository, github) == 0
+    assert repository.asked() == [["review", "eks", {}], ["review", "new", {}]]
+    assert "| new | none: the stack is new" in github.comments[0]["body"]
+    assert "| eks | none: what judges the stack differs" in github.comments[0]["body"]
+
+
+def test_stacks_can_be_named_and_the_review_be_alone(repository: Repository, github: GitHubServer) -> None:
+    repository.merged(**{"docs/a.md": "b\n"})
+    assert act(repository, github, stacks="eks,aks-nap", **{"what-if": "false"}) == 0
+    assert repository.asked() == [["review", "eks", {}], ["review", "aks-nap", {}]]
+
+
+def test_a_stack_of_whose_job_nothing_came_is_told_as_failed(repository: Repository, github: GitHubServer) -> None:
+    repository.merged(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  a: 1\n"})
+    repository.step("stacks", {}, {}).check_returncode()
+    repository.step("comment", {"GITHUB_API_URL": github.url}, {"token": WRITES}).check_returncode()
+    assert "| eks | **no answer**: the job's log says why | **failed**" in github.comments[0]["body"]
+
+
+def test_a_checkout_of_one_commit_is_told_how_to_get_the_other(repository: Repository, tmp_path: Path) -> None:
+    repository.merged(**{"docs/a.md": "b\n"})
+    shallow = tmp_path / "shallow"
+    subprocess.run(["git", "clone", "--quiet", "--depth=1", repository.folder.as_uri(), shallow], check=True)
+    with pytest.raises(StacksError, match=r"--base 'HEAD\^1' is no commit .* `fetch-depth: 2`"):
+        stacks.change(shallow, "HEAD^1")
+    subprocess.run(["git", "-C", shallow, "fetch", "--quiet", "--depth=2", "origin"], check=True)
+    assert stacks.change(shallow, "HEAD^1").paths == ["docs/a.md"]
+
+
+def test_the_project_can_be_a_folder_of_a_repository(repository: Repository) -> None:
+    repository.commit(**{"infrastructure/Pulumi.yaml": "", "infrastructure/Pulumi.mine.yaml": "a: 1\n"})
+    repository.commit(**{"infrastructure/Pulumi.mine.yaml": "a: 2\n", "Pulumi.eks.yaml": "a: 2\n"})
+    found = stacks.change(repository.folder / "infrastructure", "HEAD^")
+    assert found.touched() == [Touched("mine", "Pulumi.mine.yaml", "asked")]
+
+
+def test_a_stack_with_another_name_is_a_new_one_and_one_that_is_gone(repository: Repository) -> None:
+    repository.git("mv", "Pulumi.eks.yaml", "Pulumi.eks-2.yaml")
+    repository.commit()
+    found = stacks.change(repository.folder, "HEAD^")
+    assert found.touched() == [Touched("eks-2", "Pulumi.eks-2.yaml", "new")]
+    assert stacks.removed(found) == ["eks"]
+
+
+def test_what_files_are_called_is_no_part_of_any_command(repository: Repository, github: GitHubServer) -> None:
+    names = [
+        "Pulumi.$(touch pwned).yaml",
+        "Pulumi.-x.yaml",
+        "Pulumi.a b.yaml",
+        "components/a\n::error::b.py",
+        "Pulumi.ä.yaml",
+    ]
+    repository.merged(**dict.fromkeys(names, "a: 1\n"))
+    act(repository, github)
+    assert json.loads(repository.outputs["stacks"]["stacks"]) == ["aks-nap", "eks", "other"]
+    assert not list(repository.folder.rglob("pwned"))
+    said = repository.step("stacks", {}, {})
+    assert not [line for line in said.stderr.splitlines() if line.startswith("::")]
+    assert "names no stack that Pulumi would take" in said.stderr
+
+
+def test_a_repository_that_is_none_is_told_of(tmp_path: Path) -> None:
+    with pytest.raises(StacksError, match=r"not a git repository"):
+        stacks.change(tmp_path, "HEAD")

@@ -1,0 +1,190 @@
+"""The action and the workflow: what they may, what they run, and that the commands take what they are given."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pull_request import cli
+
+ROOT = Path(__file__).resolve().parents[3]
+ACTION = ROOT / ".github" / "actions" / "rehearse" / "action.yml"
+WORKFLOW = ROOT / ".github" / "workflows" / "rehearse.yml"
+FILES = (ACTION, WORKFLOW)
+
+Step = dict[str, Any]
+
+
+def read(path: Path) -> dict[Any, Any]:
+    found = yaml.safe_load(path.read_text())
+    assert isinstance(found, dict)
+    return found
+
+
+def steps(path: Path) -> Iterator[Step]:
+    content = read(path)
+    if "runs" in content:
+        yield from content["runs"]["steps"]
+    for job in content.get("jobs", {}).values():
+        yield from job["steps"]
+
+
+def strings(content: Any) -> Iterator[str]:
+    if isinstance(content, dict):
+        content = [*content.keys(), *content.values()]
+    if isinstance(content, list):
+        for one in content:
+            yield from strings(one)
+    elif isinstance(content, str):
+        yield content
+
+
+RUNS = [pytest.param(path, step, id=f"{path.stem}-{number}") for path in FILES for number, step in enumerate(steps(path)) if "run" in step]  # fmt: skip # noqa: E501
+
+
+@pytest.mark.parametrize(("path", "step"), RUNS)
+def test_no_script_is_put_together_of_what_others_wrote(path: Path, step: Step) -> None:
+    """GitHub replaces expressions before the shell reads the script, so that a branch's name would be a command."""
+    assert "${{" not in step["run"]
+    assert step["shell"] == "bash"
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_what_is_used_is_pinned_by_commit_with_its_version_beside_it(path: Path) -> None:
+    used = [step["uses"] for step in steps(path) if "uses" in step and not step["uses"].startswith("./")]
+    assert used
+    assert all(re.fullmatch(r"[\w-]+/[\w/-]+@[0-9a-f]{40}", one) for one in used)
+    lines = [line for line in path.read_text().splitlines() if re.search(r"uses: [^.]", line)]
+    assert len(lines) == len(used)
+    assert all(re.search(r"@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line) for line in lines)
+
+
+def test_one_commit_of_an_action_is_used_everywhere() -> None:
+    used = [step["uses"] for path in FILES for step in steps(path) if "@" in step.get("uses", "")]
+    pins = {(action.split("/")[1], commit) for action, commit in (one.split("@") for one in used)}
+    assert len(pins) == len({action for action, _ in pins})
+
+
+def test_the_workflow_never_runs_strangers_code_with_our_rights() -> None:
+    workflow = read(WORKFLOW)
+    assert set(workflow[True]) == {"pull_request", "push"}  # `on` is a truth in YAML
+    assert workflow["permissions"] == {}
+    writing = {}
+    for name, job in workflow["jobs"].items():
+        writing[name] = {key for key, value in job["permissions"].items() if value != "read"}
+        assert 0 < job["timeout-minutes"] <= 120
+        for step in job["steps"]:
+            if step.get("uses", "").startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] is False
+    assert writing == {
+        "stacks": set(),
+        "rehearse": set(),
+        "code-scanning": {"security-events"},
+        "comment": {"pull-requests"},
+    }
+
+
+def test_what_may_write_runs_nothing_of_the_pull_request() -> None:
+    jobs = read(WORKFLOW)["jobs"]
+    checkout = jobs["comment"]["steps"][0]
+    assert checkout["with"]["ref"] == "${{ github.event.pull_request.base.sha }}"
+    assert not any("run" in step or step["uses"].startswith("./") for step in jobs["code-scanning"]["steps"])
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_nothing_of_an_event_that_its_author_chose_is_used(path: Path) -> None:
+    expressions = {each for text in strings(read(path)) for each in re.findall(r"github\.[\w.]+", text)}
+    assert expressions <= {
+        "github.event.pull_request.base.sha",
+        "github.event.pull_request.number",
+        "github.event_name",
+        "github.sha",
+        "github.token",
+    }
+
+
+def test_no_token_is_in_an_argument_or_with_what_the_pull_request_runs() -> None:
+    with_token = [step for path in FILES for step in steps(path) if "github.token" in str(step) or "token" in str(step.get("env"))]  # fmt: skip # noqa: E501
+    assert len(with_token) == 2
+    for step in with_token:
+        assert "TOKEN" in "".join(step["env"])
+        assert "TOKEN" not in step["run"]
+        assert "pull_request comment" in step["run"]
+
+
+def test_inputs_and_outputs_that_are_named_exist() -> None:
+    action, text = read(ACTION), ACTION.read_text()
+    assert set(re.findall(r"inputs\.([\w-]+)", text)) == set(action["inputs"])
+    ids = {step["id"] for step in steps(ACTION) if "id" in step}
+    assert set(re.findall(r"steps\.([\w-]+)\.outputs", text)) == ids
+    given = [step["with"] for step in steps(WORKFLOW) if step.get("uses", "").startswith("./")]
+    assert given
+    assert all(set(one) <= set(action["inputs"]) for one in given)
+
+
+# Stand-ins for what a step starts: each writes down its words.
+_NOTED = """#!/bin/sh
+"{python}" - "$@" <<'EOF' >> "{log}"
+import json, sys
+print(json.dumps(["{name}", *sys.argv[1:]]))
+EOF
+case "$*" in *" stacks "*) echo '["eks"]';; *) echo said;; esac
+"""
+
+
+@pytest.mark.parametrize(("path", "step"), RUNS)
+def test_each_command_takes_what_it_is_given(path: Path, step: Step, tmp_path: Path) -> None:
+    hostile = "a b'\"$(touch pwned)`touch pwned`;touch pwned"
+    log = tmp_path / "log"
+    for name in ("bin/python", ".venv/bin/python", "bin/make"):
+        program = tmp_path / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(_NOTED.format(python=ROOT / ".venv" / "bin" / "python", log=log, name=name))
+        program.chmod(0o755)
+    (tmp_path / "requirements.lock").write_text((ROOT / "requirements.lock").read_text())
+    values = {
+        "WHATIF": "true",
+        "STACKS": '["eks"]' if "comment" in step["run"] or "summary" in step["run"] else hostile,
+    }
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+        cwd=tmp_path,
+        env={
+            "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin",
+            "GITHUB_OUTPUT": str(tmp_path / "output"),
+            "RUNNER_TEMP": str(tmp_path),
+            "HOME": str(tmp_path),
+            **{name: values.get(name, hostile) for name in step.get("env", {})},
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "pwned").exists()
+    commands = [json.loads(line) for line in log.read_text().splitlines()]
+    assert commands
+    for program, *words in commands:
+        if program.endswith("make"):
+            assert words == ["--no-print-directory", "-j2", "environment", "engines", f"STACK_FILE={hostile}"]
+        elif words[:2] == ["-m", "pip"]:
+            assert {"install", "--no-deps", "--require-hashes"} <= set(words)
+            pinned = (tmp_path / "urllib3.lock").read_text()
+            assert pinned.startswith("urllib3==")
+            assert pinned.count("==") == 1
+            assert "--hash=sha256:" in pinned
+        elif words[:2] == ["-m", "rehearsal.engines"]:
+            assert words[2] == "--cache-key"
+        else:
+            assert words[:2] == ["-m", "pull_request"]
+            given = cli.parser().parse_args(words[2:])
+            if words[2] == "rehearse":
+                passed = {given.base, given.stacks, given.workloads, given.limits, given.wait_factor, given.patience}
+                assert passed == {hostile}

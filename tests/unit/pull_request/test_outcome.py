@@ -1,0 +1,70 @@
+"""Outcomes: written by the job that rehearses, read by the job that writes the comment."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pull_request import outcome
+from pull_request.outcome import Outcome, OutcomeError
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    (tmp_path / "eks" / "review").mkdir(parents=True)
+    (tmp_path / "eks" / "review" / "review.md").write_text("the review")
+    for candidate in ("b", "a"):
+        (tmp_path / "eks" / "whatif" / candidate).mkdir(parents=True)
+        (tmp_path / "eks" / "whatif" / candidate / "whatif.md").write_text(f"what-if {candidate}")
+    eks, aks = Outcome("eks", "passed", "beyond limits"), Outcome("aks-nap", "failed", "failed")
+    for one in (eks, aks):
+        outcome.write(one, tmp_path / one.stack)
+    first, second = outcome.read(tmp_path)
+    assert (first.outcome, first.review, first.whatifs) == (aks, "", {})
+    assert (second.outcome, second.review) == (eks, "the review")
+    assert list(second.whatifs.items()) == [("a", "what-if a"), ("b", "what-if b")]
+
+
+def test_no_results_are_no_stacks(tmp_path: Path) -> None:
+    assert outcome.read(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize(
+    ("made", "code"),
+    [
+        ([], 0),
+        ([("passed", "within limits"), ("passed", "new")], 0),
+        ([("passed", "within limits"), ("refused", "within limits")], 1),
+        ([("passed", "beyond limits")], 1),
+        ([("refused", "failed")], 2),
+        ([("failed", "off"), ("refused", "off")], 2),
+    ],
+)
+def test_the_worst_is_the_exit_code(made: list[Any], code: int) -> None:
+    assert outcome.code([Outcome("eks", *one) for one in made]) == code
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "null",
+        "{}",
+        "[" * 5000,
+        json.dumps({"stack": "aks-nap", "review": "passed", "whatif": "off"}),
+        json.dumps({"stack": "eks", "review": "@everyone look", "whatif": "off"}),
+        json.dumps({"stack": "eks", "review": ["passed"], "whatif": "off"}),
+        json.dumps({"stack": "eks", "review": "passed", "whatif": "off"}) + " " * 5000 + "x",
+    ],
+)
+def test_what_no_rehearsal_has_written_is_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "eks").mkdir()
+    (tmp_path / "eks" / "outcome.json").write_text(content)
+    if content.endswith("x"):  # more than is read: what follows is never looked at
+        assert outcome.read(tmp_path)[0].outcome == Outcome("eks", "passed", "off")
+    else:
+        with pytest.raises(OutcomeError, match=r"outcome\.json is no outcome of `python -m pull_request rehearse`"):
+            outcome.read(tmp_path)

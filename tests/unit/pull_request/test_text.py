@@ -1,0 +1,104 @@
+"""The comment's text: what it says, and how it is shortened."""
+
+from __future__ import annotations
+
+import pytest
+
+from pull_request import text
+from pull_request.outcome import Outcome, Told
+from pull_request.text import LONGEST_COMMENT, LONGEST_SUMMARY, MARKER, Section
+
+PAGE = "https://github.com/ours/karpstack/actions/runs/7"
+COMMIT = "0123456789abcdef"
+
+
+def told(stack: str = "eks", review: str = "## Review\n", **whatifs: str) -> Told:
+    return Told(Outcome(stack, "passed", "within limits"), review, whatifs)
+
+
+def rows(count: int) -> str:
+    return "".join(f"## Part {number}\n\n| a | b |\n| --- | --- |\n| {number} | x |\n\n" for number in range(count))
+
+
+def test_all_of_what_is_short_is_there() -> None:
+    said = text.comment([told(working="## What-if\n\nNothing moves.\n")], commit=COMMIT, page=PAGE)
+    assert said.startswith(f"{MARKER}\n## Rehearsed: nothing is in the way\n")
+    assert "| eks | within the limits | passed |" in said
+    assert "Of commit 0123456789ab." in said
+    assert f"[the run]({PAGE})" in said
+    assert "\n\n## What-if\n\nNothing moves.\n\n" in said
+    assert said.endswith("<details><summary>Review of eks</summary>\n\n## Review\n\n</details>\n")
+    assert "Shortened" not in said
+
+
+@pytest.mark.parametrize(
+    ("outcome", "headline", "row"),
+    [
+        (Outcome("eks", "refused", "within limits"), "something is refused", "**refused**: a mandatory rule is broken"),
+        (Outcome("eks", "passed", "beyond limits"), "something is refused", "**beyond the limits**"),
+        (Outcome("eks", "failed", "off"), "something has no answer", "**failed**: the job's log says why"),
+        (Outcome("eks", "refused", "failed"), "something has no answer", "**no answer**: the job's log says why"),
+        (Outcome("eks", "passed", "new"), "nothing is in the way", "none: the stack is new"),
+        (Outcome("eks", "passed", "policies"), "nothing is in the way", "none: what judges the stack differs"),
+    ],
+)
+def test_the_worst_is_in_the_headline_and_each_in_its_row(outcome: Outcome, headline: str, row: str) -> None:
+    said = text.comment([told("aks-nap"), Told(outcome, "", {})], commit=COMMIT, page=PAGE)
+    assert f"## Rehearsed: {headline}\n" in said
+    assert row in next(line for line in said.splitlines() if line.startswith("| eks |"))
+
+
+def test_without_a_stack_it_says_so() -> None:
+    assert "touches no stack" in text.comment([], commit=COMMIT, page=PAGE)
+
+
+@pytest.mark.parametrize(
+    ("stacks", "length"), [(1, 500), (200, 500), (3, 5_000), (40, 5_000), (200, 5_000), (1, 100_000), (3, 100_000)]
+)
+def test_the_comment_is_never_too_long(stacks: int, length: int) -> None:
+    document = rows(length // 40)
+    many = [told(f"stack-{number:03}", document, a=document) for number in range(stacks)]
+    said = text.comment(many, commit=COMMIT, page=PAGE)
+    assert len(said) <= LONGEST_COMMENT
+    assert said.count("<details>") == said.count("</details>")
+    assert len(said) > 0.5 * min(LONGEST_COMMENT, stacks * length)
+    assert ("150 more stacks are in the artifacts alone" in said) is (stacks == 200)
+
+
+@pytest.mark.parametrize("line", ["one line", "\N{HERB}" * 20, "| a |", "```", "<details>", "</details>", ""])
+def test_nor_is_it_for_text_without_a_good_place_to_end(line: str) -> None:
+    said = text.comment([told(review=f"{line}\n" * 50_000, a=f"{line}\n" * 50_000)], commit=COMMIT, page=PAGE)
+    assert len(said) <= LONGEST_COMMENT
+
+
+def test_a_summary_is_counted_in_bytes() -> None:
+    said = text.summary([told(review="\N{HERB}\n\n" * 100_000)], commit=COMMIT, page=PAGE)
+    assert LONGEST_COMMENT < len(said.encode()) <= LONGEST_SUMMARY
+    assert MARKER not in said
+
+
+def test_the_short_stay_whole_and_the_long_share_the_rest() -> None:
+    short, long = Section("short", "x" * 100, folded=False), Section("long", rows(1000), folded=False)
+    first, *others = text.shortened([short, long, long], 10_000, "the artifacts")
+    assert first == short.text
+    assert all(4_500 < len(other) <= 4_950 for other in others)
+
+
+def test_what_is_missing_is_counted() -> None:
+    document = "\n".join(f"line {number}\n" for number in range(100)).strip()
+    (shown,) = text.shortened([Section("the review", document, folded=False)], 500, "the artifacts")
+    kept, note = shown.split("\n\n**Shortened: ")
+    missing = len(document.splitlines()) - len(kept.splitlines())
+    assert note == f"of the review, {missing} of 199 lines are missing here; the artifacts have all.**"
+    assert document.startswith(kept)
+
+
+@pytest.mark.parametrize(
+    ("opened", "closed"), [("```text", "```"), ("<details><summary>more</summary>", "</details>"), ("| a |", "| b |")]
+)
+def test_nothing_is_cut_in_half(opened: str, closed: str) -> None:
+    inside = "\n".join(["row"] * 200) if opened.startswith("|") else "row\n\n" * 200
+    document = f"before\n\n{opened}\n{inside}\n{closed}\n\nafter"
+    (shown,) = text.shortened([Section("it", document, folded=False)], 400, "the artifacts")
+    assert shown.startswith("before\n\n**Shortened")
+    assert opened not in shown
