@@ -117,11 +117,18 @@ def _made(given: argparse.Namespace) -> Answer:
     except NotJudgedError as error:
         raise NotJudgedError(f"{timeline}: {error}") from error
     prices = load(given.prices, facts) if given.prices else None
-    real, pod_budgets = None, []
-    if given.snapshot:
-        found = load_snapshot(given.snapshot).snapshot
-        real, pod_budgets = _nodes(found), _pod_budgets(found)
-    return answer(told, facts=facts, limits=limits, given=prices, real=real, pod_budgets=pod_budgets)
+    if given.snapshot is None:
+        return answer(told, facts=facts, limits=limits, given=prices)
+    snapshot = load_snapshot(given.snapshot).snapshot
+    return answer(
+        told,
+        facts=facts,
+        limits=limits,
+        given=prices,
+        real=_nodes(snapshot),
+        pod_budgets=_pod_budgets(snapshot),
+        made_up=snapshot.source == "made",
+    )
 
 
 def _nodes(snapshot: Snapshot) -> list[RealNode]:

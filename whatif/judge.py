@@ -44,6 +44,7 @@ def answer(
     given: Given | None = None,
     real: Sequence[RealNode] | None = None,
     pod_budgets: Sequence[PodBudget] = (),
+    made_up: bool = False,
 ) -> Answer:
     """Judge a what-if.
 
@@ -54,11 +55,12 @@ def answer(
         given: Prices of one's own.
         real: The nodes of the real cluster that the workload is from; None where they are not known.
         pod_budgets: PodDisruptionBudgets of the workload, as far as they are known.
+        made_up: Whether the snapshot is made up, so that there is no such cluster.
     """
     region = str(told.stack.outputs.get("region", ""))
     market = Priced(facts, region, told.replay.cheapest, told.simulated, told.replay, given or Given())
     before = inventory(told, market, told.before)
-    truth = compare(told, market, real)
+    truth = compare(told, market, real, made_up=made_up)
     moments = _moments(told)
     after: Inventory | None = None
     radius: BlastRadius | None = None

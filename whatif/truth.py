@@ -39,13 +39,14 @@ class RealNode:
     usd_per_hour: float | None = None
 
 
-def compare(told: Told, market: Priced, real: Sequence[RealNode] | None) -> Truth:
+def compare(told: Told, market: Priced, real: Sequence[RealNode] | None, *, made_up: bool = False) -> Truth:
     """Hold the base against the real cluster.
 
     Args:
         told: The timeline.
         market: Prices.
         real: Its nodes; None where they are not known.
+        made_up: Whether the snapshot is made up, so that there is no such cluster.
     """
     ours = [_priced(node, market) for node in real or () if node.pool is not None]
     if not ours:
@@ -83,7 +84,10 @@ def compare(told: Told, market: Priced, real: Sequence[RealNode] | None) -> Trut
         for name in sorted(real_types | base_types)
         if real_types[name] != base_types[name]
     }
-    return Truth(compared=True, sentence=_sentence(figures, outside), figures=figures, types=types)
+    sentence = _sentence(figures, outside)
+    if made_up:
+        sentence += " The snapshot is made up, so that this says nothing of a cluster that exists."
+    return Truth(compared=True, sentence=sentence, figures=figures, types=types)
 
 
 def _priced(node: RealNode, market: Priced) -> RealNode:

@@ -28,6 +28,9 @@ WHY = {
 }
 _GIST = 300  # characters of why a change was refused, in the sentence
 _TELLING = re.compile(r"\bmandatory\b|\berror\b|refus|denied|forbidden", re.IGNORECASE)
+# Names of pods in the controller's words, by which nodes differ that stay for the same cause.
+_POD = re.compile(r"\bPod=[^\s,)]+")
+_PODS = re.compile(r"[\w.-]+/[\w.-]+ =>")
 _MINUS = "\N{MINUS SIGN}"
 
 
@@ -230,7 +233,7 @@ class Cause(NamedTuple):
 
     Attributes:
         why: The kind of cause.
-        words: The controller's.
+        words: The controller's, of several nodes without the names of pods.
         said: Whether that was before the change or after it.
         nodes: The nodes.
     """
@@ -246,10 +249,16 @@ def causes(stayed: Sequence[Surviving]) -> list[Cause]:
     found: dict[tuple[bool, str, str, str], list[Surviving]] = {}
     for one in stayed:
         said = "" if one.said is None else "before the change" if one.said < 0 else "after it"
-        found.setdefault((not one.drifted, one.why, one.words or "", said), []).append(one)
+        alike = _POD.sub("Pod=…", _PODS.sub("… =>", one.words or ""))
+        found.setdefault((not one.drifted, one.why, alike, said), []).append(one)
     return [
-        Cause(("" if settled else "drifted, and stays: ") + WHY[why], words, said, nodes)
-        for (settled, why, words, said), nodes in sorted(
+        Cause(
+            ("" if settled else "drifted, and stays: ") + WHY[why],
+            alike if len(nodes) > 1 else nodes[0].words or "",
+            said,
+            nodes,
+        )
+        for (settled, why, alike, said), nodes in sorted(
             found.items(), key=lambda item: (item[0][0], -len(item[1]), item[0])
         )
     ]

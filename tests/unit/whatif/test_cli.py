@@ -75,6 +75,10 @@ def test_a_snapshot_is_the_truth(consolidation: Path, tmp_path: Path) -> None:
     assert truth["compared"] is True
     assert truth["figures"][0] == {"what": "nodes", "real": 2.0, "rehearsed": 6.0, "distance": 2.0, "note": ""}
     assert "1 real nodes are of no NodePool" in truth["sentence"]
+    assert truth["sentence"].endswith("The snapshot is made up, so that this says nothing of a cluster that exists.")
+    path.write_text(json.dumps(snapshot | {"source": "cluster"}))
+    assert main(["report", str(consolidation), "--snapshot", str(path)]) == 0
+    assert "made up" not in (consolidation / "whatif.md").read_text()
 
 
 def test_a_budget_of_the_snapshot_that_selects_a_pod_that_waited_is_named(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from scale_test.text.markdown import LONGEST
 from tests.html_page import Page
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged, told
-from whatif import markdown, page
+from whatif import markdown, page, wording
 from whatif.answer import Answer
 from whatif.limits import Limits
 from whatif.phases import read
@@ -135,6 +135,20 @@ def test_what_others_wrote_does_nothing() -> None:
     assert "\x1b" not in whole
     assert "\u202e" not in whole
     assert Page(whole).elements
+
+
+def test_nodes_that_stay_for_pods_of_other_names_are_together() -> None:
+    made = Made()
+    made.pool()
+    words = 'Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=data/ledger-{})'
+    for index in range(3):
+        made.node(f"n{index}")
+        made.event(150 + index, "Node", f"ip-n{index}", "DisruptionBlocked", words.format(index))
+    made.node("other")
+    made.event(150, "Node", "ip-other", "Unconsolidatable", "Not all pods would schedule, a/b-1 => incompatible")
+    (three, one) = wording.causes(judged(read(made.lines())).surviving)
+    assert (len(three.nodes), three.words) == (3, words.replace("data/ledger-{}", "…"))
+    assert one.words == "Not all pods would schedule, a/b-1 => incompatible"
 
 
 def test_a_week_that_varies_is_drawn() -> None:
