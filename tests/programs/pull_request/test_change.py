@@ -37,7 +37,7 @@ said = pathlib.Path(f"Pulumi.{stack}.yaml").read_text()
 if f"{command} breaks" in said:
     sys.exit(1)
 folder = pathlib.Path(given["--output"]) / ("working-tree" if command == "whatif" else "")
-folder.mkdir(parents=True)
+folder.mkdir(parents=True, exist_ok=True)
 (folder / f"{command}.md").write_text(f"## {command} of {stack}\\n")
 (folder / f"{command}.html").write_text("<!doctype html>")
 sys.exit(1 if f"{command} refuses" in said else 0)
@@ -194,7 +194,6 @@ def test_the_next_push_changes_the_comment(repository: Repository, github: GitHu
     repository.merged(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  # review refuses, whatif breaks\n"})
     assert act(repository, github) == 2
     assert "| eks | **no answer**: the job's log says why | **refused**" in github.comments[0]["body"]
-    shutil.rmtree(repository.folder / "build")
     repository.commit(**{"Pulumi.eks.yaml": STACK.format(cloud="aws"), "docs/a.md": "b\n"})
     assert act(repository, github, base="HEAD~2^1") == 0
     assert len(github.comments) == 1
@@ -225,6 +224,17 @@ def test_what_is_refused_is_told_from_what_broke(
     assert act(repository, github) == code
     assert row in github.comments[0]["body"]
     assert len(repository.asked()) == 2
+
+
+def test_what_an_earlier_rehearsal_said_is_not_taken_for_this_ones(
+    repository: Repository, github: GitHubServer
+) -> None:
+    repository.merged(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  # whatif refuses\n"})
+    assert act(repository, github) == 1
+    repository.commit(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  # whatif breaks\n"})
+    assert act(repository, github, base="HEAD~1^1") == 2
+    assert "| eks | **no answer**" in github.comments[0]["body"]
+    assert "## whatif of eks" not in github.comments[0]["body"]
 
 
 def test_a_new_stack_and_one_that_is_judged_anew_are_reviewed_alone(
