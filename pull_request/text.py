@@ -31,7 +31,7 @@ _REVIEWS: Final = {
 }
 _WHATIFS: Final = {
     "within limits": "within the limits",
-    "beyond limits": "**beyond the limits**",
+    "beyond limits": "**not within the limits**",
     "failed": "**no answer**: the job's log says why",
     "new": "none: the stack is new, there is nothing to compare it with",
     "policies": "none: what judges the stack differs, and the stack does not",

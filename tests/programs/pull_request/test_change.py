@@ -40,7 +40,7 @@ folder = pathlib.Path(given["--output"]) / ("working-tree" if command == "whatif
 folder.mkdir(parents=True, exist_ok=True)
 (folder / f"{command}.md").write_text(f"## {command} of {stack}\\n")
 (folder / f"{command}.html").write_text("<!doctype html>")
-sys.exit(1 if f"{command} refuses" in said else 0)
+sys.exit(2 if f"{command} fails" in said else 1 if f"{command} refuses" in said else 0)
 """
 
 
@@ -212,8 +212,10 @@ def test_when_nothing_is_touched_any_more_the_comment_says_so(repository: Reposi
     ("said", "code", "row"),
     [
         ("review refuses", 1, "| eks | within the limits | **refused**"),
+        ("review fails", 2, "| eks | within the limits | **failed**"),
         ("review breaks", 2, "| eks | within the limits | **failed**"),
-        ("whatif refuses", 1, "| eks | **beyond the limits** | passed |"),
+        ("whatif refuses", 1, "| eks | **not within the limits** | passed |"),
+        ("whatif fails", 2, "| eks | **no answer**"),
         ("whatif breaks", 2, "| eks | **no answer**"),
     ],
 )
@@ -283,6 +285,14 @@ def test_a_stack_with_another_name_is_a_new_one_and_one_that_is_gone(repository:
     found = stacks.change(repository.folder, "HEAD^")
     assert found.touched() == [Touched("eks-2", "Pulumi.eks-2.yaml", "new")]
     assert stacks.removed(found) == ["eks"]
+
+
+def test_what_is_moved_away_was_there(repository: Repository) -> None:
+    repository.commit(**{"components/a.py": "a = 1\n" * 20})
+    repository.git("mv", "components/a.py", "docs/a.py")
+    repository.commit()
+    found = stacks.change(repository.folder, "HEAD^")
+    assert [one.why for one in found.touched()] == ["components/a.py"] * 2
 
 
 def test_what_files_are_called_is_no_part_of_any_command(repository: Repository, github: GitHubServer) -> None:
