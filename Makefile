@@ -26,7 +26,7 @@ OUR_VENV = { [ ! -L .venv ] && ls -d .venv/.made-by-karpstack .venv/.ready-* 2>/
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-of-stack environment engines rehearsal soak scenario rights review preflight test pytest lint format bench bench-burst bench-kills bench-removal bench-spread bench-stories lock outdated facts goldens pack clean clean-cache
+.PHONY: help setup setup-of-stack base-is-given environment engines rehearsal soak scenario rights review whatif preflight test pytest lint format bench bench-burst bench-kills bench-removal bench-spread bench-stories lock outdated facts goldens pack clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -67,6 +67,13 @@ rights: environment ## Print which rights the controller used in the last rehear
 
 review: setup-of-stack ## Preview STACK, rehearsed, and write what is to be reviewed: build/review/<stack>/review.html, .md, .sarif
 	@$(BIN)/python -m rehearsal review $(STACK)
+
+whatif: base-is-given setup-of-stack ## Rehearse a CHANGE (git ref or stack file; this checkout if empty) of STACK against BASE, with WORKLOADS on it
+	@$(BIN)/python -m rehearsal whatif $(STACK) --base "$(BASE)" $(foreach each,$(CHANGE),--change "$(each)") $(if $(WORKLOADS),--workloads "$(WORKLOADS)")
+
+# Before engines are built for nothing.
+base-is-given:
+	@[ -n "$(BASE)" ] || { echo 'BASE is missing, so there is nothing to compare with; for example: make whatif BASE=origin/main, or BASE=Pulumi.eks.yaml CHANGE="a.yaml b.yaml"' >&2; exit 2; }
 
 preflight: environment ## Ask the account or subscription of these credentials what is in the way of STACK; changes nothing, costs nothing
 	@$(BIN)/python -m preflight $(STACK)
@@ -125,6 +132,9 @@ goldens: environment ## Write the golden files anew, and what is generated from 
 	@$(BIN)/python -m pytest -q tests/unit --update-goldens
 	@$(BIN)/python policies/reference.py
 	@$(BIN)/python -m scale_test.scenarios.reference
+	@$(BIN)/python -m snapshot.reference
+	@$(BIN)/python -m snapshot.examples
+	@$(BIN)/python -m whatif schema > whatif/schema.json
 
 # Without what looks at previews or writes documents, and of karpenter/ only what the rules read.
 pack: ## Put the policy pack together in build/pack, complete in itself, for `pulumi policy publish`

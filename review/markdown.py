@@ -2,54 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
+
+from scale_test.text.markdown import code, escape, fitting, folded, table
 
 from . import wording
 from .model import Finding, Permission, Pool, Review
 
-#: GitHub takes 65,536 chars; the end says where the rest is.
-LONGEST: Final = 60_000
+_WHOLE: Final = "review.html"
 _ITEMS: Final = 4
-_ROWS: Final = 60
 #: Resources of findings that are alike, before they are folded.
 _NAMED: Final = 3
-_LONGEST_CELL: Final = 600
-
-# What starts something in Markdown or HTML, wherever it stands.
-_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~$])")
-# Names of people and teams, and numbers of issues, which a comment would notify or link.
-_MENTION: Final = re.compile(r"(^|[^\w`])(@|GH-)(?=\w)")
-_LINK: Final = re.compile(r"\b(https?|ftp|www)(?=://|\.)", re.IGNORECASE)
-
-
-def escape(text: str) -> str:
-    """Text that is shown as it is, in a cell of a table too: on one line, no markup, no mention, no link."""
-    flat = " ".join(text.split())
-    if len(flat) > _LONGEST_CELL:
-        flat = f"{flat[:_LONGEST_CELL]} …"
-    flat = flat.replace("&", "&amp;")
-    flat = _SPECIAL.sub(lambda match: f"&#{ord(match[1])};", flat)
-    flat = _LINK.sub(r"\1<!-- -->", flat)
-    flat = re.sub(r"&#35;(?=\d)", "&#35;<!-- -->", flat)
-    return _MENTION.sub(r"\1\2<!-- -->", flat)
-
-
-def code(text: str) -> str:
-    """The same, as code."""
-    return f"<code>{escape(text)}</code>" if text else ""
 
 
 def render(review: Review) -> str:
     """The comment."""
     text = "\n".join(_document(review)).rstrip() + "\n"
-    if len(text) <= LONGEST:
-        return text
-    # Between two lines, so that no row and no tag is cut in half.
-    kept = text[:LONGEST].rpartition("\n")[0]
-    open_details = kept.count("<details>") - kept.count("</details>")
-    return f"{kept}\n{'</details>' * open_details}\n\n**Cut here: review.html has the rest.**\n"
+    return fitting(text, _WHOLE)
 
 
 def _document(review: Review) -> Iterator[str]:
@@ -106,7 +76,7 @@ def _changes(review: Review) -> Iterator[str]:
         yield from _table(("Operation", "Resource", "Type", "Properties"), rows)
     if review.counts:
         numbers = [(count.operation, escape(count.type), str(count.number)) for count in review.counts]
-        yield from _folded("By type", _table(("Operation", "Type", "Resources"), numbers))
+        yield from folded("By type", _table(("Operation", "Type", "Resources"), numbers))
 
 
 def _pools(review: Review) -> Iterator[str]:
@@ -140,10 +110,10 @@ def _permissions(review: Review) -> Iterator[str]:
             (escape(entry.identity), escape(entry.who), escape("; ".join(entry.when)), escape(entry.source))
             for entry in review.entries
         ]
-        yield from _folded("Who may act as whom", _table(("Identity", "Who", "When", "By"), rows))
+        yield from folded("Who may act as whom", _table(("Identity", "Who", "When", "By"), rows))
     if review.permissions:
         granted = [_permission(permission) for permission in review.permissions]
-        yield from _folded("What each may do", _table(("Identity", "May", "On", "When", "By"), granted))
+        yield from folded("What each may do", _table(("Identity", "May", "On", "When", "By"), granted))
 
 
 def _permission(grant: Permission) -> tuple[str, ...]:
@@ -159,7 +129,7 @@ def _not_judged(review: Review) -> Iterator[str]:
     if not gaps:
         return
     rows = [(code(gap.rule), escape(wording.subject(gap.resource)), escape(gap.why)) for gap in gaps]
-    yield from _folded(f"Not judged in this preview ({len(rows)})", _table(("Rule", "Resource", "Why"), rows))
+    yield from folded(f"Not judged in this preview ({len(rows)})", _table(("Rule", "Resource", "Why"), rows))
 
 
 def _subjects(findings: Sequence[Finding]) -> str:
@@ -196,17 +166,4 @@ def _some(items: Sequence[str]) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A table. Its cells are Markdown already."""
-    yield f"| {' | '.join(head)} |"
-    yield f"|{' --- |' * len(head)}"
-    for row in rows[:_ROWS]:
-        yield f"| {' | '.join(row)} |"
-    yield ""
-    if len(rows) > _ROWS:
-        yield f"And {len(rows) - _ROWS} more, in review.html.\n"
-
-
-def _folded(title: str, lines: Iterable[str]) -> Iterator[str]:
-    yield f"<details><summary>{escape(title)}</summary>\n"
-    yield from lines
-    yield "</details>\n"
+    yield from table(head, rows, _WHOLE)

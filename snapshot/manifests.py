@@ -63,7 +63,7 @@ class Names:
     def _within(self, key: str, value: Any) -> Any:
         match key:
             case "labelSelector" | "namespaceSelector":
-                found = {}
+                found: dict[str, Any] = {}
                 if "matchLabels" in value:
                     found["matchLabels"] = self.labels(value["matchLabels"])
                 if "matchExpressions" in value:

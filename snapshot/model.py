@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from .formats import (
     MOST_PODS,
@@ -19,6 +19,7 @@ from .formats import (
     Name,
     Namespace,
     Pods,
+    Quantity,
     Resources,
     Share,
     Text,
@@ -85,12 +86,12 @@ class PriorityClass(Model):
 
     Attributes:
         name: Its name.
-        value: The priority.
+        value: The priority, of which Kubernetes keeps those above 1,000,000,000 for itself.
         preemption_policy: Whether its pods may take the place of others.
     """
 
     name: Name
-    value: Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
+    value: Annotated[int, Field(ge=-(2**31), le=1_000_000_000)]
     preemption_policy: Literal["PreemptLowerPriority", "Never"] | None = None
 
 
@@ -245,6 +246,53 @@ class NodeClaim(Bought):
     expire_after: Text | None = None
 
 
+class _Outline(BaseModel):
+    """What is read of a NodePool's `spec`; the rest is Karpenter's."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class _Requirement(_Outline):
+    key: LabelKey
+    operator: Word
+    values: list[LabelValue] = Field(default_factory=list)
+
+
+class _Labelled(_Outline):
+    labels: Labels = Field(default_factory=dict)
+
+
+class _Reference(_Outline):
+    name: Name
+
+
+class _OfNode(_Outline):
+    requirements: list[_Requirement] = Field(default_factory=list)
+    taints: list[Taint] = Field(default_factory=list)
+    startup_taints: list[Taint] = Field(default_factory=list, alias="startupTaints")
+    node_class: _Reference | None = Field(None, alias="nodeClassRef")
+
+
+class _Template(_Outline):
+    metadata: _Labelled = Field(default_factory=_Labelled)
+    spec: _OfNode = Field(default_factory=_OfNode)
+
+
+class _PoolSpec(_Outline):
+    limits: dict[LabelKey, int | float | Quantity] = Field(default_factory=dict)  # the CRD keeps numbers as they are
+    template: _Template = Field(default_factory=_Template)
+
+
+def _pool_spec(spec: dict[str, Any]) -> dict[str, Any]:
+    try:
+        _PoolSpec.model_validate(spec, by_alias=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{place}: {first['msg']}; no NodePool of Karpenter's is so; mend it") from error
+    return spec
+
+
 class NodePool(Model):
     """A NodePool.
 
@@ -254,7 +302,7 @@ class NodePool(Model):
     """
 
     name: Name
-    spec: dict[str, JsonValue]
+    spec: Annotated[dict[str, JsonValue], AfterValidator(_pool_spec)]
 
 
 class NodeClass(Model):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -23,8 +23,9 @@ from .formats import (
 
 _Weight = Annotated[int, Field(ge=1, le=100)]
 _Port = Annotated[int, Field(ge=1, le=65535)]
+AccessMode = Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"]
 _Priority = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
-_Some = Field(default_factory=list, max_length=1000)
+_Some: Any = Field(default_factory=list, max_length=1000)
 
 
 class LabelRequirement(Model):
@@ -273,9 +274,7 @@ class Volume(Model):
 
     size: Quantity
     storage_class: Name | None = None
-    access_modes: list[Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"]] = Field(
-        default_factory=lambda: ["ReadWriteOnce"], min_length=1, max_length=4
-    )
+    access_modes: list[AccessMode] = Field(default=["ReadWriteOnce"], min_length=1, max_length=4)
     claim: Name | None = None
     ephemeral: bool = False
     places: list[VolumePlace] = _Some

@@ -91,7 +91,12 @@ def checked(data: Any, *, known_only: bool = False) -> Read:
     try:
         return Read(_validated(data), tuple(passed_over))
     except ValidationError as error:
-        raise SnapshotError(shown.message([_explained(one) for one in error.errors(include_url=False)])) from error
+        raise SnapshotError(explained(error)) from error
+
+
+def explained(error: ValidationError) -> str:
+    """What is wrong, a line each: key, value, consequence and fix."""
+    return shown.message([_explained(one) for one in error.errors(include_url=False)])
 
 
 def as_data(snapshot: Snapshot) -> dict[str, Any]:

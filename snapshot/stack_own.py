@@ -33,6 +33,11 @@ def brought(workload: Workload) -> bool:
     return workload.controller.kind == "Node" or named(workload.namespace, workload.name)
 
 
+def theirs(namespace: str) -> bool:
+    """Whether a namespace is one that every cluster has, or one of those that charts and clouds make."""
+    return namespace in NAMESPACES or namespace in _THEIRS
+
+
 def named(namespace: str, name: str) -> bool:
     """Whether what is called so is the stack's or the cloud's."""
     return namespace in _THEIRS and _NAMES.fullmatch(name) is not None

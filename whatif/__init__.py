@@ -1,1 +1,5 @@
-"""What a change does: judged by the timeline of its rehearsal."""
+"""What a change would do to a cluster: judges a recorded what-if, and says the answer.
+
+The timeline is the only source: `phases` reads it; `nodes`, `blast_radius`, `homes`, `surviving`, `week` and `truth`
+say what it shows; `judge` puts that together into the `answer`, and `markdown` and `page` write it.
+"""

@@ -23,7 +23,7 @@ SCENARIO = "whatif"
 _MARGIN = timedelta(seconds=45)
 # What is under way and does not get on, such as a node whose pods a PodDisruptionBudget holds, is looked at for longer.
 _UNDER_WAY = 3
-_WAITING = "FailedScheduling"
+_BETWEEN_LOOKS = timedelta(seconds=1)  # thousands of pods are looked through each time
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,13 @@ def wait(live: Live, patience: float) -> Settled:
         RecorderError: The recorder has ended meanwhile.
         TimelineError: A line of the timeline cannot be read.
     """
-    settling = Settling(parse_time(now()), patience)
+    settling = Settling(begun := parse_time(now()), patience)
+    due = begun
     for recorded in live.looks():
-        if settled := settling.outcome(live.replay, parse_time(now())):
-            return settled
+        if (at := parse_time(now())) >= due:
+            due = at + _BETWEEN_LOOKS
+            if settled := settling.outcome(live.replay, at):
+                return settled
         if not recorded:
             break
     raise RecorderError(
@@ -98,12 +101,16 @@ def wait(live: Live, patience: float) -> Settled:
 
 
 def under_way(replay: Replay) -> Iterator[str]:
-    """What is not at its end yet, a sentence each; pods that the controller has given a reason for are."""
-    told = {event["involvedObject"].get("uid") for _, event in replay.events if event.get("reason") == _WAITING}
-    pending = [pod for pod in _pods(replay) if pod.node is None and pod.uid not in told]
+    """What is not at its end yet, a sentence each.
+
+    A pod for which the scheduler has no node is at its end as far as that goes: what Karpenter does about it is a
+    NodeClaim, and it does nothing about pods of DaemonSets.
+    """
+    refused = {name for _, name in replay.unschedulable.get(SCENARIO, ())}
+    pending = [pod for pod in _pods(replay) if pod.node is None and pod.name not in refused]
     starting = [pod for pod in _pods(replay) if pod.node is not None and not pod.ready and not pod.succeeded]
     if pending:
-        yield f"{len(pending)} pods wait for a node"
+        yield f"{len(pending)} pods wait for the scheduler"
     if starting:
         yield f"{len(starting)} pods start or stop"
     for claim in _claims(replay):

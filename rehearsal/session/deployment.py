@@ -182,47 +182,66 @@ class Deployment:
             shutil.copyfile(self._program / "Pulumi.yaml", self._folder.pulumi / "Pulumi.yaml")
             self._run("stack", "init", self._folder.stack, "--no-select", folder=self._folder.pulumi)
 
-    def up(self) -> None:
+    def up(self, *, judged: bool = True) -> None:
         """Create or update the stack, judged by the policy pack with the stack's configuration of it.
+
+        Args:
+            judged: Whether the pack judges it.
 
         Raises:
             CommandError: Pulumi or a policy refused.
             LostError: The rehearsal has ended meanwhile.
         """
         stack = self._folder.stack
-        configuration = policies(stack, self._program)
-        if configuration:
+        configuration = policies(stack, self._program) if judged else None
+        if not judged:
+            tell("Not judged by the policy pack, for it stands for what is there already.")
+        elif configuration:
             tell(f"Judged by policies/{configuration.name}.")
         else:
             tell(f"Judged by the baseline of the policy pack; the configuration of a stack is policies/{stack}.json.")
         try:
-            self._run(*self._up(self._folder.stack_configuration))
+            self._run(*self._up(self._folder.stack_configuration, judged=judged))
         except CommandError as error:
             # Pulumi says of some mistakes in it that there is one, and not which.
             if configuration and (wrong := self._wrong(configuration)):
                 raise CommandError(f"{error}: {wrong}") from error
             raise
 
-    def change(self, stack_file: StackFile) -> list[str]:
+    def change(self, stack_file: StackFile, events: Path) -> list[str]:
         """The command that updates the stack to another configuration of it, for a playbook to give.
+
+        The policy pack does not judge it: that is the review's, and what it would refuse has consequences to know too.
 
         Args:
             stack_file: That configuration; the stack's own stays laid down as it is.
+            events: File for the engine's events.
         """
         copy = self._folder.changed_configuration
         copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(self._folder.stack_configuration, copy)  # with its salt
         stack_file.copy_to(copy)
-        return [str(self._pulumi), *self._up(copy), "--non-interactive", "--color", "never"]
-
-    def _up(self, configuration: Path) -> list[str]:
-        """Pulumi's arguments for an update that the policy pack judges."""
-        judged = policies(self._folder.stack, self._program)
+        # Pulumi knows --event-log with this variable alone.
         return [
-            *("up", "--yes", "--skip-preview", "--suppress-outputs", "--config-file", str(configuration)),
-            *("--policy-pack", str(self._program / _PACK)),
-            *(("--policy-pack-config", str(judged)) if judged else ()),
+            "env",
+            "PULUMI_DEBUG_COMMANDS=true",
+            str(self._pulumi),
+            *self._up(copy, judged=False),
+            "--event-log",
+            str(events),
+            "--non-interactive",
+            "--color",
+            "never",
         ]
+
+    def _up(self, configuration: Path, *, judged: bool = True) -> list[str]:
+        """Pulumi's arguments for an update, which the policy pack judges unless said otherwise."""
+        update = ["up", "--yes", "--skip-preview", "--suppress-outputs", "--config-file", str(configuration)]
+        if not judged:
+            return update
+        pack = policies(self._folder.stack, self._program)
+        update += ["--policy-pack", str(self._program / _PACK)]
+        return [*update, *(("--policy-pack-config", str(pack)) if pack else ())]
 
     def destroy(self) -> None:
         """Destroy everything that the stack created, after what an interrupted scale test left.

@@ -40,7 +40,15 @@ def alone(folder: StackFolder, command: str, patience: float = 0.5) -> Iterator[
         yield
 
 
-def bring_up(folder: StackFolder, stack_file: StackFile, program: Path = PROJECT, *, keep: bool, stay: bool) -> None:
+def bring_up(
+    folder: StackFolder,
+    stack_file: StackFile,
+    program: Path = PROJECT,
+    *,
+    keep: bool,
+    stay: bool,
+    judged: bool = True,
+) -> None:
     """Start the daemon unless it runs, then `pulumi up`. What this call started, it stops when it fails.
 
     Args:
@@ -49,6 +57,7 @@ def bring_up(folder: StackFolder, stack_file: StackFile, program: Path = PROJECT
         program: Folder of the program.
         keep: Whether the daemon is to stay also after a failure.
         stay: Whether it is to stay when this command has ended.
+        judged: Whether the policy pack judges it.
     """
     engines = ensure([stack_file.cloud])
     running = daemon.running(folder)
@@ -57,7 +66,7 @@ def bring_up(folder: StackFolder, stack_file: StackFile, program: Path = PROJECT
         deployment = Deployment(folder, engines, running, program)
         with watched(folder):
             deployment.prepare(stack_file)
-            deployment.up()
+            deployment.up(judged=judged)
         return
     forget(folder)
     started = time.monotonic()
@@ -65,7 +74,7 @@ def bring_up(folder: StackFolder, stack_file: StackFile, program: Path = PROJECT
         starting, deployment = start(folder, stack_file, engines, program)
         if keep:
             starting.stay()
-        deployment.up()
+        deployment.up(judged=judged)
         if stay and not keep:
             starting.stay()
     tell(f"pulumi up finished after {time.monotonic() - started:.1f} s in all.")

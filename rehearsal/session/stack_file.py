@@ -124,6 +124,14 @@ class StackFile:
                 "or rehearse a copy that does: --config-file FILE; `review` takes any version"
             )
 
+    def configuration(self) -> dict[str, Any]:
+        """What it says below `config`, as it is.
+
+        Raises:
+            StackFileError: It cannot be read any more.
+        """
+        return dict(_read(self.path).get("config") or {})
+
     def copy_to(self, target: Path) -> None:
         """Write Pulumi's own copy, keeping the encryption salt that an earlier copy was given.
 

@@ -13,8 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import yaml
-
 from rehearsal.engines import EngineSet
 from rehearsal.session import daemon, lifetime
 from rehearsal.session.deployment import PROJECT, CommandError, Deployment
@@ -64,7 +62,7 @@ def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -
         tell(f"The base, {question.base.name}, comes up.")
         started = time.monotonic()
         try:
-            lifetime.bring_up(folder, base, question.base.program, keep=keep, stay=keep)
+            lifetime.bring_up(folder, base, question.base.program, keep=keep, stay=keep, judged=False)
             with lifetime.watched(folder, stop_on_failure=not keep):
                 code = _play(question, change, changed, folder, results)
         finally:
@@ -87,13 +85,15 @@ def judged(question: Question, results: Path) -> int:
 
 def _play(question: Question, change: Source, changed: StackFile, folder: StackFolder, results: Path) -> int:
     engines, info = EngineSet.current(), daemon.require(folder)
-    command = Deployment(folder, engines, info, change.program).change(changed)
+    events = folder.logs / "change-events.jsonl"
+    command = Deployment(folder, engines, info, change.program).change(changed, events)
     variables = {
         "report_dir": str(results),
         "snapshot": str(question.workloads),
         "candidate": change.name,
         "base": question.base.name,
         "change": shlex.join(command),
+        "change_events": str(events),
         "change_dir": str(change.program),
         "patience": str(question.patience),
         "settings": json.dumps(_settings(question.waits, question.base.stack_file, changed)),
@@ -102,8 +102,9 @@ def _play(question: Question, change: Source, changed: StackFile, folder: StackF
     return Deployment(folder, engines, info).play(PROJECT / "playbooks" / "whatif.yml", variables)
 
 
-def _settings(waits: Waits, base: StackFile, changed: StackFile) -> Mapping[str, object]:
-    """What the timeline is told of shortened waits."""
-    told = {side: waits.told(yaml.safe_load(file.path.read_text())["config"]) for side, file in
-            (("base", base), ("change", changed))}  # fmt: skip
-    return {"waitFactor": waits.factor, "at": waits.at.isoformat() if waits.at else None, "pools": told}
+def _settings(waits: Waits, *sides: StackFile) -> Mapping[str, object]:
+    """What the timeline is told of shortened waits; where both sides have a NodePool, of the later one's."""
+    pools: dict[str, object] = {}
+    for side in sides:
+        pools |= waits.told(side.configuration())
+    return {"waitFactor": waits.factor, "at": waits.at.isoformat() if waits.at else None, "pools": pools}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import tarfile
+import tempfile
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -95,9 +97,17 @@ def _lay_down(commit: str, target: Path) -> None:
     archive = _git("archive", "--format=tar", commit)
     if archive.returncode:
         raise SourceError(f"git archive {commit}: {archive.stderr.decode(errors='replace').strip()}")
-    target.mkdir(parents=True, mode=0o700)
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Whole or not there: another candidate, or the next run, takes what it finds.
+    unpacked = Path(tempfile.mkdtemp(dir=target.parent))
     with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
-        files.extractall(target, filter="data")
+        files.extractall(unpacked, filter="data")
+    try:
+        unpacked.rename(target)
+    except OSError:
+        shutil.rmtree(unpacked)
+        if not target.is_dir():  # else another one was quicker
+            raise
 
 
 def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:

@@ -240,6 +240,26 @@ class _Resources(_Mark):
     orphans: list[_Resource]
 
 
+class _Planned(_Part):
+    op: str
+    type: str
+    name: str
+
+
+class _Phase(_Line):
+    phase: Literal["settings", "loaded", "base-settled", "change-begins", "change-applied", "change-settled"]
+    gaveUp: str | None = None  # noqa: N815
+    refused: str | None = None
+    base: str | None = None
+    candidate: str | None = None
+    left: list[Any] | None = None
+    leftOut: list[str] | None = None  # noqa: N815
+    changes: list[_Planned] | None = None
+    waitFactor: Number | None = None  # noqa: N815
+    at: Time | None = None
+    pools: dict[str, dict[str, Annotated[list[Any], Field(min_length=2, max_length=2)]]] = {}
+
+
 _FORMS: dict[str, type[_Line]] = {
     "START": _Start,
     "SYNCED": _Line,
@@ -259,6 +279,7 @@ _FORMS: dict[str, type[_Line]] = {
     "END": _Mark,
     "FAULT": _Fault,
     "RESOURCES": _Resources,
+    "PHASE": _Phase,
 }
 _OF_KIND: dict[str, type[_Line]] = {
     "Pod": _PodChange,

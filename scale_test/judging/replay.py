@@ -44,6 +44,7 @@ class Pod:
         succeeded: Whether it has done its work, as a Job's does.
         ready: Whether it serves, so not while it is being deleted.
         nominated: When the controller said where it should go.
+        unschedulable: When the scheduler first found no node for it.
         scheduled: When it got its node.
         running: When it first served.
         turns: When it began to serve, and when it ceased to: each time, and whether it serves from then on.
@@ -67,6 +68,7 @@ class Pod:
     succeeded: bool = False
     ready: bool = False
     nominated: datetime | None = None
+    unschedulable: datetime | None = None
     scheduled: datetime | None = None
     running: datetime | None = None
     turns: list[tuple[datetime, bool]] = field(default_factory=list)
@@ -306,6 +308,7 @@ class Replay:
         if deleted or "deletionTimestamp" in metadata:
             pod.leaving = pod.leaving or self.time
         if conditions.get("PodScheduled", {}).get("reason") == "Unschedulable" and not deleted:
+            pod.unschedulable = pod.unschedulable or self.time
             self.unschedulable.setdefault(scenario, []).append((self.time, pod.name))
         if pod.ready != was_ready:
             pod.turns.append((self.time, pod.ready))

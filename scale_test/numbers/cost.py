@@ -5,15 +5,16 @@ A node costs from its launch until it is gone, by the second, at the price of it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from karpenter.instance_types import Facts
+from karpenter.requirements import RequirementError
 
 from ..judging.assertion import Assertion
-from ..judging.replay import NodeClaim, Replay
+from ..judging.replay import NodeClaim, Pod, Replay
 from ..judging.steps import StepRun
 from ..market.bound import UNLIMITED_PODS, Bound, Demand, Offer
 from ..market.prices import HOW_TO_GET_PRICES
@@ -56,18 +57,18 @@ class NoBoundError(ValueError):
     """Why there is no lower bound."""
 
 
-def bound_of(story: Story, market: Market | None) -> Bound:
-    """The lower bound for a story's pods, over what its NodePools may launch.
+def bound_of(pods: Iterable[Pod], pools: Iterable[Pool], market: Market | None) -> Bound:
+    """The lower bound for pods, over what NodePools may launch.
 
     Raises:
         NoBoundError: What could be bought, or its price, is not known.
     """
     if market is None:
         raise NoBoundError("no facts about instance types of this cloud")
-    pods = story.pods
+    pods = list(pods)
     selectors = [dict(selector) for selector in {tuple(sorted(pod.node_selector.items())) for pod in pods}]
     try:
-        choices = allowed(market.facts, market.region, pools(story), selectors)
+        choices = allowed(market.facts, market.region, pools, selectors)
     except ValueError as error:
         raise NoBoundError(str(error)) from error
     smallest_cpu = min((pod.cpu for pod in pods), default=0.0)
@@ -87,16 +88,20 @@ def bound_of(story: Story, market: Market | None) -> Bound:
         # Without the cheaper of two capacity types, the least of the others would be no lower bound.
         raise NoBoundError(f"no {' and no '.join(sorted(unknown))} price in {market.region} is known")
     if pods and not offers:
-        raise NoBoundError(f"no instance type that is known in {market.region} fits the story's NodePools and pods")
+        raise NoBoundError(f"no instance type that is known in {market.region} fits the NodePools and pods")
     return Bound(offers)
 
 
-def pools(story: Story) -> list[Pool]:
-    """The story's NodePools; those that are not its own by what the timeline tells of them."""
+def pools_of(replay: Replay, specs: Iterable[Mapping[str, Any]]) -> list[Pool]:
+    """NodePools by their `spec`; how many pods a node may have, by what the timeline tells of their node classes.
+
+    Raises:
+        RequirementError: Karpenter does not take one of their requirements.
+    """
     launchable = []
-    for spec in specs(story.scenario, story.replay).values():
+    for spec in specs:
         reference = spec.get("template", {}).get("spec", {}).get("nodeClassRef", {})
-        pods = story.replay.node_class_max_pods(str(reference.get("kind", "")), str(reference.get("name", "")))
+        pods = replay.node_class_max_pods(str(reference.get("kind", "")), str(reference.get("name", "")))
         launchable.append(Pool.of(spec, pods))
     return launchable
 
@@ -109,15 +114,15 @@ def specs(scenario: Scenario, replay: Replay) -> dict[str, dict[str, Any]]:
     return {**scenario.node_pools, **existing}
 
 
-def hourly(story: Story) -> Steps:
-    """USD an hour that the story's nodes cost; a node whose price is not known counts as free."""
+def hourly(claims: Iterable[NodeClaim], price: Callable[[NodeClaim], float | None], begin: datetime) -> Steps:
+    """USD an hour that nodes cost from a moment on; a node whose price is not known counts as free."""
     changes: list[tuple[datetime, float]] = []
-    for claim in story.claims:
-        price, launched = story.replay.price(claim), claim.reached.get("Launched")
-        if price is not None and launched is not None:
-            changes.append((max(launched, story.begin), price))
+    for claim in claims:
+        usd, launched = price(claim), claim.reached.get("Launched")
+        if usd is not None and launched is not None:
+            changes.append((max(launched, begin), usd))
             if claim.gone is not None:
-                changes.append((max(claim.gone, story.begin), -price))
+                changes.append((max(claim.gone, begin), -usd))
     return accumulate(changes)
 
 
@@ -145,10 +150,10 @@ def cost(story: Story, market: Market | None) -> tuple[dict[str, Any], list[list
     unknown = sorted(
         {claim.offering.instance_type for claim in story.claims if claim.offering and story.replay.price(claim) is None}
     )
-    spent = hourly(story)
+    spent = _spent(story)
     usd = integral(spent, story.begin, story.end) / _HOUR
     try:
-        lower: Steps | None = least(story, bound_of(story, market))
+        lower: Steps | None = least(story, _bound(story, market))
         why = None
     except NoBoundError as error:
         lower, why = None, str(error)
@@ -172,16 +177,33 @@ def within(run: StepRun, story: Story, market: Market | None, factor: float) -> 
     """Whether at the end of a step the nodes cost at most so many times the lower bound for the pods."""
     expected = f"at most {factor:g} times the lower bound"
     unknown = [claim.name for claim in run.live() if story.replay.price(claim) is None]
-    spent = _at(hourly(story), run.ended)
+    spent = _at(_spent(story), run.ended)
     try:
         if unknown:
             raise NoBoundError(f"the price of {', '.join(unknown)} is not known")
-        bound = _at(least(story, bound_of(story, market)), run.ended)
+        bound = _at(least(story, _bound(story, market)), run.ended)
     except NoBoundError as error:
         return Assertion(f"{run.title}, cost", expected, f"not judged: {error}", True, HOW_TO_GET_PRICES)
     seen = f"{spent:.4f} USD an hour, of which {bound:.4f} is the bound"
     where = "the cost in report.html; timeline.jsonl (PRICE lines)"
     return Assertion(f"{run.title}, cost", expected, seen, spent <= factor * bound, where)
+
+
+def _spent(story: Story) -> Steps:
+    return hourly(story.claims, story.replay.price, story.begin)
+
+
+def _bound(story: Story, market: Market | None) -> Bound:
+    """Over the story's NodePools; those that are not its own by what the timeline tells of them.
+
+    Raises:
+        NoBoundError: What could be bought, or its price, is not known.
+    """
+    try:
+        pools = pools_of(story.replay, specs(story.scenario, story.replay).values())
+    except RequirementError as error:
+        raise NoBoundError(str(error)) from error
+    return bound_of(story.pods, pools, market)
 
 
 def _at(steps: Steps, time: datetime) -> float:

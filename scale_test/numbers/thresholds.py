@@ -20,6 +20,8 @@ from ..text.yaml_file import YamlError, read
 from .durations import NAMES
 
 DEFAULT = "default"
+#: Limits of what-ifs, which `whatif` judges; a scenario has none of them.
+WHATIF = "whatif"
 # A story that is shorter than the time between two looks at the controller's metrics may have none.
 _NO_SAMPLE = "not judged: nobody told of the controller's metrics during the story"
 
@@ -106,6 +108,8 @@ class Thresholds:
         limits: dict[str, Limits] = {}
         problems: list[str] = []
         for name, section in data.items():
+            if name == WHATIF:
+                continue
             if name != DEFAULT and name not in scenarios:
                 problems.append(
                     f"{source}: {shown.key([name])}: no such scenario, so it would limit nothing; "
@@ -114,7 +118,7 @@ class Thresholds:
             try:
                 limits[str(name)] = Limits.model_validate(section or {})
             except ValidationError as error:
-                problems += [f"{source}: {_explain(str(name), details)}" for details in error.errors()[: shown.LINES]]
+                problems += explained(source, str(name), error, Limits)
         if problems:
             raise ThresholdsError(shown.message(problems))
         return cls(limits)
@@ -211,21 +215,32 @@ def _instead(name: str, known: Collection[str]) -> str:
     return f"did you mean {close[0]}?" if close else f"use of {', '.join(known)}"
 
 
-def _explain(name: str, details: ErrorDetails) -> str:
-    """One of pydantic's errors as key, value, consequence and fix."""
+def explained(source: str, name: str, error: ValidationError, model: type[BaseModel]) -> list[str]:
+    """Pydantic's errors as key, value, consequence and fix, a line each.
+
+    Args:
+        source: The file that they are of.
+        name: The section of it.
+        error: The errors.
+        model: What the section should be.
+    """
+    return [f"{source}: {_explain(name, details, model)}" for details in error.errors()[: shown.LINES]]
+
+
+def _explain(name: str, details: ErrorDetails, of: type[BaseModel]) -> str:
     key = shown.key((name, *details["loc"]))
     if details["type"] == "extra_forbidden":
-        model = _model_at(details["loc"][:-1])
+        model = _model_at(of, details["loc"][:-1])
+        known = tuple(field.alias or name for name, field in model.model_fields.items())
         return (
             f"{key}: {shown.value(details['input'])}: unknown key, so it would limit nothing; "
-            f"{_instead(str(details['loc'][-1]), tuple(model.model_fields))}"
+            f"{_instead(str(details['loc'][-1]), known)}"
         )
     message = details["msg"].removeprefix("Value error, ")
     return f"{key}: {message[0].lower()}{message[1:]}; no threshold is judged until it is mended"
 
 
-def _model_at(location: tuple[int | str, ...]) -> type[BaseModel]:
-    model: type[BaseModel] = Limits
+def _model_at(model: type[BaseModel], location: tuple[int | str, ...]) -> type[BaseModel]:
     for part in location:
         if field := model.model_fields.get(str(part)):
             kinds = (field.annotation, *get_args(field.annotation))

@@ -75,10 +75,15 @@ def render(report: Mapping[str, Any], timeline: Mapping[int, str] | None = None)
     )
 
 
-def template(name: str) -> Template:
-    """A template with the filters that write numbers."""
+def template(name: str, folder: Path = _TEMPLATES) -> Template:
+    """A template with the filters that write numbers.
+
+    Args:
+        name: Its file.
+        folder: Where it is; what it is made of may also be beside this module.
+    """
     environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
+        loader=FileSystemLoader([folder, _TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

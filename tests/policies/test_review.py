@@ -36,6 +36,7 @@ from review.changes import readable as in_words
 from review.engine import EngineError, read_digest, read_events
 from review.model import Review
 from review.preview import recorded
+from scale_test.text.markdown import LONGEST
 from tests.html_page import Page
 
 HERE = Path(__file__).resolve().parent
@@ -371,7 +372,7 @@ def test_documents_of_real_previews_are_whole(path: Path) -> None:
     )
     assert Page(html).text
     assert all(len(set(rows)) == 1 for rows in tables(markdown.render(found)))
-    assert len(markdown.render(found)) < markdown.LONGEST
+    assert len(markdown.render(found)) < LONGEST
     keeps_to_the_format(sarif.document(found))
 
 

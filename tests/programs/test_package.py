@@ -14,7 +14,20 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
     stacks = [path.name for path in ROOT.glob("Pulumi*.yaml")]
-    folders = ("components", "docs", "karpenter", "policies", "playbooks", "preflight", "review", "scale_test", "tests")
+    folders = (
+        "components",
+        "docs",
+        "examples",
+        "karpenter",
+        "policies",
+        "playbooks",
+        "preflight",
+        "review",
+        "scale_test",
+        "snapshot",
+        "tests",
+        "whatif",
+    )
     files = ("__main__.py", "ansible.cfg", "Makefile", "pyproject.toml", "requirements.lock")
     for name in (*stacks, *files, *folders):
         source = ROOT / name
@@ -22,7 +35,9 @@ def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
             shutil.copytree(source, tmp_path / name)  # with what is compiled already
         else:
             shutil.copy(source, tmp_path / name)
-    for name in ("rehearsal", "unit/rehearsal", "programs/rehearsal"):
+    # What rehearses pull requests goes with the rehearsal.
+    gone = ("rehearsal", "unit/rehearsal", "programs/rehearsal", "unit/pull_request", "programs/pull_request")
+    for name in gone:
         shutil.rmtree(tmp_path / "tests" / name)
     # These two are about the rehearsal's place in this repository.
     for name in ("test_arrows.py", "test_pins.py"):

@@ -16,6 +16,8 @@ from scale_test.reports import comparison, comparison_page, page
 from tests import chromium
 from tests.chromium import Tab, needs_chromium
 from tests.unit.scale_test.example_report import Example, timeline
+from tests.unit.whatif.told import judged, told
+from whatif import page as whatif_page
 
 RULES = Path(__file__).resolve().parents[2] / "playbooks" / "vars" / "comparison.yml"
 
@@ -51,6 +53,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "many-nodes": page.render(Example(pods=1000, nodes=120, stories=("eks-burst",)).report()),
         "slow": page.render(Example(slower=20, stories=("eks-burst",)).report()),
         "comparison": comparison_page.render(comparison.compare(before, after, rules), before, after, rules),
+        "whatif": whatif_page.render(judged(told("eks.consolidation-policies", 3))),
     }
     found = {name: folder / f"{name}.html" for name in content}
     for name, html in content.items():
@@ -59,14 +62,14 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1280, "dark")])
-@pytest.mark.parametrize("name", ["report", "failed", "many-nodes", "comparison"])
+@pytest.mark.parametrize("name", ["report", "failed", "many-nodes", "comparison", "whatif"])
 def test_a_page_stands_alone_and_fits(tab: Tab, pages: dict[str, Path], name: str, width: int, scheme: str) -> None:
     tab.open(pages[name], width, scheme)
     requested = {found["request"]["url"] for found in tab.of("Network.requestWillBeSent")}
     assert requested <= {pages[name].as_uri(), "data:,"}
     assert tab.of("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown") == []
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    assert tab.evaluate("document.querySelectorAll('svg').length") > 4
+    assert tab.evaluate("document.querySelectorAll('svg').length") > (1 if name == "whatif" else 4)
     background = tab.evaluate("getComputedStyle(document.body).backgroundColor")
     assert background == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(17, 23, 29)")
     unseen = tab.evaluate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -15,9 +16,10 @@ from typing import Any
 import pytest
 import yaml
 
-from pull_request import stacks
+from pull_request import cli, stacks
 from pull_request.stacks import StacksError, Touched
 from pull_request.text import MARKER
+from rehearsal.whatif import command
 from tests.programs.pull_request.github_server import NUMBER, REPOSITORY, WRITES, GitHubServer, served
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -188,6 +190,15 @@ def test_the_stack_that_a_pull_request_changes_is_rehearsed_and_told_of(
     assert "## review of eks" in comment["body"]
     assert repository.outputs["comment"]["url"] == comment["html_url"]
     assert "## whatif of eks" in (tmp_path / "summary.md").read_text()
+
+
+def test_the_rehearsal_knows_what_it_is_asked() -> None:
+    """The stand-in takes everything."""
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    number = {"wait-factor": "2", "patience": "60"}
+    words = [f"--{name}={number.get(name, 'file.yml')}" for name in (*cli._PASSED_ON, "base", "output")]
+    assert parser.parse_args(words).patience == 60
 
 
 def test_the_next_push_changes_the_comment(repository: Repository, github: GitHubServer) -> None:

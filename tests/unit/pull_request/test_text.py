@@ -48,6 +48,16 @@ def test_the_worst_is_in_the_headline_and_each_in_its_row(outcome: Outcome, head
     assert row in next(line for line in said.splitlines() if line.startswith("| eks |"))
 
 
+def test_names_are_shown_as_they_are() -> None:
+    """A stack can be called like a page, and a candidate's folder, from an artifact, like anything."""
+    long = "a row\n\n" * 20_000
+    candidates = {"<!-- @mona -->": long, "b": long}
+    said = text.comment([Told(Outcome("www.example.org", "passed", "off"), "", candidates)], commit=COMMIT, page=PAGE)
+    assert "| www<!-- -->.example.org |" in said
+    assert "of What-if of www<!-- -->.example.org &#40;&lt;" in said.replace("&#60;", "&lt;")
+    assert "<!-- @mona" not in said
+
+
 def test_without_a_stack_it_says_so() -> None:
     assert "touches no stack" in text.comment([], commit=COMMIT, page=PAGE)
 

@@ -12,11 +12,13 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+import yaml
 
 from rehearsal.engines import EngineSet
 from rehearsal.session import deployment
 from rehearsal.session.daemon import DaemonInfo
-from rehearsal.session.deployment import CommandError, Deployment, protected
+from rehearsal.session.deployment import PROJECT, CommandError, Deployment, protected
+from rehearsal.session.stack_file import StackFile
 from rehearsal.state.folder import StackFolder
 
 
@@ -134,6 +136,23 @@ def test_an_update_is_judged_by_the_stacks_own_configuration_and_says_so(
     named = ["--policy-pack-config", str(PROJECT / "policies" / "eks.json")] if stack == "eks" else []
     assert command[command.index("--policy-pack") + 2 :][: len(named) or 1] == (named or ["--non-interactive"])
     assert f"Judged by {'the ' if stack == 'prod' else ''}{words}" in capsys.readouterr().err
+
+
+def test_a_change_is_the_program_of_its_own_folder_with_the_salt_of_the_stack(tmp_path: Path) -> None:
+    folder = StackFolder("eks", tmp_path / "state")
+    folder.pulumi.mkdir(parents=True)
+    folder.stack_configuration.write_text("encryptionsalt: v1:kept\nconfig: {}\n")
+    program = tmp_path / "program"
+    program.mkdir()
+    stack_file = StackFile.load(PROJECT / "Pulumi.eks.yaml")
+    info = DaemonInfo(1, 1.0, "aws", "us-east-1")
+    command = Deployment(folder, EngineSet(tmp_path), info, program).change(stack_file, tmp_path / "events")
+    copy = Path(command[command.index("--config-file") + 1])
+    written = yaml.safe_load(copy.read_text())
+    assert (copy.name, written["encryptionsalt"]) == ("Pulumi.eks.yaml", "v1:kept")
+    assert written["config"]["karpstack:cloud"] == "aws"
+    assert folder.stack_configuration.read_text() == "encryptionsalt: v1:kept\nconfig: {}\n"
+    assert "--policy-pack" not in command  # the review judges
 
 
 @pytest.mark.parametrize(("said", "told"), [("error: nodes-privat is no rule of this pack\n", True), ("", False)])

@@ -150,3 +150,16 @@ def test_an_error_shows_nothing_that_acts(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError) as error:
         load(tmp_path / "bad.json")
     assert "\x1b" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"template": {"spec": {"requirements": 5}}}, "template.spec.requirements: Input should be a valid list"),
+        ({"template": {"metadata": {"labels": {"a": 5}}}}, "template.metadata.labels.a"),
+        ({"template": {"spec": {"nodeClassRef": {"name": None}}}}, "template.spec.nodeClassRef.name"),
+        ({"limits": {"cpu": "lots"}}, "limits.cpu"),
+    ],
+)
+def test_a_node_pool_has_the_outline_of_one(spec: Any, words: str) -> None:
+    assert words in refused(data(nodePools=[{"name": "a", "spec": spec}]))

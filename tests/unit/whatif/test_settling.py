@@ -25,7 +25,9 @@ def line(kind: str, name: str, **excerpt: Any) -> Line:
     return {"type": "MODIFIED", "kind": kind, "object": {"metadata": metadata, **excerpt}}
 
 
-def pod(name: str, node: str | None) -> Line:
+def pod(name: str, node: str | None, *, refused: bool = False) -> Line:
+    if refused:
+        return line("Pod", name, conditions=[{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}])
     ready = [{"type": "Ready", "status": str(node is not None)}]
     return line("Pod", name, conditions=ready, **({"nodeName": node} if node else {}))
 
@@ -36,11 +38,6 @@ def claim(name: str, *conditions: str) -> Line:
 
 def pool(after: str) -> Line:
     return line("NodePool", "default", spec={"disruption": {"consolidateAfter": after}})
-
-
-def waiting(name: str) -> Line:
-    about = {"kind": "Pod", "name": name, "uid": name}
-    return line("Event", f"{name}.1", reason="FailedScheduling", involvedObject=about)
 
 
 def settled(lines: Mapping[float, Line], patience: float = 600) -> tuple[float, Settled]:
@@ -76,9 +73,9 @@ def test_what_is_no_time_is_not_waited_for(after: str) -> None:
     assert settled({0: pool(after), 1: pod("a", "n")})[0] == 1 + 45
 
 
-def test_a_pod_without_a_reason_is_waited_for_and_one_with_a_reason_is_not() -> None:
-    assert settled({0: pod("a", None)}) == (135, Settled(0.0, ["1 pods wait for a node"]))
-    assert settled({0: pod("a", None), 0.5: waiting("a")})[0] == 45
+def test_a_pod_that_the_scheduler_has_not_looked_at_is_waited_for_and_one_that_it_refused_is_not() -> None:
+    assert settled({0: pod("a", None)}) == (135, Settled(0.0, ["1 pods wait for the scheduler"]))
+    assert settled({0: pod("a", None, refused=True)})[0] == 45
 
 
 def test_what_does_not_settle_is_given_up_and_says_so() -> None:

@@ -1,0 +1,74 @@
+"""GitHub's Markdown: text that others wrote, shown as it is, and documents that a comment can hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+#: GitHub takes 65,536 chars; the end says where the rest is.
+LONGEST: Final = 60_000
+_LONGEST_CELL: Final = 600
+_ROWS: Final = 60
+
+# What starts something in Markdown or HTML, wherever it stands.
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~$])")
+# Names of people and teams, and numbers of issues, which a comment would notify or link.
+_MENTION: Final = re.compile(r"(^|[^\w`])(@|GH-)(?=\w)")
+_LINK: Final = re.compile(r"\b(https?|ftp|www)(?=://|\.)", re.IGNORECASE)
+
+
+def escape(text: str) -> str:
+    """Text that is shown as it is, in a cell of a table too: on one line, no markup, no mention, no link."""
+    flat = " ".join(text.split())
+    if len(flat) > _LONGEST_CELL:
+        flat = f"{flat[:_LONGEST_CELL]} …"
+    flat = flat.replace("&", "&amp;")
+    flat = _SPECIAL.sub(lambda match: f"&#{ord(match[1])};", flat)
+    flat = _LINK.sub(r"\1<!-- -->", flat)
+    flat = re.sub(r"&#35;(?=\d)", "&#35;<!-- -->", flat)
+    return _MENTION.sub(r"\1\2<!-- -->", flat)
+
+
+def code(text: str) -> str:
+    """The same, as code."""
+    return f"<code>{escape(text)}</code>" if text else ""
+
+
+def fitting(text: str, whole: str) -> str:
+    """A document that GitHub takes: cut between two lines where it is too long, with what is open closed.
+
+    Args:
+        text: The document.
+        whole: The file that has the rest.
+    """
+    if len(text) <= LONGEST:
+        return text
+    # Between two lines, so that no row and no tag is cut in half.
+    kept = text[:LONGEST].rpartition("\n")[0]
+    open_details = kept.count("<details>") - kept.count("</details>")
+    return f"{kept}\n{'</details>' * open_details}\n\n**Cut here: {whole} has the rest.**\n"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], whole: str) -> Iterator[str]:
+    """A table, of which the first rows are shown. Its cells are Markdown already.
+
+    Args:
+        head: Headings; one that ends in a colon is of numbers, and has none when it is shown.
+        rows: Rows.
+        whole: The file that has all of them.
+    """
+    yield f"| {' | '.join(one.removesuffix(':') for one in head)} |"
+    yield f"|{'|'.join(' ---: ' if one.endswith(':') else ' --- ' for one in head)}|"
+    for row in rows[:_ROWS]:
+        yield f"| {' | '.join(row)} |"
+    yield ""
+    if len(rows) > _ROWS:
+        yield f"And {len(rows) - _ROWS} more, in {whole}.\n"
+
+
+def folded(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """What is seen when one unfolds its title."""
+    yield f"<details><summary>{escape(title)}</summary>\n"
+    yield from lines
+    yield "</details>\n"

@@ -1,0 +1,132 @@
+"""The command line: `python -m snapshot read|convert|check|show|anonymise|stack-file|schema`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from scale_test.text.shown import visible
+
+from .anonymise import anonymised
+from .cluster import ClusterError
+from .elsewhere import Place
+from .hash_key import VARIABLE, hash_key
+from .model import Snapshot
+from .objects import objects
+from .opening import convert
+from .reading import Read, SnapshotError, load, write
+from .reference import schema
+from .shown import headline, told
+from .stack_file import stack_file
+from .taking_cluster import take
+from .unschedulable import unschedulable
+
+REFUSED: Final = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the arguments say.
+
+    Returns:
+        0; 2 where a file or the cluster cannot be read, or the snapshot not be written.
+    """
+    given = _parser().parse_args(arguments)
+    try:
+        _run(given)
+    except (ClusterError, SnapshotError) as error:
+        print(f"error: {visible(error)}", file=sys.stderr)
+        return REFUSED
+    return 0
+
+
+def _run(given: argparse.Namespace) -> None:
+    match given.command:
+        case "schema":
+            print(json.dumps(schema(), indent=2))
+        case "show":
+            read = load(given.file, known_only=given.known_only)
+            print(told(read.snapshot, read.passed_over))
+        case "check":
+            read = load(given.file, known_only=given.known_only)
+            _check(read, Place(given.cloud, given.region))
+        case "stack-file":
+            text = stack_file(load(given.file, known_only=given.known_only).snapshot, given.like)
+            try:
+                given.output.write_text(text)
+            except OSError as error:
+                raise SnapshotError(f"{given.output}: cannot be written ({error.strerror}); give another") from error
+        case "anonymise":
+            _write(given, load(given.file, known_only=given.known_only).snapshot)
+        case "convert":
+            _write(given, convert(given.files, known_only=given.known_only))
+        case "read":
+            _write(given, take(given.kubeconfig, given.context))
+
+
+def _check(read: Read, place: Place) -> None:
+    print(headline(read.snapshot))
+    loaded = objects(read.snapshot, {}, place)
+    print(f"{len(loaded.objects)} objects would be made, {len(loaded.workloads)} workloads among them")
+    for sentence in (*read.passed_over, *unschedulable(read.snapshot), *loaded.notes):
+        print(f"note: {visible(sentence)}")
+
+
+def _write(given: argparse.Namespace, snapshot: Snapshot) -> None:
+    if given.command == "anonymise" or given.anonymise:
+        snapshot = anonymised(snapshot, hash_key(os.environ.get(VARIABLE)))
+    try:
+        write(snapshot, given.output)
+    except OSError as error:
+        raise SnapshotError(f"{given.output}: cannot be written ({error.strerror}); give another file") from error
+    print(f"{visible(given.output)}: {headline(snapshot)}")
+    for one in snapshot.left_out:
+        print(f"left out: {visible(one.what)}: {one.count}; {visible(one.why)}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m snapshot",
+        description="A cluster as a file: what scheduling and disruption of its pods depend on, and nothing else of "
+        "it. Exit code 2: something could not be read or written, and nothing was changed.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    reading = commands.add_parser("read", help="read the cluster of a kubeconfig, by lists alone, and write a snapshot")
+    reading.add_argument("--kubeconfig", type=Path, metavar="FILE", help="the kubeconfig (default: KUBECONFIG's)")
+    reading.add_argument("--context", metavar="NAME", help="its context (default: the current one)")
+    converting = commands.add_parser(
+        "convert", help="make a snapshot of `kubectl get -o json`, of kubereplay's file or of a trace of SimKube's"
+    )
+    converting.add_argument("files", type=Path, nargs="+", metavar="FILE", help="files, or folders of kubectl's")
+    hashing = commands.add_parser("anonymise", help="write a snapshot with hashes instead of names")
+    checking = commands.add_parser("check", help="say whether a file is a snapshot, and what of it will not go")
+    checking.add_argument("--cloud", default="", choices=["", "aws", "azure"], help="where it is to be loaded")
+    checking.add_argument("--region", default="", help="the region there")
+    stacking = commands.add_parser(
+        "stack-file", help="write a stack file with its NodePools and node classes, the base of a what-if"
+    )
+    stacking.add_argument("--like", type=Path, required=True, metavar="FILE", help="stack file that all else is from")
+    stacking.add_argument("--output", type=Path, required=True, metavar="FILE", help="the stack file")
+    showing = commands.add_parser("show", help="say what is in a snapshot")
+    commands.add_parser("schema", help="print the JSON schema of the format")
+    for command in (hashing, checking, showing, stacking):
+        command.add_argument("file", type=Path, metavar="FILE", help="the snapshot")
+    for command in (converting, hashing, checking, showing, stacking):
+        command.add_argument(
+            "--known-only", action="store_true", help="pass over what a snapshot has that is not known here"
+        )
+    for command in (reading, converting, hashing):
+        command.add_argument(
+            "--output", type=Path, required=True, metavar="FILE", help="the snapshot, compressed if it ends in .gz"
+        )
+    for command in (reading, converting):
+        command.add_argument(
+            "--anonymise",
+            action="store_true",
+            help=f"hashes instead of names, with the key in {VARIABLE} (default: one that nobody knows afterwards)",
+        )
+    return parser

@@ -1,0 +1,50 @@
+"""What a model knows of an object of the API, and which keys it does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel
+
+_Known = TypeVar("_Known", bound=BaseModel)
+
+
+def known(model: type[_Known], value: Any, unknown: set[str]) -> _Known:
+    """What a model knows of a value.
+
+    Args:
+        model: The model, whose aliases are the API's names.
+        value: A mapping of the API.
+        unknown: Gets the names of the keys that the model does not have.
+
+    Raises:
+        pydantic.ValidationError: What it knows is not as it has to be.
+    """
+    return model.model_validate(_part(model, value, unknown), by_alias=True, by_name=False)
+
+
+def _part(annotation: Any, value: Any, unknown: set[str]) -> Any:
+    if isinstance(value, Mapping):
+        model = _model(annotation)
+        if model is None:
+            return dict(value)
+        fields = {field.alias or name: field.annotation for name, field in model.model_fields.items()}
+        unknown.update(key for key in value if key not in fields)
+        return {
+            key: _part(fields[key], inner, unknown)
+            for key, inner in value.items()
+            if key in fields and inner is not None
+        }
+    if isinstance(value, list):
+        return [_part(annotation, inner, unknown) for inner in value]
+    return value
+
+
+def _model(annotation: Any) -> type[BaseModel] | None:
+    """The model that an annotation is about, such as `list[Toleration]` or `Affinity | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) is dict:
+        return None
+    return next((found for inner in get_args(annotation) if (found := _model(inner))), None)

@@ -1,0 +1,74 @@
+"""Makes a snapshot of files, whatever they are: kubectl's exports, kubereplay's, SimKube's, or a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from scale_test.text.shown import message, visible
+
+from . import json_file, kubectl_files, kubereplay, simkube
+from .json_file import FileError
+from .left_out import Ledger
+from .model import KIND, Snapshot
+from .reading import SnapshotError, load
+from .taking import Source, snapshot_of
+
+_MOST: Final = 512 * 2**20  # bytes; 5,000 pods as kubectl writes them have a tenth
+_DEPTH: Final = 200
+
+
+def convert(paths: Sequence[Path], *, known_only: bool = False) -> Snapshot:
+    """The snapshot of what files hold; exports may be several, the others are one file each.
+
+    Args:
+        paths: Files, or folders of exports.
+        known_only: As of `reading.load`.
+
+    Raises:
+        SnapshotError: A file is none of these, or not a whole one; nothing is made of the others then.
+    """
+    ledger = Ledger()
+    items: list[dict[str, Any]] = []
+    source: Source = "exports"
+    try:
+        files = kubectl_files.files(paths)
+        taken = max(datetime.fromtimestamp(path.stat().st_mtime, UTC) for path in files)
+        for path in files:
+            data = _data(path)
+            if isinstance(data, dict) and data.get("kind") == KIND:
+                _alone(files, path)
+                return load(path, known_only=known_only).snapshot
+            if kubereplay.is_one(data):
+                _alone(files, path)
+                source = "kubereplay"
+                items, taken = kubereplay.objects(data, path, ledger)
+            elif simkube.is_one(data):
+                _alone(files, path)
+                source = "simkube"
+                items, taken = simkube.objects(data, path, ledger)
+            else:
+                items += kubectl_files.objects(data, path)
+    except FileError as error:
+        raise SnapshotError(message([str(error)])) from error
+    except OSError as error:
+        raise SnapshotError(
+            message([f"{error.filename}: cannot be read ({error.strerror}); give a file that can"])
+        ) from error
+    return snapshot_of(items, taken.replace(microsecond=0), source, ledger)
+
+
+def _data(path: Path) -> Any:
+    content = json_file.content(path, most=_MOST)
+    if simkube.is_packed(content):
+        return simkube.unpacked(content, path, depth=_DEPTH)
+    return json_file.parse(content, path, depth=_DEPTH)
+
+
+def _alone(files: Sequence[Path], path: Path) -> None:
+    if len(files) > 1:
+        raise FileError(
+            f"{visible(path)}: is no export of kubectl, and only of those may there be several; give it alone"
+        )

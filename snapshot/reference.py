@@ -1,0 +1,115 @@
+"""What is known of the format from its models: the JSON schema, and the tables of docs/snapshot.md.
+
+`python -m snapshot.reference` writes both, and tests compare. What a key means is said once, under `Attributes` of its
+model.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, get_args
+
+from pydantic import BaseModel
+
+from .model import Bought, Snapshot
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+DOCUMENT: Final = ROOT / "docs" / "snapshot.md"
+SCHEMA: Final = ROOT / "snapshot" / "schema.json"
+
+_BEGIN: Final = "<!-- format: written by `python -m snapshot.reference`; do not edit -->"
+_END: Final = "<!-- end of format -->"
+_ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+#: Shapes that are Kubernetes' own, of which its documents tell.
+_KUBERNETES: Final = frozenset({"Affinity", "LabelSelector", "TopologySpreadConstraint", "Toleration", "Taint"})
+
+
+def meanings(model: type[BaseModel]) -> dict[str, str]:
+    """Name of each field -> what it means, from the docstrings of a model and of those that it builds on."""
+    found: dict[str, str] = {}
+    for owner in reversed(model.__mro__):
+        if issubclass(owner, BaseModel) and owner is not BaseModel:
+            _, _, attributes = inspect.cleandoc(owner.__doc__ or "").partition("Attributes:\n")
+            found |= {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(attributes)}
+    return found
+
+
+def models() -> dict[str, type[BaseModel]]:
+    """Every model of the format by its name, the whole file first."""
+    found: dict[str, type[BaseModel]] = {}
+    waiting: list[type[BaseModel]] = [Snapshot]
+    while waiting:
+        model = waiting.pop(0)
+        if model.__name__ not in found:
+            found[model.__name__] = model
+            waiting += [inner for field in model.model_fields.values() for inner in _models(field.annotation)]
+    return found
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a snapshot, with what each key means."""
+    made = Snapshot.model_json_schema(by_alias=True)
+    known = models()
+    for name, definition in {**made["$defs"], "Snapshot": made}.items():
+        if model := known.get(name):
+            definition["description"] = inspect.cleandoc(model.__doc__ or "").partition("\n")[0]
+            found = meanings(model)
+            for field, info in model.model_fields.items():
+                definition["properties"][info.alias or field]["description"] = found[field]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+
+
+def table() -> str:
+    """The tables of the document: one a model that is the format's own."""
+    lines: list[str] = []
+    for name, model in models().items():
+        if name in _KUBERNETES or not _own(model):
+            continue
+        lines += [f"**{_title(name)}**", "", "| key | meaning |", "| --- | --- |"]
+        found = meanings(model)
+        for field, info in model.model_fields.items():
+            meaning = found[field].replace("|", "\\|")
+            lines.append(f"| `{info.alias or field}` | {meaning} |")
+        lines.append("")
+    return "\n".join(lines).rstrip()
+
+
+def document(text: str) -> str:
+    """docs/snapshot.md with its tables as they are now.
+
+    Raises:
+        ValueError: It has no place for them.
+    """
+    if _BEGIN not in text or _END not in text:
+        raise ValueError(f"{DOCUMENT}: has no place for the format: lines with {_BEGIN} and {_END}")
+    before, _, rest = text.partition(_BEGIN)
+    return f"{before}{_BEGIN}\n\n{table()}\n\n{_END}{rest.partition(_END)[2]}"
+
+
+def _own(model: type[BaseModel]) -> bool:
+    return model.__module__.endswith(".model") or model.__name__ in ("Pod", "Volume", "VolumePlace", "HostPort")
+
+
+def _title(name: str) -> str:
+    return {"Snapshot": "The whole file", "NamespaceOf": "Namespace"}.get(name, name)
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel) and annotation is not Bought:
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models(inner)
+
+
+def main() -> None:
+    """Write both."""
+    DOCUMENT.write_text(document(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")
+    SCHEMA.write_text(json.dumps(schema(), indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""A what-if from its command to its answer: the program of a git ref, a workload, a change that replaces nodes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import yaml
+
+from tests.rehearsal.conftest import IN_THE_ENVIRONMENT, ROOT
+
+LIMIT = 540
+WORKLOAD = {
+    "kind": "karpstack-snapshot",
+    "version": 1,
+    "taken": "2026-11-22T12:00:00Z",
+    "source": "made",
+    "cluster": {"cloud": "aws", "region": "us-east-1"},
+    "workloads": [
+        {
+            "namespace": "shop",
+            "name": name,
+            "controller": {"apiVersion": "apps/v1", "kind": "Deployment"},
+            "replicas": replicas,
+            "pod": {"labels": {"app": name}, "requests": {"cpu": cpu, "memory": "1Gi"}, **more},
+        }
+        for name, replicas, cpu, more in (
+            ("web", 6, "500m", {}),
+            ("never", 1, "1", {"nodeSelector": {"nobody.example.org/has": "this"}}),
+        )
+    ],
+}
+
+
+def whatif(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "rehearsal", "whatif", "eks", "--output", str(folder), *arguments]
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | IN_THE_ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=LIMIT,
+    )
+
+
+def test_a_change_is_applied_to_a_ref_under_load_and_its_answer_says_what_it_replaces(tmp_path: Path) -> None:
+    content = yaml.safe_load((ROOT / "Pulumi.eks.yaml").read_text())
+    template = content["config"]["karpstack:nodePools"]["default"]["template"]
+    template["metadata"] = {"labels": {"team": "blue"}}
+    (tmp_path / "labelled.yaml").write_text(yaml.safe_dump(content))
+    (tmp_path / "pods.json").write_text(json.dumps(WORKLOAD))
+    (tmp_path / "limits.yml").write_text("whatif: {maxNodesReplaced: 0}\n")
+    more = ("--workloads", str(tmp_path / "pods.json"), "--limits", str(tmp_path / "limits.yml"))
+
+    done = whatif(
+        tmp_path / "answers",
+        "--base",
+        "HEAD",
+        "--change",
+        str(tmp_path / "labelled.yaml"),
+        "--wait-factor",
+        "30",
+        *more,
+    )
+
+    results = tmp_path / "answers" / "labelled"
+    assert done.returncode == 1, done.stdout  # beyond the limit
+    answer = json.loads((results / "whatif.json").read_text())
+    assert answer["verdict"] == "limits broken"
+    replaced = answer["blastRadius"]["replaced"]
+    assert replaced
+    assert {one["reason"] for one in replaced} == {"Drifted"}
+    assert answer["after"]["nodes"] >= 1
+    (never,) = answer["blastRadius"]["homeless"]  # as it was before, and so no fault of the change
+    assert (never["workload"], never["before"], never["atTheEnd"]) == ("never", 1, 1)
+    assert answer["settings"]["shortened"] == [
+        {"pool": "default", "setting": "consolidateAfter", "asked": "30s", "used": "1s"}
+    ]
+    assert "maxNodesReplaced" in (results / "whatif.md").read_text()
+    assert (results / "whatif.html").is_file()
+    assert not (results / "state").exists()
+    for canary in IN_THE_ENVIRONMENT.values():
+        assert not any(canary in path.read_text(errors="replace") for path in results.rglob("*") if path.is_file())
+    assert not [one for one in psutil.process_iter(["cmdline"]) if str(results) in " ".join(one.info["cmdline"] or ())]

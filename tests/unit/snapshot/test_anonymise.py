@@ -1,0 +1,216 @@
+"""Names are replaced by hashes, and everything that matched still does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from snapshot.anonymise import anonymised
+from snapshot.model import Snapshot
+from snapshot.objects import objects
+from snapshot.reading import as_data, checked
+from snapshot.taking import snapshot_of
+from tests.unit.snapshot import api
+from tests.unit.snapshot.made import data, snapshot, workload
+
+KEY = b"key"
+
+
+def hidden(**more: Any) -> dict[str, Any]:
+    return as_data(anonymised(snapshot(**more), KEY))
+
+
+@pytest.fixture(scope="module")
+def taken() -> Snapshot:
+    return snapshot_of(api.cluster(), datetime(2026, 11, 22, 10, tzinfo=UTC), "cluster")
+
+
+def test_no_name_is_left(taken: Snapshot) -> None:
+    before, after = (json.dumps(as_data(one)) for one in (taken, anonymised(taken, KEY)))
+    for name in api.NAMES:
+        assert name in before, name
+        assert name not in after, name
+    assert api.CANARY not in after
+    for kept in (
+        "m5.large",
+        "us-east-1a",
+        "kubernetes.io/arch",
+        "arm64",
+        "kube-system",
+        "kube-proxy",
+        "al2023@v20261101",
+    ):
+        assert kept in after, kept
+
+
+def test_it_is_a_snapshot_of_the_same_size(taken: Snapshot) -> None:
+    made = anonymised(taken, KEY)
+    assert made.anonymised
+    assert not taken.anonymised
+    assert made.pods == taken.pods
+    assert len(made.nodes) == len(taken.nodes)
+    assert sorted(one.replicas for one in made.workloads) == sorted(one.replicas for one in taken.workloads)
+    assert made.cluster == taken.cluster
+    assert checked(as_data(made)).snapshot == made
+
+
+def test_the_same_key_gives_the_same_hashes_and_another_gives_others(taken: Snapshot) -> None:
+    assert anonymised(taken, KEY) == anonymised(taken, KEY)
+    names = [{one.name for one in anonymised(taken, key).workloads} for key in (KEY, b"other")]
+    assert names[0] & names[1] == {"kube-proxy"}
+
+
+def test_names_that_people_gave_to_kinds_and_their_errors_are_not_told() -> None:
+    items = [*api.cluster(), {"apiVersion": "acme.example/v1", "kind": "PayrollRun", "metadata": {"name": "x"}}]
+    for one in items:
+        if one["metadata"]["name"] == "lonely":
+            one["spec"]["nodeSelector"] = {"payroll": 5}
+    before = snapshot_of(items, datetime(2026, 11, 22, 10, tzinfo=UTC), "cluster")
+    assert "PayrollRun" in json.dumps(as_data(before))
+    text = json.dumps(as_data(anonymised(before, KEY))["leftOut"])
+    assert "Payroll" not in text
+    assert "payroll" not in text
+    assert "argoproj" not in json.dumps(as_data(anonymised(before, KEY)))
+
+
+def test_references_between_objects_still_hold(taken: Snapshot) -> None:
+    made = anonymised(taken, KEY)
+    pools, nodes, claims = ({one.name for one in some} for some in (made.node_pools, made.nodes, made.node_claims))
+    assert {one.node_pool for one in made.nodes} == pools
+    assert {one.node_claim for one in made.nodes} == claims
+    assert {one.node for one in made.node_claims} == nodes
+    assert {name for one in made.workloads for name in one.nodes} <= nodes
+    pool: Any = made.node_pools[0].spec
+    assert {one.name for one in made.node_classes} == {pool["template"]["spec"]["nodeClassRef"]["name"]}
+    ((key, value),) = pool["template"]["metadata"]["labels"].items()
+    assert all(one.labels == {key: value} for one in made.nodes)
+    (taint,) = pool["template"]["spec"]["taints"]
+    web = next(one for one in made.workloads if one.pod.topology_spread_constraints)
+    assert web.pod.node_selector == {key: value}
+    assert (web.pod.tolerations[0].key, web.pod.tolerations[0].value) == (taint["key"], taint["value"])
+    assert web.pod.priority_class_name == made.priority_classes[0].name
+    assert web.pod.affinity is not None
+    assert web.pod.affinity.pod_anti_affinity is not None
+    selector = web.pod.affinity.pod_anti_affinity.preferred[0].pod_affinity_term.namespace_selector
+    assert selector is not None
+    assert [one.labels for one in made.namespaces if one.labels] == [selector.match_labels]
+
+
+def test_numbers_that_are_compared_stay_numbers() -> None:
+    term = {"matchExpressions": [{"key": "acme.example/generation", "operator": "Gt", "values": ["4"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    made = hidden(
+        workloads=[workload(pod={"affinity": {"nodeAffinity": required}})],
+        nodes=[{"name": "a", "labels": {"acme.example/generation": "5", "acme.example/number": "5"}}],
+    )
+    (affinity,) = (one["pod"]["affinity"]["nodeAffinity"] for one in made["workloads"])
+    ((expression,),) = (
+        one["matchExpressions"]
+        for one in affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    )
+    assert expression["values"] == ["4"]
+    assert made["nodes"][0]["labels"][expression["key"]] == "5"
+    assert list(made["nodes"][0]["labels"].values()).count("5") == 1
+
+
+def test_devices_and_addresses_have_no_names() -> None:
+    pod = {
+        "requests": {"acme.example/fpga": "1", "nvidia.com/gpu": "1", "cpu": "1"},
+        "hostPorts": [{"port": 80, "hostIP": "203.0.113.7"}, {"port": 81, "hostIP": "127.0.0.1"}],
+    }
+    (made,) = hidden(workloads=[workload(pod=pod)])["workloads"]
+    assert {"nvidia.com/gpu", "cpu"} < made["pod"]["requests"].keys()
+    assert "acme" not in json.dumps(made)
+    assert "203" not in json.dumps(made)
+    assert made["pod"]["hostPorts"][1]["hostIP"] == "127.0.0.1"
+
+
+def test_what_the_stack_brings_is_known_afterwards_too() -> None:
+    system = {"namespace": "kube-system", "controller": {"apiVersion": "apps/v1", "kind": "DaemonSet"}}
+    made = anonymised(snapshot(workloads=[workload("cilium", **system), workload("payroll-agent", **system)]), KEY)
+    loaded = objects(made, {})
+    assert [one["kind"] for one in loaded.objects] == ["DaemonSet"]
+    assert "kube-system/cilium" in loaded.notes[0]
+
+
+# What matches what, before and after: a property of all labels and selectors.
+KEYS = st.sampled_from(["app", "team", "app.kubernetes.io/name", "kubernetes.io/arch", "acme.example/x"])
+VALUES = st.sampled_from(["", "a", "b", "arm64", "7"])
+LABELS = st.dictionaries(KEYS, VALUES, max_size=4)
+EXPRESSION = st.one_of(
+    st.builds(
+        lambda key, operator, values: {"key": key, "operator": operator, "values": values},
+        KEYS,
+        st.sampled_from(["In", "NotIn"]),
+        st.lists(VALUES, min_size=1, max_size=3, unique=True),
+    ),
+    st.builds(
+        lambda key, operator: {"key": key, "operator": operator}, KEYS, st.sampled_from(["Exists", "DoesNotExist"])
+    ),
+)
+SELECTOR = st.fixed_dictionaries(
+    {}, optional={"matchLabels": LABELS, "matchExpressions": st.lists(EXPRESSION, max_size=3)}
+)
+
+
+def matches(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    """As Kubernetes does."""
+    if any(labels.get(key) != value for key, value in selector.get("matchLabels", {}).items()):
+        return False
+    for one in selector.get("matchExpressions", ()):
+        key, values = one["key"], one.get("values", ())
+        held = {
+            "In": labels.get(key) in values,
+            "NotIn": labels.get(key) not in values,
+            "Exists": key in labels,
+            "DoesNotExist": key not in labels,
+        }
+        if not held[one["operator"]]:
+            return False
+    return True
+
+
+@settings(max_examples=60, deadline=None)
+@given(pods=st.lists(LABELS, min_size=1, max_size=4), selectors=st.lists(SELECTOR, min_size=1, max_size=4))
+def test_every_selector_selects_what_it_selected(pods: list[dict[str, str]], selectors: list[dict[str, Any]]) -> None:
+    before = checked(
+        data(
+            workloads=[
+                workload(f"w{number}", replicas=number + 1, pod={"labels": one}) for number, one in enumerate(pods)
+            ],
+            podDisruptionBudgets=[
+                {"namespace": "shop", "name": f"b{number}", "selector": one, "maxUnavailable": number}
+                for number, one in enumerate(selectors)
+            ],
+        )
+    ).snapshot
+    after = anonymised(before, KEY)
+    for made in (as_data(after), _loaded(before), _loaded(after)):
+        labels = {one["replicas"]: one["pod"].get("labels", {}) for one in made["workloads"]}
+        budgets = {one.get("maxUnavailable"): one.get("selector", {}) for one in made["podDisruptionBudgets"]}
+        for place, selector in enumerate(selectors):
+            assert [matches(selector, one) for one in pods] == [
+                matches(budgets[place], labels[number + 1]) for number in range(len(pods))
+            ]
+
+
+def _loaded(snapshot: Snapshot) -> dict[str, Any]:
+    """The objects in the shape of a snapshot: every label of the story's own is among those that could be asked for."""
+    made = objects(snapshot, {"app.kubernetes.io/name": "story", "team": "story"}).objects
+    return {
+        "workloads": [
+            {
+                "replicas": one["spec"]["replicas"],
+                "pod": {"labels": one["spec"]["template"]["metadata"]["labels"]},
+            }
+            for one in made
+            if one["kind"] == "Deployment"
+        ],
+        "podDisruptionBudgets": [one["spec"] for one in made if one["kind"] == "PodDisruptionBudget"],
+    }

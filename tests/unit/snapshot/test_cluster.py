@@ -1,0 +1,127 @@
+"""A cluster is asked for lists and for nothing else, page by page."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snapshot.cluster import COLLECTIONS, ClusterError, read
+from snapshot.left_out import Ledger
+from snapshot.taking import snapshot_of
+from snapshot.taking_cluster import take
+from tests.unit.preflight.fake_server import FakeServer
+from tests.unit.snapshot import api
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    with FakeServer() as running:
+        yield running
+
+
+@pytest.fixture
+def kubeconfig(server: FakeServer, tmp_path: Path) -> Path:
+    path = tmp_path / "kubeconfig"
+    path.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "a", "cluster": {"server": f"http://127.0.0.1:{server.port}"}}],
+                "users": [{"name": "a", "user": {"token": "t"}}],
+                "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+                "current-context": "a",
+            }
+        )
+    )
+    return path
+
+
+def serve(server: FakeServer) -> None:
+    """The cluster, its pods on two pages."""
+    found: defaultdict[str, list[Any]] = defaultdict(list)
+    versions = {}
+    for item in api.cluster():
+        versions[item["kind"]] = item.pop("apiVersion")
+        found[item.pop("kind")].append(item)
+    for collection in COLLECTIONS:
+        items = found[collection.kind]
+        if not items:
+            continue
+        common = {"kind": f"{collection.kind}List", "apiVersion": versions[collection.kind]}
+        if collection.kind == "Pod":
+            server.said[f"{collection.path}?limit=500"] = (
+                200,
+                json.dumps({**common, "metadata": {"continue": "here"}, "items": items[:5]}),
+            )
+            server.said[f"{collection.path}?limit=500&continue=here"] = (
+                200,
+                json.dumps({**common, "metadata": {}, "items": items[5:]}),
+            )
+        else:
+            server.said[collection.path] = 200, json.dumps({**common, "metadata": {}, "items": items})
+
+
+def test_a_cluster_is_what_an_export_of_it_is(server: FakeServer, kubeconfig: Path) -> None:
+    serve(server)
+    taken = take(kubeconfig)
+    exported = [one for one in api.cluster() if one["kind"] not in ("Secret", "ConfigMap")]
+    assert taken == snapshot_of(exported, taken.taken, "cluster")
+    assert abs((datetime.now(UTC) - taken.taken).total_seconds()) < 60
+
+
+def test_nothing_but_lists_is_asked_for_and_no_secret(server: FakeServer, kubeconfig: Path) -> None:
+    serve(server)
+    take(kubeconfig)
+    asked = {path.partition("?")[0] for path in server.asked}
+    assert asked == {collection.path for collection in COLLECTIONS}
+    assert not any("secret" in path or "configmap" in path for path in asked)
+
+
+def test_a_kind_that_is_refused_is_counted_and_one_that_is_not_there_is_none(
+    server: FakeServer, kubeconfig: Path
+) -> None:
+    serve(server)
+    server.said["/apis/policy/v1/poddisruptionbudgets"] = 403, "forbidden"
+    del server.said["/apis/karpenter.sh/v1/nodepools"]
+    taken = take(kubeconfig)
+    assert [(one.what, one.why) for one in taken.left_out if one.what.startswith("kind ")] == [
+        ("kind PodDisruptionBudget", "the cluster refused the list (403)")
+    ]
+    assert taken.pod_disruption_budgets == []
+    assert taken.node_pools == []
+    assert taken.workloads
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "words"),
+    [
+        (403, "pods is forbidden", "403 pods is forbidden; there is no snapshot without Pods"),
+        (200, '{"items": [', "half an answer"),
+    ],
+)
+def test_there_is_no_snapshot_without_pods(
+    server: FakeServer, kubeconfig: Path, status: int, content: str, words: str
+) -> None:
+    serve(server)
+    server.said["/api/v1/pods?limit=500"] = status, content
+    with pytest.raises(ClusterError) as error:
+        take(kubeconfig)
+    assert words in str(error.value)
+
+
+def test_no_cluster(kubeconfig: Path, server: FakeServer, tmp_path: Path) -> None:
+    server.__exit__()
+    with pytest.raises(ClusterError, match="is the API server there"):
+        list(read(Ledger(), kubeconfig))
+    for path in (tmp_path / "missing", tmp_path):
+        with pytest.raises(ClusterError, match="no cluster to read"):
+            list(read(Ledger(), path))
+    with pytest.raises(ClusterError, match="no cluster to read"):
+        list(read(Ledger(), kubeconfig, "other"))

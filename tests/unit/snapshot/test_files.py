@@ -1,0 +1,246 @@
+"""What others write: kubectl's exports, kubereplay's and SimKube's files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+
+from snapshot.model import Snapshot
+from snapshot.opening import convert
+from snapshot.reading import SnapshotError, as_data, write
+from snapshot.taking import snapshot_of
+from tests.unit.snapshot import api
+from tests.unit.snapshot.made import snapshot
+
+HERE = Path(__file__).parent
+
+
+def put(path: Path, content: Any) -> Path:
+    path.write_text(json.dumps(content))
+    return path
+
+
+def pods(taken: Snapshot) -> dict[str, int]:
+    return {one.name: one.replicas for one in taken.workloads}
+
+
+def same(one: Snapshot, other: Snapshot) -> bool:
+    return one.model_copy(update={"taken": other.taken}) == other
+
+
+WHOLE = snapshot_of(api.cluster(), datetime(2026, 11, 22, tzinfo=UTC), "exports")
+
+
+def test_an_export_of_all_kinds(tmp_path: Path) -> None:
+    path = put(tmp_path / "all.json", api.exported(api.cluster()))
+    taken = convert([path])
+    assert same(taken, WHOLE)
+    assert taken.taken.timestamp() == int(path.stat().st_mtime)
+
+
+def test_several_files_a_folder_and_compressed_ones(tmp_path: Path) -> None:
+    kinds = {one["kind"] for one in api.cluster()}
+    for kind in kinds:
+        items = [one for one in api.cluster() if one["kind"] == kind]
+        content = json.dumps(api.exported(items)).encode()
+        (tmp_path / f"{kind}.json.gz").write_bytes(gzip.compress(content))
+    (tmp_path / "notes.txt").write_text("not read")
+    assert same(convert([tmp_path]), WHOLE)
+    assert same(convert(sorted(tmp_path.glob("*.gz"))), WHOLE)
+
+
+def test_a_list_as_the_api_gives_it_says_its_kind_once(tmp_path: Path) -> None:
+    items = [one for one in api.cluster() if one["kind"] == "Node"]
+    bare = [{key: value for key, value in one.items() if key not in ("kind", "apiVersion")} for one in items]
+    path = put(tmp_path / "nodes.json", {"kind": "NodeList", "apiVersion": "v1", "metadata": {}, "items": bare})
+    assert len(convert([path]).nodes) == api.NODES
+
+
+def test_a_single_object(tmp_path: Path) -> None:
+    path = put(tmp_path / "one.json", next(api.web()))
+    assert pods(convert([path])) == {"payroll": 3}
+
+
+def test_a_snapshot_is_one_already(tmp_path: Path) -> None:
+    write(snapshot(), tmp_path / "one.json")
+    assert convert([tmp_path / "one.json"]) == snapshot()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("[]", "no object of Kubernetes"),
+        ("{}", "has no kind"),
+        ('{"kind": "List", "items": 5}', "is no list of objects"),
+        ('{"kind": "List", "items": [5]}', "is no list of objects"),
+        ("apiVersion: v1\nkind: List\n", "not JSON"),
+        ("[" * 201 + "1" + "]" * 201, "more than 200 levels deep"),
+        ('{"captured": "now", "events": []}', "not as kubereplay writes it"),
+        ('{"captured": "2026-01-01T00:00:00Z", "events": [{"type": "create"}]}', "not as kubereplay writes it"),
+        ('{"captured": "2026-01-01T00:00:00Z", "events": [5]}', "not as kubereplay writes it"),
+        ('{"version": 1, "config": {}, "events": []}', "version: 1: a trace of another version"),
+        ('{"version": 2, "config": {}, "events": [{}]}', "not as SimKube writes it"),
+        ('{"version": 2, "config": [], "events": []}', "not as SimKube writes it"),
+        ('{"version": 2, "config": {}, "events": [{"ts": 1e30, "applied_objs": [], "deleted_objs": []}]}', "SimKube"),
+    ],
+)
+def test_a_bad_file_is_refused_in_words(tmp_path: Path, content: str, words: str) -> None:
+    (tmp_path / "bad.json").write_text(content)
+    with pytest.raises(SnapshotError) as error:
+        convert([tmp_path / "bad.json"])
+    assert words in str(error.value)
+    assert "bad.json" in str(error.value)
+
+
+def test_of_several_files_one_bad_one_is_enough(tmp_path: Path) -> None:
+    put(tmp_path / "a.json", api.exported(api.cluster()))
+    (tmp_path / "b.json").write_text("{")
+    with pytest.raises(SnapshotError, match=r"b\.json"):
+        convert([tmp_path])
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SnapshotError, match="cannot be read"):
+        convert([tmp_path / "missing.json"])
+    with pytest.raises(SnapshotError, match="there is nothing to read"):
+        convert([tmp_path])
+
+
+def event(type_: str, seconds: int, key: str = "shop/web", **more: Any) -> dict[str, Any]:
+    return {"type": type_, "kind": "Deployment", "key": key, "timestamp": f"2026-11-22T10:00:{seconds:02}Z", **more}
+
+
+def deployment(name: str = "web", replicas: int = 1) -> dict[str, Any]:
+    """As Go writes one that has no kind of its own, sanitised as kubereplay does it."""
+    container = {"name": "container-0", "image": "registry.k8s.io/pause:3.9", "resources": {"requests": {"cpu": "1"}}}
+    return {
+        "metadata": {"name": name, "namespace": "shop", "creationTimestamp": None},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": "app-0"}},
+            "template": {
+                "metadata": {"creationTimestamp": None, "labels": {"app": "app-0"}},
+                "spec": {"containers": [container], "nodeSelector": {"kubernetes.io/arch": "arm64"}},
+            },
+            "strategy": {},
+        },
+        "status": {},
+    }
+
+
+def test_kubereplay_as_it_is_at_its_end(tmp_path: Path) -> None:
+    job = {**deployment("nightly"), "spec": {**deployment()["spec"], "parallelism": 2}}
+    events = [
+        event("scale", 3, replicas=7),
+        event("create", 1, deployment=deployment()),
+        event("create", 1, "shop/gone", deployment=deployment("gone")),
+        event("delete", 2, "shop/gone"),
+        event("create", 4, "shop/nightly", kind="Job", job=job),
+        event("scale", 5, "shop/never", replicas=3),
+        event("paint", 6),
+    ]
+    content = {"cluster": "secret-cluster", "captured": "2026-11-22T11:00:00.123456789Z", "events": events}
+    taken = convert([put(tmp_path / "replay.json", content)])
+    assert taken.source == "kubereplay"
+    assert taken.taken == datetime(2026, 11, 22, 11, tzinfo=UTC)
+    assert pods(taken) == {"nightly": 2, "web": 7}
+    assert taken.workloads[1].pod.requests == {"cpu": "1"}
+    assert taken.workloads[1].pod.node_selector == {"kubernetes.io/arch": "arm64"}
+    left = {one.what: one.count for one in taken.left_out}
+    assert left["ends of Jobs"] == left["events of what was never made"] == left["events of another kind"] == 1
+    assert "secret-cluster" not in json.dumps(as_data(taken))
+
+
+def test_kubereplay_of_no_events(tmp_path: Path) -> None:
+    content = {"cluster": "a", "captured": "2026-11-22T11:00:00Z", "events": None}
+    assert convert([put(tmp_path / "replay.json", content)]).workloads == []
+
+
+def test_a_trace_of_simkubes_own_tests() -> None:
+    """testutils/data/trace.json of https://github.com/acrlabs/simkube (MIT), at 4ff5124."""
+    taken = convert([HERE / "data" / "simkube-trace.json"])
+    assert taken.source == "simkube"
+    assert pods(taken) == {"nginx-deployment": 2}
+    assert taken.workloads[0].namespace == "default"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "kind"),
+    [
+        # examples/traces of the same repository and commit.
+        ("cronjob", {}, None),
+        (
+            "bare-pods",
+            {f"bare-pod-{started}": 1 for started in (1781282449, 1781282509, 1781282570, 1781282630)},
+            "Pod",
+        ),
+    ],
+)
+def test_traces_that_simkube_ships(name: str, expected: dict[str, int], kind: str | None) -> None:
+    taken = convert([HERE / "data" / f"simkube-{name}.sktrace"])
+    assert pods(taken) == expected
+    assert [one.controller.kind for one in taken.workloads] == [kind] * len(expected)
+    text = json.dumps(as_data(taken))
+    assert "busybox" not in text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        msgpack.packb({"version": 2}),
+        msgpack.packb({"version": 2, "config": {}, "events": [b"\xff"]}),
+        msgpack.packb({"version": 2, "config": {}, "events": {(1, 2): 3}}),
+        msgpack.packb({"version": 2, "config": {}, "events": float("nan")}),
+        msgpack.packb({"version": 2, "config": {}, "events": 5}),
+        msgpack.packb({"version": 2, "config": {}, "events": []})[:-1],
+        msgpack.packb({"version": 2, "config": {}, "events": []}) + b"x",
+        b"\x81" * 3000,
+        b"\xdf\xff\xff\xff\xff",
+        b"\x83\xa7version\x02\xa6config\x80\xa6events" + b"\x91" * 900 + b"\x01",
+    ],
+)
+def test_msgpack_that_is_no_trace(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "bad.sktrace").write_bytes(content)
+    with pytest.raises(SnapshotError, match=r"bad\.sktrace"):
+        convert([tmp_path / "bad.sktrace"])
+
+
+def test_a_trace_as_it_is_at_its_end(tmp_path: Path) -> None:
+    def item(name: str, replicas: int) -> dict[str, Any]:
+        return {"apiVersion": "apps/v1", "kind": "Deployment", **deployment(name, replicas)}
+
+    rollout = {**item("canary", 4), "apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}
+    cron = {**item("cron", 1), "apiVersion": "batch/v1", "kind": "CronJob"}
+    trace = {
+        "version": 2,
+        "config": {
+            "trackedObjects": {
+                "apps/v1.Deployment": {},
+                "argoproj.io/v1alpha1.Rollout": {"podSpecTemplatePaths": ["/spec/template"]},
+            }
+        },
+        "events": [
+            {"ts": 1, "applied_objs": [item("web", 1), item("gone", 1), rollout, cron], "deleted_objs": []},
+            {"ts": 1790000000, "applied_objs": [item("web", 5)], "deleted_objs": [item("gone", 1)]},
+        ],
+        "index": {},
+        "pod_lifecycles": {"x": {}},
+    }
+    taken = convert([put(tmp_path / "trace.json", trace)])
+    assert pods(taken) == {"canary": 4, "web": 5}
+    assert taken.workloads[0].controller.kind == "Rollout"
+    assert taken.taken == datetime.fromtimestamp(1790000000, UTC)
+    assert {one.what: one.count for one in taken.left_out}["objects of kind CronJob"] == 1
+
+
+def test_others_than_exports_come_alone(tmp_path: Path) -> None:
+    put(tmp_path / "a.json", api.exported(api.cluster()))
+    put(tmp_path / "b.json", {"cluster": "a", "captured": "2026-11-22T11:00:00Z", "events": None})
+    with pytest.raises(SnapshotError, match="give it alone"):
+        convert([tmp_path])

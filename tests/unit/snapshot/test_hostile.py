@@ -1,0 +1,62 @@
+"""Whatever somebody writes into a file: it is read, or refused in sentences, and what is read can be used."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import given, settings
+
+from scale_test.text.shown import visible
+from snapshot.anonymise import anonymised
+from snapshot.elsewhere import Place
+from snapshot.examples import made
+from snapshot.model import Snapshot
+from snapshot.objects import objects
+from snapshot.reading import SnapshotError, as_data, checked
+from snapshot.shown import told
+from snapshot.taking import snapshot_of
+from tests.mutations import attempt, mutations
+from tests.unit.snapshot import api
+
+EXAMPLE = as_data(made(20))
+CLUSTER = api.cluster()
+
+
+def used(snapshot: Snapshot) -> None:
+    """All that is done with a snapshot."""
+    assert checked(as_data(snapshot)).snapshot == snapshot
+    hidden = anonymised(snapshot, b"key")
+    for one in (snapshot, hidden):
+        objects(one, {"app.kubernetes.io/instance": "whatif"}, Place("azure", "westeurope"))
+        text = told(one)
+        assert visible(text) == text
+
+
+def refused(words: str) -> None:
+    assert 0 < len(words) < 12_000
+    assert visible(words) == words
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(mutations(EXAMPLE))
+def test_no_snapshot_ends_in_a_traceback(data: Any) -> None:
+    read, words = attempt(lambda: checked(data), SnapshotError)
+    if read is None:
+        refused(words)
+        read, words = attempt(lambda: checked(data, known_only=True), SnapshotError)
+    if read is not None:
+        used(read.snapshot)
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(mutations(CLUSTER))
+def test_no_cluster_ends_in_a_traceback(data: Any) -> None:
+    items = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+    taken, words = attempt(lambda: snapshot_of(items, datetime(2026, 11, 22, tzinfo=UTC), "exports"), SnapshotError)
+    if taken is None:
+        refused(words)
+    else:
+        assert api.CANARY not in json.dumps(as_data(taken))
+        used(taken)

@@ -1,0 +1,50 @@
+"""A stack file from a snapshot: its NodePools and node classes, and nothing else of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from snapshot import cli
+from snapshot.reading import SnapshotError, load
+from snapshot.stack_file import stack_file
+
+ROOT = Path(__file__).resolve().parents[3]
+EKS = ROOT / "Pulumi.eks.yaml"
+SMALL = ROOT / "examples" / "snapshots" / "20-pods.json"
+
+
+def test_it_has_the_snapshots_node_pools_and_else_what_the_other_file_has() -> None:
+    snapshot = load(SMALL).snapshot
+    config = yaml.safe_load(stack_file(snapshot, EKS))["config"]
+    like = yaml.safe_load(EKS.read_text())["config"]
+    assert config["karpstack:nodePools"] == {one.name: one.spec for one in snapshot.node_pools}
+    assert set(config["karpstack:nodeClasses"]) == {one.name for one in snapshot.node_classes}
+    assert config["karpstack:nodeClasses"]["default"]["metadataOptions"]["httpTokens"] == "required"
+    assert config["karpstack:network"]["zones"] == ["us-east-1a", "us-east-1b", "us-east-1c"]
+    ours = ("karpstack:nodePools", "karpstack:nodeClasses", "karpstack:network")
+    assert {key: value for key, value in config.items() if key not in ours} == {
+        key: value for key, value in like.items() if key not in ours
+    }
+
+
+def test_one_of_another_cloud_is_refused() -> None:
+    with pytest.raises(SnapshotError, match=r"the snapshot's is 'aws' and that of .* is 'azure'"):
+        stack_file(load(SMALL).snapshot, ROOT / "Pulumi.aks-nap.yaml")
+
+
+def test_one_without_node_pools_is_refused(tmp_path: Path) -> None:
+    snapshot = load(SMALL).snapshot.model_copy(update={"node_pools": []})
+    with pytest.raises(SnapshotError, match="nodePools: the snapshot has none"):
+        stack_file(snapshot, EKS)
+
+
+@pytest.mark.parametrize("text", ["[1]", "config: 3", "a: [", "{}"])
+def test_what_is_no_stack_file_is_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    like, output = tmp_path / "like.yaml", tmp_path / "base.yaml"
+    like.write_text(text)
+    assert cli.main(["stack-file", str(SMALL), "--like", str(like), "--output", str(output)]) == 2
+    assert str(like) in capsys.readouterr().err
+    assert not output.exists()

@@ -1,0 +1,169 @@
+"""Timelines of what-ifs made up where no recorded story has what a test is about, in the recorder's own form."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_LABEL, Line
+from tests.unit.whatif.told import STACK
+from whatif.phases import SCENARIO
+
+START = datetime(2026, 11, 23, 9, 30, tzinfo=UTC)  # a Monday
+# A few instance types, so that the lower bound is found at once; of spot nobody says a price here.
+FAMILY = {"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["m5"]}
+ON_DEMAND = {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}
+NODE_CLASS = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+BEGINS, ENDS = 100.0, 400.0  # seconds after the start: of the change
+
+
+def at(seconds: float) -> str:
+    return (START + timedelta(seconds=seconds)).isoformat(timespec="microseconds")
+
+
+class Made:
+    """Collects lines; all times are seconds after the start."""
+
+    def __init__(self) -> None:
+        self._lines: list[tuple[float, Line]] = [(0.0, {"type": "START", "kubernetes": "v1.36.3", "stack": STACK})]
+        self.add(1, "STORY", scenario=SCENARIO)
+
+    def add(self, seconds: float, type_: str, **content: Any) -> None:
+        self._lines.append((seconds, {"type": type_, **content}))
+
+    def pool(self, name: str = "default", seconds: float = 2, **spec: Any) -> None:
+        spec = {
+            "disruption": {"consolidateAfter": "30s", "consolidationPolicy": "WhenEmptyOrUnderutilized"},
+            "template": {"spec": {"requirements": [FAMILY, ON_DEMAND], "nodeClassRef": NODE_CLASS}},
+            **spec,
+        }
+        self.add(seconds, "ADDED", kind="NodePool", object={"metadata": {"name": name}, "conditions": [], "spec": spec})
+
+    def node(
+        self,
+        name: str,
+        seconds: float = 10,
+        *,
+        type_: str = "m5.large",
+        capacity: str = "on-demand",
+        zone: str = "us-east-1a",
+        pool: str = "default",
+        price: float | None = 0.096,
+        disrupted: float | None = None,
+        reason: str = "Drifted",
+        deleting: float | None = None,
+        gone: float | None = None,
+        conditions: dict[str, str] | None = None,
+    ) -> None:
+        """A NodeClaim and its node `ip-<name>`; `conditions` are true ones, with a reason."""
+        labels = {
+            "karpenter.sh/nodepool": pool,
+            "node.kubernetes.io/instance-type": type_,
+            "karpenter.sh/capacity-type": capacity,
+            "topology.kubernetes.io/zone": zone,
+        }
+        true = {"Launched": "Launched", "Registered": "Registered", "Initialized": "Initialized", **(conditions or {})}
+
+        def claim(when: float, type_: str, more: dict[str, str], **metadata: Any) -> None:
+            self.add(
+                when,
+                type_,
+                kind="NodeClaim",
+                object={
+                    "metadata": {"name": name, "labels": labels, "creationTimestamp": at(seconds), **metadata},
+                    "conditions": [
+                        {"type": kind, "status": "True", "reason": why} for kind, why in {**true, **more}.items()
+                    ],
+                    "nodeName": f"ip-{name}",
+                    "capacity": {"cpu": "2", "memory": "8Gi"},
+                    "allocatable": {"cpu": "2", "memory": "8Gi"},
+                },
+            )
+
+        claim(seconds, "ADDED", {})
+        self.add(
+            seconds,
+            "ADDED",
+            kind="Node",
+            object={"metadata": {"name": f"ip-{name}"}, "allocatable": {"cpu": "2", "memory": "8Gi"}},
+        )
+        if price is not None:
+            bought = {"instanceType": type_, "capacityType": capacity, "zone": zone}
+            self.add(seconds, "PRICE", **bought, pricePerHour=price)
+        going = {} if disrupted is None else {"DisruptionReason": reason}
+        if disrupted is not None:
+            claim(disrupted, "MODIFIED", going)
+        if deleting is not None:
+            claim(deleting, "MODIFIED", going, deletionTimestamp=at(deleting))
+        if gone is not None:
+            claim(gone, "DELETED", going, deletionTimestamp=at(gone))
+
+    def pod(
+        self,
+        name: str,
+        node: str | None = None,
+        seconds: float = 5,
+        *,
+        workload: str = "web",
+        namespace: str = "shop",
+        unschedulable: float | None = None,
+        scheduled: float = 12,
+        leaving: float | None = None,
+        cpu: float = 0.5,
+        memory: float = 2**30,
+        labels: dict[str, str] | None = None,
+    ) -> None:
+        own = {SCENARIO_LABEL: SCENARIO, WORKLOAD_LABEL: workload, **(labels or {})}
+
+        def pod(when: float, type_: str, condition: dict[str, str], node: str | None = None, **metadata: Any) -> None:
+            self.add(
+                when,
+                type_,
+                kind="Pod",
+                object={
+                    "metadata": {"name": name, "namespace": namespace, "uid": name, "labels": own, **metadata},
+                    "conditions": [{"type": "PodScheduled", **condition}],
+                    **({"nodeName": f"ip-{node}"} if node else {}),
+                    "requests": {"cpu": cpu, "memory": memory},
+                },
+            )
+
+        pod(seconds, "ADDED", {"status": "False"})
+        if unschedulable is not None:
+            pod(unschedulable, "MODIFIED", {"status": "False", "reason": "Unschedulable"})
+        if node:
+            pod(scheduled, "MODIFIED", {"status": "True"}, node)
+        if leaving is not None:
+            pod(leaving, "MODIFIED", {"status": "True"}, node, deletionTimestamp=at(leaving))
+
+    def event(self, seconds: float, kind: str, name: str, reason: str, message: str) -> None:
+        self.add(
+            seconds,
+            "ADDED",
+            kind="Event",
+            object={
+                "metadata": {"name": f"{name}.{seconds}"},
+                "involvedObject": {"kind": kind, "name": name, "uid": name},
+                "reason": reason,
+                "message": message,
+            },
+        )
+
+    def lines(self, **phases: dict[str, Any]) -> list[Line]:
+        """All, with PHASE lines; what those say besides is as in `told.lines`. One that is None is left out."""
+        times = {
+            "settings": 3.0,
+            "loaded": 20.0,
+            "base-settled": 90.0,
+            "change-begins": BEGINS,
+            "change-applied": 130.0,
+            "change-settled": ENDS,
+        }
+        said = {name.replace("_", "-"): content for name, content in phases.items()}
+        marks: list[tuple[float, Line]] = [
+            (seconds, {"type": "PHASE", "phase": name, **said.get(name, {})})
+            for name, seconds in times.items()
+            if (name != "settings" or name in said) and not said.get(name, {}).get("missing")
+        ]
+        ordered = sorted([*self._lines, *marks], key=lambda pair: pair[0])
+        return [{"type": line["type"], "received": at(seconds), **line} for seconds, line in ordered]

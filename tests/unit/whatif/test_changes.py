@@ -1,0 +1,43 @@
+"""What `pulumi up` changed, by the engine's events as they stand in github.com/pulumi/pulumi's apitype."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from whatif.changes import ChangesError, changes
+
+URN = "urn:pulumi:eks::karpstack::karpstack:eks:Nodes$kubernetes:karpenter.sh/v1:NodePool::eks-nodes-pool-default"
+
+
+def step(op: str, kind: str = "resourcePreEvent") -> dict[str, Any]:
+    metadata = {"op": op, "urn": URN, "type": "kubernetes:karpenter.sh/v1:NodePool", "old": None, "new": None}
+    return {"sequence": 1, "timestamp": 1, kind: {"metadata": metadata}}
+
+
+def log(folder: Path, *events: object) -> Path:
+    path = folder / "events.jsonl"
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    return path
+
+
+def test_a_replacement_is_one_change_and_what_stays_is_none(tmp_path: Path) -> None:
+    events = [step(op) for op in ("same", "update", "create-replacement", "replace", "delete-replaced")]
+    found = changes(
+        log(tmp_path, {"preludeEvent": {}}, *events, step("update", "resOutputsEvent"), {"cancelEvent": {}})
+    )
+    assert [one["op"] for one in found] == ["update", "replace"]
+    assert found[0] == {"op": "update", "type": "kubernetes:karpenter.sh/v1:NodePool", "name": "eks-nodes-pool-default"}
+
+
+def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
+    for path in (
+        tmp_path / "none",
+        log(tmp_path, [1]),
+        log(tmp_path, {"resourcePreEvent": {"metadata": {"op": "update"}}}),
+    ):
+        with pytest.raises(ChangesError, match="Pulumi's events cannot be read"):
+            changes(path)

@@ -1,0 +1,152 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.whatif.made import Made
+from tests.unit.whatif.told import lines
+from whatif.cli import main
+
+
+def folder(path: Path, found: list[dict[str, Any]]) -> Path:
+    path.mkdir(exist_ok=True)
+    (path / "timeline.jsonl").write_text("".join(json.dumps(line) + "\n" for line in found))
+    return path
+
+
+@pytest.fixture
+def consolidation(tmp_path: Path) -> Path:
+    told = lines("eks.consolidation-policies", 3, change_begins={"candidate": "tighter"})
+    return folder(tmp_path / "consolidation", told)
+
+
+def test_a_report(consolidation: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(consolidation)]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("What if tighter on eks: within its limits. $0.169 (36 %) an hour cheaper")
+    assert "Not compared with any real cluster" in said
+    data = json.loads((consolidation / "whatif.json").read_text())
+    assert (data["schemaVersion"], data["candidate"], data["after"]["nodes"]) == (1, "tighter", 4)
+    assert (consolidation / "whatif.md").read_text().startswith("## ")
+    assert (consolidation / "whatif.html").read_text().startswith("<!doctype html>")
+
+
+def test_a_broken_limit(consolidation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    limits = tmp_path / "limits.yml"
+    limits.write_text("whatif: {maxNodes: 3}")
+    assert main(["report", str(consolidation), "--limits", str(limits)]) == 1
+    assert "maxNodes: at most 3 nodes; seen 4 nodes" in capsys.readouterr().out
+
+
+def test_a_refused_change(tmp_path: Path) -> None:
+    made = Made()
+    told = made.lines(change_applied={"refused": "the pack"}, change_settled={"missing": True})
+    assert main(["report", str(folder(tmp_path, told))]) == 1
+    assert json.loads((tmp_path / "whatif.json").read_text())["verdict"] == "refused"
+
+
+def test_prices_of_ones_own(consolidation: Path, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yml"
+    prices.write_text("discounts: {c6g: 0.5}")
+    assert main(["report", str(consolidation), "--prices", str(prices)]) == 0
+    data = json.loads((consolidation / "whatif.json").read_text())
+    assert data["after"]["usdPerHour"] == pytest.approx(0.3048 - 0.5 * 0.204)
+
+
+def test_a_snapshot_is_the_truth(consolidation: Path, tmp_path: Path) -> None:
+    node = {"instanceType": "r6g.large", "zone": "us-east-1a", "capacityType": "on-demand", "pricePerHour": 0.1008}
+    snapshot = {
+        "kind": "karpstack-snapshot",
+        "version": 1,
+        "taken": "2026-11-22T10:00:00Z",
+        "source": "made",
+        "nodeClaims": [{"name": "claim", "node": "b", "nodePool": "default"}],
+        "nodes": [{"name": "a", "nodePool": "default", **node}, {"name": "b", **node}, {"name": "system", **node}],
+    }
+    path = tmp_path / "snapshot.json"
+    path.write_text(json.dumps(snapshot))
+    assert main(["report", str(consolidation), "--snapshot", str(path)]) == 0
+    truth = json.loads((consolidation / "whatif.json").read_text())["truth"]
+    assert truth["compared"] is True
+    assert truth["figures"][0] == {"what": "nodes", "real": 2.0, "rehearsed": 6.0, "distance": 2.0, "note": ""}
+    assert "1 real nodes are of no NodePool" in truth["sentence"]
+
+
+def test_a_budget_of_the_snapshot_that_selects_a_pod_that_waited_is_named(tmp_path: Path) -> None:
+    moved = {"snapshot.karpstack.io/app.kubernetes.io_instance": "shop-db"}
+    made = Made()
+    made.pool()
+    made.node("one", disrupted=150, deleting=160, gone=300)
+    made.pod("db-0", "one", workload="shop.db", leaving=280, labels=moved)
+    path = tmp_path / "snapshot.json"
+    selector = {"matchLabels": {"app.kubernetes.io/instance": "shop-db"}}
+    controller = {"apiVersion": "apps/v1", "kind": "StatefulSet"}
+    pod = {"labels": {"app.kubernetes.io/instance": "shop-db"}}
+    snapshot = {
+        "kind": "karpstack-snapshot",
+        "version": 1,
+        "taken": "2026-11-22T10:00:00Z",
+        "source": "made",
+        "workloads": [{"namespace": "shop", "name": "db", "controller": controller, "replicas": 1, "pod": pod}],
+        "podDisruptionBudgets": [
+            {"namespace": "shop", "name": "db", "selector": selector, "maxUnavailable": 0},
+            {"namespace": "shop", "name": "web", "selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 0},
+        ],
+    }
+    path.write_text(json.dumps(snapshot))
+    where = folder(tmp_path / "whatif", made.lines())
+    assert main(["report", str(where), "--snapshot", str(path)]) == 0
+    (held,) = json.loads((where / "whatif.json").read_text())["blastRadius"]["replaced"][0]["heldUp"]
+    assert (held["workload"], held["selecting"]) == ("shop/db", ["shop/db"])
+    assert "1 pod of shop/db, selected by PodDisruptionBudget shop/db, for 2 min" in (where / "whatif.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "content", "message"),
+    [
+        ("--snapshot", '{"kind": "List", "items": []}', "python -m snapshot convert"),
+        ("--limits", "whatif: {maxNode: 1}", "did you mean maxNodes?"),
+        ("--prices", "spot: {m5.larg: 1}", "no such instance type at aws"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(
+    consolidation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: str, content: str, message: str
+) -> None:
+    path = tmp_path / "given"
+    path.write_text(content)
+    assert main(["report", str(consolidation), options, str(path)]) == 2
+    assert message in capsys.readouterr().err
+    assert not (consolidation / "whatif.json").exists()
+
+
+def test_what_cannot_be_judged_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(tmp_path)]) == 2
+    assert "timeline.jsonl: is not there" in capsys.readouterr().err
+    assert main(["report", str(folder(tmp_path, Made().lines(change_settled={"missing": True})))]) == 2
+    assert "the record has no change-settled" in capsys.readouterr().err
+    (tmp_path / "timeline.jsonl").write_text('{"type": "ODD"}\n')
+    assert main(["report", str(tmp_path)]) == 2
+    assert "line 1: type: 'ODD': no such line" in capsys.readouterr().err
+
+
+def test_a_table_and_a_spread(consolidation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    again = folder(tmp_path / "again", lines("eks.consolidation-policies", 3, change_begins={"candidate": "tighter"}))
+    assert main(["table", str(consolidation), str(again)]) == 2
+    assert "python -m whatif report" in capsys.readouterr().err
+    for one in (consolidation, again):
+        main(["report", str(one)])
+    capsys.readouterr()
+    assert main(["table", str(consolidation), str(again)]) == 0
+    assert "tighter (asked 2 times)" in capsys.readouterr().out
+    assert main(["spread", str(consolidation), str(again)]) == 0
+    assert "which is more than the spread" in capsys.readouterr().out
+
+
+def test_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "Answer"

@@ -1,0 +1,163 @@
+"""whatif.md and whatif.html: that they say the answer, whole and harmless."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from markdown_it import MarkdownIt
+
+from scale_test.text.markdown import LONGEST
+from tests.html_page import Page
+from tests.unit.whatif.made import Made
+from tests.unit.whatif.told import judged, told
+from whatif import markdown, page
+from whatif.answer import Answer
+from whatif.limits import Limits
+from whatif.phases import read
+from whatif.truth import RealNode
+
+NASTY = "<script>alert(1)</script> | @team #12 `x` **b** https://evil.example/\x1b[31m\u202e"
+STORIES = [
+    ("eks.drift", 1),
+    ("eks.consolidation-policies", 3),
+    ("eks.daemon-sets", 0),
+    ("eks.budget-by-reason", 1),
+    ("eks.eks-limit", 0),
+]
+
+
+def nasty() -> Answer:
+    """Everything that others may write is hostile."""
+    made = Made()
+    made.pool()
+    made.node("one", disrupted=150, deleting=160, gone=300, reason=NASTY)
+    made.node("two")
+    made.node("three", 155)
+    made.pod("db-0", "one", workload="db", leaving=280)
+    made.pod("web-1", None, 150, unschedulable=151)
+    made.event(162, "Node", "ip-one", "FailedDraining", f"Failed to drain node, violates a PDB {NASTY}")
+    made.event(170, "Node", "ip-two", "Unconsolidatable", NASTY)
+    made.event(180, "Pod", "web-1", "FailedScheduling", NASTY)
+    return judged(
+        read(
+            made.lines(
+                settings={"waitFactor": 10, "pools": {"default": {"consolidateAfter": [NASTY, "3s"]}}},
+                base_settled={"gaveUp": NASTY},
+                change_begins={"candidate": NASTY},
+                change_applied={"changes": [{"op": "update", "type": NASTY, "name": NASTY}]},
+            )
+        ),
+        real=[RealNode(NASTY, NASTY, NASTY, "default", 0.1)],
+    )
+
+
+def shown(text: str) -> str:
+    """What GitHub shows of Markdown, as HTML: tables and raw HTML are allowed there."""
+    return str(MarkdownIt("commonmark", {"html": True}).enable("table").render(text))
+
+
+@pytest.mark.parametrize(("story", "step"), STORIES)
+def test_markdown_and_page_are_whole(story: str, step: int) -> None:
+    answer = judged(told(story, step))
+    html = shown(markdown.render(answer))
+    assert Page(html).elements
+    rows = re.findall(r"<tr>(.*?)</tr>", html, flags=re.DOTALL)
+    assert rows
+    tables = re.findall(r"<table>(.*?)</table>", html, flags=re.DOTALL)
+    for found in tables:
+        cells = {len(re.findall(r"<t[hd]", row)) for row in re.findall(r"<tr>(.*?)</tr>", found, flags=re.DOTALL)}
+        assert len(cells) == 1
+    assert Page(page.render(answer)).elements
+
+
+def test_the_first_lines_are_the_answer() -> None:
+    answer = judged(told("eks.consolidation-policies", 3, change_begins={"candidate": "tighter"}), Limits(max_nodes=5))
+    text = markdown.render(answer)
+    before_details = Page(shown(text.partition("<details>")[0])).text
+    assert before_details.startswith("✅ What if tighter on eks: within its limits $0.169 (36 %) an hour cheaper")
+    for said in ("2 of 6 nodes go", "no pod is without a home", "Not compared with any real cluster"):
+        assert said in before_details
+    assert len(text.partition("<details>")[0].splitlines()) < 20
+
+
+def test_a_broken_limit_is_said_at_once() -> None:
+    answer = judged(told("eks.consolidation-policies", 3), Limits(max_nodes=3))
+    text = Page(shown(markdown.render(answer).partition("<details>")[0])).text
+    assert text.startswith("❌ A what-if on eks: 1 limit of 2 broken")
+    assert "maxNodes : at most 3 nodes, seen 4 nodes" in text
+    assert "1 limit of 2 broken" in Page(page.render(answer)).text
+
+
+def test_a_refusal_is_said_and_nothing_else_is_claimed() -> None:
+    made = Made()
+    said = f"Updating (eks):\n\n    [mandatory] policy x: no limits {NASTY}\nResources: 3 unchanged"
+    answer = judged(read(made.lines(change_applied={"refused": said}, change_settled={"missing": True})))
+    assert "what of it was applied is not judged: [mandatory] policy x: no limits" in answer.sentence
+    assert "Resources: 3" not in answer.sentence
+    for text in (shown(markdown.render(answer)), page.render(answer)):
+        found = Page(text).text
+        assert "efused" in found
+        assert "policy x" in found
+        assert "Resources: 3 unchanged" in found
+        assert "Blast radius" not in found
+        assert "<script>alert" not in text
+
+
+def test_simulated_spot_is_marked_in_each_document() -> None:
+    answer = judged(told("eks.eks-spot-default", 0))
+    assert "of which spot, prices simulated" in markdown.render(answer)
+    assert "simulated spot prices" in answer.sentence
+    assert 'class="simulated"' in page.render(answer)
+    plain = judged(told("eks.drift", 1))
+    assert "simulated" not in markdown.render(plain)
+
+
+def test_what_was_shortened_is_said() -> None:
+    settings = {"waitFactor": 10, "pools": {"default": {"consolidateAfter": ["5m", "30s"]}}}
+    answer = judged(told("eks.drift", 1, settings=settings))
+    for text in (shown(markdown.render(answer)), page.render(answer)):
+        found = Page(text).text
+        assert "Waits that NodePools ask for were divided by 10." in found
+        assert "NodePool default: consolidateAfter was 30s in the rehearsal, the stack has 5m." in found
+
+
+def test_what_others_wrote_does_nothing() -> None:
+    answer = nasty()
+    text = markdown.render(answer)
+    assert "<script>" not in text
+    assert "@team" not in re.sub(r"<!-- -->", "", text) or "@<!-- -->team" in text
+    html = shown(text)
+    assert "href" not in html
+    assert "<script>" not in html
+    whole = page.render(answer)
+    assert "<script>" not in whole
+    assert "\x1b" not in whole
+    assert "\u202e" not in whole
+    assert Page(whole).elements
+
+
+def test_a_week_that_varies_is_drawn() -> None:
+    made = Made()
+    made.pool(disruption={"budgets": [{"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h"}]})
+    made.node("one", conditions={"Drifted": "NodePoolDrifted"})
+    answer = judged(read(made.lines()))
+    html = page.render(answer)
+    assert html.count('<td class="none">0</td>') == 5 * 8
+    assert "they forbid it: default: Drifted" in Page(html).text
+    assert "Mon, Tue, Wed, Thu, Fri: 1 from 0 to 9 h, 0 from 9 to 17 h, 1 from 17 to 24 h" in markdown.render(answer)
+
+
+def test_a_large_answer_fits_into_a_comment() -> None:
+    made = Made()
+    made.pool()
+    for index in range(300):
+        made.node(f"a-node-with-a-long-name-{index}", disrupted=150, deleting=160, gone=300)
+        made.pod(f"web-{index}", f"a-node-with-a-long-name-{index}", workload=f"workload-{index}", leaving=280)
+        made.event(
+            150 + index / 10, "Node", f"ip-a-node-with-a-long-name-{index}", "FailedDraining", "violates a PDB " * 20
+        )
+    text = markdown.render(judged(read(made.lines())))
+    assert len(text) <= LONGEST + 200
+    assert text.count("<details>") == text.count("</details>")
+    assert "whatif.html" in text

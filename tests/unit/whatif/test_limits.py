@@ -1,0 +1,119 @@
+"""Limits: what they allow, and files that are wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scale_test.numbers.thresholds import Thresholds, ThresholdsError
+from tests.unit.whatif.made import Made
+from tests.unit.whatif.told import judged, told
+from whatif.answer import Answer
+from whatif.limits import Limits
+from whatif.phases import Told, read
+
+SHIPPED = Path(__file__).resolve().parents[3] / "playbooks" / "thresholds.yml"
+
+
+def answer(limits: dict[str, Any], found: Told | None = None) -> Answer:
+    """Of a consolidation from six nodes to four, two of which go, with two pods."""
+    return judged(found or told("eks.consolidation-policies", 3), Limits.parse(limits, "thresholds.yml"))
+
+
+def dearer() -> Told:
+    """Two nodes at 0.096 become three; one pod has no home for 20 s, another at the end."""
+    made = Made()
+    made.pool()
+    made.node("one")
+    made.node("two", disrupted=150, deleting=151, gone=200)
+    made.node("three", 160)
+    made.node("four", 161)
+    made.pod("web-1", "three", 155, unschedulable=156, scheduled=175)
+    made.pod("web-2", None, 300, unschedulable=301)
+    made.pod("web-3", "two", leaving=155)
+    return read(made.lines())
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "kept", "seen"),
+    [
+        ("maxHourlyIncrease", 0.095, 0.096, "+0.096 USD an hour"),
+        ("maxHourlyIncrease", "49%", "50%", "+0.096 USD an hour"),
+        ("maxHourly", 0.28, 0.29, "0.288 USD an hour"),
+        ("maxNodes", 2, 3, "3 nodes"),
+        ("maxNodesReplaced", 0, 1, "1 nodes"),
+        ("maxNodesReplaced", "49%", "50%", "1 nodes"),
+        ("maxNodesAtOnce", 0, 1, "1 nodes"),
+        ("maxPodsMoved", 0, 1, "1 pods"),
+        ("maxPodsWithoutHome", 1, 2, "2 pods"),
+        ("maxSecondsWithoutHome", 99, 100, "100 s"),
+        ("maxPodsUnschedulable", 0, 1, "1 pods"),
+        ("maxTimesLowerBound", 2.9, 3.1, "3 times the lower bound"),
+    ],
+)
+def test_each_limit(name: str, broken: Any, kept: Any, seen: str) -> None:
+    for limit, verdict in ((broken, "limits broken"), (kept, "within limits")):
+        found = answer({name: limit}, dearer())
+        assert found.verdict == verdict
+        (judgement,) = [one for one in found.limits if one.name == name]
+        assert (judgement.seen, judgement.kept) == (seen, verdict == "within limits")
+
+
+def test_what_is_not_limited_is_not_judged() -> None:
+    assert [one.name for one in answer({}).limits] == ["mustSettle"]
+
+
+def test_cheaper_is_no_increase() -> None:
+    assert answer({"maxHourlyIncrease": 0}).verdict == "within limits"
+
+
+def test_what_is_not_known_keeps_no_limit() -> None:
+    found = answer({"maxHourly": 100, "maxDistanceFromTruth": "50%"}, told("eks.eks-limit", 0))
+    assert [(one.name, one.seen, one.kept) for one in found.limits[1:]] == [
+        ("maxHourly", "not known", False),
+        ("maxDistanceFromTruth", "not known", False),
+    ]
+
+
+def test_what_did_not_settle_breaks_a_limit_that_can_be_lifted() -> None:
+    made = Made()
+    made.pool()
+    made.node("one")
+    moving = read(made.lines(base_settled={"gaveUp": "still moving after 10 min"}))
+    found = answer({}, moving)
+    assert found.verdict == "limits broken"
+    assert found.limits[0].seen == "base-settled: still moving after 10 min"
+    assert answer({"mustSettle": False}, moving).verdict == "within limits"
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        (
+            {"maxPodsWithoutHomes": 1},
+            "whatif.maxPodsWithoutHomes: 1: unknown key, so it would limit nothing; did you mean maxPodsWithoutHome?",
+        ),
+        ({"maxHourlyIncrease": "a lot"}, "write a number, or a share such as 10%"),
+        ({"maxNodes": -1}, "whatif.maxNodes: input should be greater than or equal to 0"),
+        ([1], "whatif: [1] limits nothing"),
+    ],
+)
+def test_a_wrong_limit_fails_with_the_fix(section: object, message: str) -> None:
+    with pytest.raises(ThresholdsError) as error:
+        Limits.parse(section, "thresholds.yml")
+    assert message in str(error.value)
+
+
+def test_the_shipped_limits(tmp_path: Path) -> None:
+    assert Limits.load(SHIPPED).max_pods_unschedulable == 0
+    with pytest.raises(ThresholdsError, match="cannot be read"):
+        Limits.load(tmp_path / "none.yml")
+    (tmp_path / "empty.yml").write_text("")
+    assert Limits.load(tmp_path / "empty.yml") == Limits()
+
+
+def test_the_scale_test_passes_over_limits_of_what_ifs() -> None:
+    found = Thresholds.parse({"whatif": {"maxNodes": 1}, "default": {"nodes": 3}}, "thresholds.yml", [])
+    assert found.data() == {"default": {"nodes": 3}}

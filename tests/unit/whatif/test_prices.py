@@ -1,0 +1,116 @@
+"""Prices of one's own, other regions, commitments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from karpenter.instance_types import Facts
+from tests.unit.whatif.made import Made
+from tests.unit.whatif.told import judged, told
+from whatif.answer import Answer
+from whatif.phases import read
+from whatif.prices import Given, PricesError, load
+
+AWS = Facts.load("aws")
+
+
+def answer(given: Given) -> Answer:
+    """Of a base of an m5.large on demand and a c5.large on spot."""
+    made = Made()
+    made.pool()
+    made.node("one")
+    made.node("two", type_="c5.large", capacity="spot", price=0.03)
+    made.pod("web-1", "one")
+    return judged(read(made.lines()), given=given)
+
+
+def usd(given: Given) -> dict[str, float | None]:
+    return {group.name: group.usd_per_hour for group in answer(given).before.by_type}
+
+
+def test_without_a_file_the_timeline_says_the_prices() -> None:
+    assert usd(Given()) == {"m5.large": 0.096, "c5.large": 0.03}
+    # No fake played these machines, so the spot price is the market's.
+    assert answer(Given()).before.spot_simulated is False
+
+
+def test_given_prices_go_before() -> None:
+    assert usd(Given(on_demand={"m5.large": 0.5}, spot={"c5.large": 0.01})) == {"m5.large": 0.5, "c5.large": 0.01}
+
+
+def test_spot_prices_by_zone() -> None:
+    assert usd(Given(spot={"c5.large": {"us-east-1a": 0.02}}))["c5.large"] == 0.02
+    assert usd(Given(spot={"c5.large": {"us-east-1b": 0.02}}))["c5.large"] == 0.03
+
+
+def test_a_commitment_takes_off_the_on_demand_price_of_its_family_alone() -> None:
+    found = answer(Given(discounts={"m5": 0.25, "c5": 0.5}))
+    assert {group.name: group.usd_per_hour for group in found.before.by_type} == {"m5.large": 0.072, "c5.large": 0.03}
+    assert any("c5 50%, m5 25%" in text for text in found.prices)
+
+
+def test_the_lower_bound_has_the_same_prices() -> None:
+    whole, half = answer(Given()).before, answer(Given(discounts={"m5": 0.5})).before
+    assert whole.lower_bound_usd_per_hour is not None
+    assert half.lower_bound_usd_per_hour == pytest.approx(whole.lower_bound_usd_per_hour / 2)
+
+
+def test_another_region_has_no_prices_of_this_one() -> None:
+    found = answer(Given(region="eu-west-3", on_demand={"m5.large": 0.112}))
+    assert {group.name: group.usd_per_hour for group in found.before.by_type} == {"m5.large": 0.112, "c5.large": None}
+    assert any("as if they were in eu-west-3" in text for text in found.prices)
+    assert answer(Given(region="eu-west-3", spot={"c5.large": {"eu-west-3a": 0.04}})).before.spot_usd_per_hour == 0.04
+
+
+def test_a_region_that_the_facts_have() -> None:
+    assert usd(Given(region="us-east-1"))["m5.large"] == 0.096
+
+
+def test_real_spot_prices_are_not_marked_as_simulated() -> None:
+    found = told("eks.eks-spot-default", 0)
+    given = judged(found, given=Given(spot={"m6a.xlarge": 0.07}))
+    assert given.after is not None
+    assert (given.after.spot_usd_per_hour, given.after.spot_simulated) == (0.07, False)
+    assert not any("no market's" in text for text in given.prices)
+    assert given.given_prices == {"spot": {"m6a.xlarge": 0.07}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("onDemand: {m5.larg: 1}", "onDemand.m5.larg: no such instance type at aws"),
+        ("spot: {m5.larg: 1}", "spot.m5.larg: no such instance type at aws"),
+        ("discounts: {m55: 0.1}", "discounts.m55: no such family at aws"),
+        ("discounts: {m5: 28}", "discounts.m5: 28: Input should be less than 1"),
+        ("onDemand: {m5.large: 0}", "onDemand.m5.large: 0: Input should be greater than 0"),
+        ("onDemnd: {m5.large: 1}", "onDemnd: {'m5.large': 1}: Extra inputs are not permitted"),
+        ("region: mars-1", "region: 'mars-1': facts/ has no prices of it and the file has no onDemand"),
+        ("[1]", "prices.yml"),
+        ("a: [", "not YAML"),
+        ("spot: {m5.large: !!python/name:os.system 1}", "makes something else than data"),
+    ],
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "prices.yml"
+    path.write_text(text)
+    with pytest.raises(PricesError) as error:
+        load(path, AWS)
+    assert message in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PricesError, match="cannot be read"):
+        load(tmp_path / "prices.yml", AWS)
+
+
+def test_the_example_of_the_documentation_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "prices.yml"
+    document = Path(__file__).resolve().parents[3] / "docs" / "whatif.md"
+    text = document.read_text().partition("<!-- prices -->")[2].partition("```yaml")[2].partition("```")[0]
+    path.write_text(text)
+    found = load(path, AWS)
+    assert found.discounts
+    assert found.spot
+    assert found.on_demand

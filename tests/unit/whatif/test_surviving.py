@@ -1,0 +1,148 @@
+"""Why a node is still there."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.whatif.made import Made
+from tests.unit.whatif.told import judged, told
+from whatif.answer import Surviving
+from whatif.phases import read
+
+
+def only(made: Made) -> Surviving:
+    (found,) = judged(read(made.lines())).surviving
+    return found
+
+
+@pytest.fixture
+def made() -> Made:
+    made = Made()
+    made.pool()
+    return made
+
+
+# As Karpenter 1.15 writes them.
+WORDS = [
+    ("Unconsolidatable", "Can't replace with a cheaper node", "price"),
+    ("Unconsolidatable", "Filtering by price: no instance type is cheaper", "price"),
+    ("Unconsolidatable", "Can't remove without creating 2 candidates", "pods"),
+    ("Unconsolidatable", "Not all pods would schedule, shop/web-1 => incompatible requirements", "pods"),
+    ("Unconsolidatable", 'NodePool "default" has consolidation disabled', "policy"),
+    (
+        "Unconsolidatable",
+        'NodePool "default" has consolidation policy WhenEmpty, but node is not empty',
+        "policy",
+    ),
+    (
+        "Unconsolidatable",
+        "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node",
+        "spot to spot",
+    ),
+    (
+        "Unconsolidatable",
+        "SpotToSpotConsolidation requires 15 cheaper instance type options than the current candidate to consolidate, "
+        "got 3",
+        "spot to spot",
+    ),
+    ("DisruptionBlocked", "Pdb prevents pod evictions (PodDisruptionBudget=[shop/web])", "pod disruption budget"),
+    (
+        "DisruptionBlocked",
+        "Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[shop/web shop/all])",
+        "pod disruption budget",
+    ),
+    ("DisruptionBlocked", 'Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/web-1)', "do-not-disrupt"),
+    (
+        "DisruptionBlocked",
+        'Disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation',
+        "do-not-disrupt",
+    ),
+    ("Unconsolidatable", 'Instance Type "m5.huge" not found', "other"),
+]
+
+
+@pytest.mark.parametrize(("reason", "words", "why"), WORDS)
+def test_the_controllers_words_have_a_kind(made: Made, reason: str, words: str, why: str) -> None:
+    made.node("one")
+    made.event(150, "Node", "ip-one", reason, words)
+    found = only(made)
+    assert (found.why, found.words, found.said, found.looked_at) == (why, words, 50.0, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Nodeclaim does not have an associated node",
+        "Node isn't initialized",
+        "Node is nominated for a pending pod",
+        "Node is deleting or marked for deletion",
+        "Not all pods would schedule, a/b => would schedule against uninitialized nodeclaim/default-x",
+    ],
+)
+def test_what_passes_is_no_cause(made: Made, words: str) -> None:
+    made.node("one", conditions={"Consolidatable": "Consolidatable"})
+    made.event(150, "Node", "ip-one", "Unconsolidatable", "Can't replace with a cheaper node")
+    made.event(160, "NodeClaim", "one", "DisruptionBlocked", words)
+    assert only(made).words == "Can't replace with a cheaper node"
+
+
+def test_the_last_word_counts_and_may_be_older_than_the_change(made: Made) -> None:
+    made.node("one")
+    made.event(50, "Node", "ip-one", "Unconsolidatable", "Can't replace with a cheaper node")
+    made.event(60, "Node", "ip-one", "Unconsolidatable", "Can't remove without creating 2 candidates")
+    found = only(made)
+    assert (found.why, found.said) == ("pods", -40.0)
+
+
+def test_what_was_said_of_an_earlier_node_of_that_name_is_none_of_its_words(made: Made) -> None:
+    made.event(5, "Node", "ip-one", "Unconsolidatable", "Can't replace with a cheaper node")
+    made.node("one", 10, conditions={"Consolidatable": "Consolidatable"})
+    found = only(made)
+    assert (found.why, found.words, found.looked_at) == ("not said", None, False)
+
+
+def test_a_node_that_waits_for_consolidate_after(made: Made) -> None:
+    made.node("one")
+    found = only(made)
+    assert (found.why, found.words) == ("waiting", "consolidateAfter of NodePool default is 30s, which was not over")
+
+
+def test_a_pool_with_a_fixed_number_of_nodes() -> None:
+    found = judged(told("eks.static-pool", 0)).surviving
+    assert {(one.why, one.words) for one in found} == {("policy", "NodePool static-pool has a fixed number of nodes")}
+
+
+def test_a_drifted_node_stays_for_what_blocks_drift_not_consolidation() -> None:
+    found = judged(told("eks.budget-by-reason", 1)).surviving
+    assert len(found) == 2
+    assert {(one.drifted, one.why, one.words) for one in found} == {
+        (
+            True,
+            "disruption budget",
+            "No allowed disruptions for disruption reason Drifted due to blocking budget",
+        )
+    }
+
+
+def test_a_drifted_node_of_which_nothing_was_said_stays_for_its_budgets(made: Made) -> None:
+    made.pool(disruption={"budgets": [{"nodes": "0", "reasons": ["Drifted"]}]})
+    made.node("one", conditions={"Drifted": "NodePoolDrifted"})
+    found = only(made)
+    assert (found.why, found.drifted, found.looked_at) == ("disruption budget", True, False)
+    made = Made()
+    made.pool()
+    made.node("one", conditions={"Drifted": "NodePoolDrifted"})
+    assert only(made).why == "not said"
+
+
+def test_a_recorded_node_has_the_cause_that_nothing_is_cheaper() -> None:
+    found = {one.node_claim: one for one in judged(told("eks.consolidation-policies", 3)).surviving}
+    assert (found["policy-underutilized-f9lqh"].why, found["policy-underutilized-f9lqh"].said) == ("price", 48.524)
+
+
+def test_nodes_that_came_or_went_did_not_stay(made: Made) -> None:
+    made.node("one", disrupted=150, deleting=160)
+    made.node("two", 200)
+    made.node("three", deleting=150, gone=160)
+    made.node("four")
+    assert only(made).node_claim == "four"

@@ -1,0 +1,81 @@
+"""How far the rehearsed base is from the real cluster."""
+
+from __future__ import annotations
+
+from tests.unit.whatif.made import Made
+from tests.unit.whatif.told import judged
+from whatif.answer import Truth
+from whatif.phases import read
+from whatif.prices import Given
+from whatif.truth import RealNode
+
+
+def truth(*real: RealNode, given: Given | None = None, spot: bool = False) -> Truth:
+    """Of a base of an m5.large and two m5.xlarge, one of which may be on spot."""
+    made = Made()
+    made.pool()
+    made.node("one")
+    made.node("two", type_="m5.xlarge", price=0.192)
+    made.node("three", type_="m5.xlarge", capacity="spot" if spot else "on-demand", price=0.192)
+    return judged(read(made.lines()), given=given, real=list(real)).truth
+
+
+def node(
+    type_: str = "m5.large", usd: float | None = 0.096, capacity: str = "on-demand", pool: str | None = "a"
+) -> RealNode:
+    return RealNode(type_, "us-east-1a", capacity, pool, usd)
+
+
+def distances(found: Truth) -> dict[str, float | None]:
+    return {figure.what: figure.distance for figure in found.figures}
+
+
+def test_without_a_real_cluster_nothing_is_claimed() -> None:
+    made = Made()
+    found = judged(read(made.lines())).truth
+    assert not found.compared
+    assert found.sentence.startswith("Not compared with any real cluster")
+
+
+def test_nodes_of_no_pool_are_not_compared() -> None:
+    assert "of 1 nodes none is of a NodePool" in truth(node(pool=None)).sentence
+    assert "1 real nodes are of no NodePool" in truth(node(), node(pool=None)).sentence
+
+
+def test_the_same_cluster_is_at_no_distance() -> None:
+    found = truth(node(), node("m5.xlarge", 0.192), node("m5.xlarge", 0.192))
+    assert set(distances(found).values()) == {0.0}
+    assert found.types == {}
+
+
+def test_another_cluster() -> None:
+    found = truth(node(), node(), node(), node("m5.xlarge", 0.192))
+    assert distances(found) == {
+        "nodes": 0.25,
+        "nodes of the same instance type": 0.5,
+        "nodes on on-demand": 0.25,
+        "dollars an hour": 0.0,
+    }
+    assert found.types == {"m5.large": (3, 1), "m5.xlarge": (1, 2)}
+    assert "3 nodes where the real cluster has 4; 2 are of the same instance type" in found.sentence
+
+
+def test_what_has_no_price_is_not_compared_in_dollars() -> None:
+    found = truth(node(), node("m5.xlarge", None))
+    assert distances(found)["dollars an hour"] is None
+    assert "1 real nodes have no price" in {figure.note for figure in found.figures}
+    assert "dollars are not compared" in found.sentence
+
+
+def test_with_spot_nodes_dollars_without_them_are_compared_too() -> None:
+    found = truth(node(), node("m5.xlarge", 0.192), node("m5.xlarge", None, "spot"), spot=True)
+    assert distances(found)["dollars an hour"] is None
+    assert distances(found)["dollars an hour without spot"] == 0.0
+    assert "dollars an hour without spot: 0.288" in found.sentence
+
+
+def test_real_nodes_have_the_prices_that_rehearsed_ones_have() -> None:
+    given = Given(on_demand={"m5.large": 0.2}, discounts={"m5": 0.5})
+    found = truth(node(), node("m5.xlarge", 0.192), node("m5.xlarge", 0.192), given=given)
+    dollars = next(figure for figure in found.figures if figure.what == "dollars an hour")
+    assert (dollars.real, dollars.rehearsed, dollars.distance) == (0.292, 0.292, 0.0)

@@ -1,0 +1,504 @@
+"""The form of whatif.json as types: whoever reads answers can rely on it.
+
+`Answer.model_json_schema()` is the JSON schema for other languages; `make goldens` writes it to schema.json.
+Moments are seconds after the change began, by our clock; before it they are negative. Prices are USD an hour.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+SCHEMA_VERSION: Final = 1
+
+Verdict = Literal["within limits", "limits broken", "refused"]
+Why = Literal[
+    "price",  # nothing cheaper would hold its pods
+    "pods",  # its pods fit nowhere else, or only on several new nodes
+    "pod disruption budget",
+    "do-not-disrupt",
+    "policy",  # the NodePool does not want it
+    "disruption budget",
+    "spot to spot",
+    "waiting",  # for consolidateAfter, or for something that passes
+    "other",
+    "not said",
+]
+
+
+class Part(BaseModel):
+    """A part of the answer; its keys are in camel case."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+
+
+class Planned(Part):
+    """A change of a resource, as Pulumi named it."""
+
+    op: str
+    type: str
+    name: str
+
+
+class Moment(Part):
+    """How far the what-if was at a moment.
+
+    Attributes:
+        phase: As the timeline names it.
+        at: ISO 8601, by our clock.
+        gave_up: Why it did not settle; null if it did.
+        left: What was under way still.
+    """
+
+    phase: str
+    at: str
+    gave_up: str | None = None
+    left: list[str] = []
+
+
+class Shortened(Part):
+    """A setting of a NodePool that was another in the rehearsal.
+
+    Attributes:
+        pool: Name of the NodePool.
+        setting: Its key.
+        asked: As the stack has it.
+        used: As it was rehearsed.
+    """
+
+    pool: str
+    setting: str
+    asked: str
+    used: str
+
+
+class Settings(Part):
+    """What was made other than it is, so that the rehearsal need not last for days.
+
+    Attributes:
+        wait_factor: By how much waits were divided; 1 if they were not.
+        at: The moment that is asked about; null for that of the rehearsal.
+        shortened: The settings.
+    """
+
+    wait_factor: float = 1
+    at: str | None = None
+    shortened: list[Shortened] = []
+
+
+class Group(Part):
+    """Nodes that have something in common.
+
+    Attributes:
+        name: What they have in common.
+        nodes: How many.
+        usd_per_hour: Of all; null where the price of one is not known.
+    """
+
+    name: str
+    nodes: int
+    usd_per_hour: float | None
+
+
+class DaemonSets(Part):
+    """What the DaemonSets of the workload take of the nodes.
+
+    Attributes:
+        cpu: CPUs that they ask for.
+        memory: Bytes that they ask for.
+        cpu_share: Of what pods may have of the nodes, 0 to 1.
+        memory_share: Likewise.
+        usd_per_hour: Of each node's price the larger of the two shares; null where a price is not known.
+    """
+
+    cpu: float
+    memory: float
+    cpu_share: float
+    memory_share: float
+    usd_per_hour: float | None
+
+
+class Inventory(Part):
+    """The nodes of all NodePools at a moment.
+
+    Attributes:
+        at: ISO 8601, by our clock.
+        nodes: Those that were launched and not gone.
+        leaving: Of those, how many were on their way out.
+        usd_per_hour: Of all; null where the price of one is not known.
+        known_usd_per_hour: Of those whose price is known.
+        unpriced: Instance types without a price.
+        spot_usd_per_hour: Of those on spot; null where the price of one is not known.
+        spot_simulated: Whether any of their prices is the rehearsal's rule and no market's.
+        on_demand_usd_per_hour: Of those that are not on spot.
+        by_pool: By NodePool.
+        by_type: By instance type.
+        by_zone: By zone.
+        by_capacity_type: By capacity type.
+        lower_bound_usd_per_hour: The least that the pods on them could cost an hour; null where it is not known.
+        no_lower_bound: Why not.
+        daemon_sets: What DaemonSets take; null without any.
+        pods: Pods of the workload on them, without those of DaemonSets.
+        waiting: Pods of the workload without a node.
+    """
+
+    at: str
+    nodes: int
+    leaving: int
+    usd_per_hour: float | None
+    known_usd_per_hour: float
+    unpriced: list[str]
+    spot_usd_per_hour: float | None
+    spot_simulated: bool
+    on_demand_usd_per_hour: float | None
+    by_pool: list[Group]
+    by_type: list[Group]
+    by_zone: list[Group]
+    by_capacity_type: list[Group]
+    lower_bound_usd_per_hour: float | None
+    no_lower_bound: str | None
+    daemon_sets: DaemonSets | None
+    pods: int
+    waiting: int
+
+
+class Node(Part):
+    """A node of a NodePool.
+
+    Attributes:
+        node_claim: Name of its NodeClaim.
+        name: Its own name; null where it had none yet.
+        pool: Its NodePool.
+        instance_type: Its instance type; null before the launch.
+        zone: Its zone.
+        capacity_type: on-demand, spot or reserved.
+        usd_per_hour: Its price; null where that is not known.
+    """
+
+    node_claim: str
+    name: str | None
+    pool: str
+    instance_type: str | None
+    zone: str | None
+    capacity_type: str | None
+    usd_per_hour: float | None
+
+
+class HeldUp(Part):
+    """What kept a node from going for a while.
+
+    Attributes:
+        words: The controller's; null where it said nothing.
+        pod_disruption_budgets: The PodDisruptionBudgets that it named.
+        selecting: The PodDisruptionBudgets of the snapshot that select the pods, whether they kept them or not.
+        workload: Whose pods waited to be evicted, with its namespace; null where it is not known.
+        pods: How many of them; 0 where it is not known.
+        first: When it began.
+        until: When it was over, or the record ended.
+    """
+
+    words: str | None
+    pod_disruption_budgets: list[str]
+    selecting: list[str] = []
+    workload: str | None
+    pods: int
+    first: float
+    until: float
+
+
+class Replaced(Node):
+    """A node that was there when the change began, and went or began to go.
+
+    Attributes:
+        order: Its place among them, from 1.
+        reason: Drifted, Underutilized, Empty, Expired, Interrupted, or what else the controller said; null where
+            nobody said it.
+        words: What exactly: the kind of drift, or what consolidation wanted.
+        decided: When it was to go.
+        drained: When no pod was left on it; null if that was not said.
+        gone: When it was gone; null if it still was on its way.
+        pods: Pods that had to move, without those of DaemonSets.
+        held_up: What kept it.
+    """
+
+    order: int
+    reason: str | None
+    words: str | None
+    decided: float
+    drained: float | None
+    gone: float | None
+    pods: int
+    held_up: list[HeldUp]
+
+
+class Made(Node):
+    """A node that came after the change began.
+
+    Attributes:
+        since: When its NodeClaim was there.
+        reason: The disruption for which it is a replacement; null if it is for pods that waited.
+        gone: When it was gone again; null if it stayed.
+    """
+
+    since: float
+    reason: str | None
+    gone: float | None
+
+
+class Homeless(Part):
+    """Pods of a workload for which there was no node for a while, by the scheduler.
+
+    Attributes:
+        namespace: Theirs.
+        workload: Theirs.
+        pods: How many, without those that had none when the change began.
+        longest: The longest time of one of these, in seconds.
+        pod_seconds: All their times together.
+        at_the_end: How many pods of the workload had none when the record ended.
+        before: How many of its pods had none when the change began.
+        words: Why, by the controller's last event on one of them; null where it said nothing.
+    """
+
+    namespace: str
+    workload: str
+    pods: int
+    longest: float
+    pod_seconds: float
+    at_the_end: int
+    before: int
+    words: str | None
+
+
+class BlastRadius(Part):
+    """What the change set in motion.
+
+    Attributes:
+        applied: The changes of resources, as Pulumi named them; null where they were not told.
+        seconds: From the beginning of the change until nothing moved any more.
+        replaced: The nodes that went or began to go, in their order.
+        made: The nodes that came.
+        at_once: How many were on their way out at the same time, at most.
+        first: When the first one was to go; null without any.
+        last: When the last one was gone; null without any, or if one is not gone.
+        pods_moved: Pods that had to move, without those of DaemonSets.
+        homeless: Pods without a node for a while, by workload.
+        without_home: How many pods that were.
+        without_home_at_once: How many at the same time, at most.
+        longest_without_home: Seconds, of one pod at most.
+        unschedulable: Pods without a node when the record ended that are more than before the change.
+    """
+
+    applied: list[Planned] | None
+    seconds: float
+    replaced: list[Replaced]
+    made: list[Made]
+    at_once: int
+    first: float | None
+    last: float | None
+    pods_moved: int
+    homeless: list[Homeless]
+    without_home: int
+    without_home_at_once: int
+    longest_without_home: float
+    unschedulable: int
+
+
+class Surviving(Node):
+    """A node that stayed.
+
+    Attributes:
+        why: The kind of cause.
+        words: The controller's own; null where it said nothing.
+        said: When it last said so; negative before the change, null if it said nothing.
+        looked_at: Whether the controller said anything lasting of it.
+        drifted: Whether it is to be replaced and was not.
+    """
+
+    why: Why
+    words: str | None
+    said: float | None
+    looked_at: bool
+    drifted: bool
+
+
+class Step(Part):
+    """From a moment on, so many nodes may be disrupted at once.
+
+    Attributes:
+        since: ISO 8601, UTC.
+        allowed: How many.
+    """
+
+    since: str
+    allowed: int
+
+
+class ReasonWeek(Part):
+    """What the budgets of a NodePool allow for a reason within a week.
+
+    Attributes:
+        reason: Drifted, Underutilized, Empty or Unhealthy.
+        now: Nodes that may be on their way out at the moment that is asked about.
+        next_allowed: When more than none may, ISO 8601, if none may now; null if that is not within the week.
+        hours: For each of seven days from midnight UTC of `begins`, for each hour the least that is allowed in it.
+        steps: The same exactly.
+    """
+
+    reason: str
+    now: int
+    next_allowed: str | None
+    hours: list[list[int]]
+    steps: list[Step]
+
+
+class PoolWeek(Part):
+    """The disruption budgets of a NodePool as a calendar.
+
+    Attributes:
+        pool: Its name.
+        nodes: How many nodes it has, of which shares are taken.
+        reasons: By reason; empty where Karpenter can't evaluate the budgets.
+        problem: Why it can't.
+    """
+
+    pool: str
+    nodes: int
+    reasons: list[ReasonWeek]
+    problem: str | None = None
+
+
+class Week(Part):
+    """The disruption budgets of all NodePools.
+
+    Attributes:
+        at: The moment that is asked about, ISO 8601.
+        begins: The first day, ISO 8601.
+        pools: By NodePool, as they are after the change.
+        possible_now: Whether the budgets allow at that moment what the change set in motion; null if it set nothing
+            in motion that budgets are asked about.
+        blocked: NodePool and reason, of what they do not allow.
+    """
+
+    at: str
+    begins: str
+    pools: list[PoolWeek]
+    possible_now: bool | None
+    blocked: list[str]
+
+
+class Compared(Part):
+    """One figure of the real cluster beside that of the rehearsed base.
+
+    Attributes:
+        what: What is compared.
+        real: Of the real cluster; null where it is not known.
+        rehearsed: Of the base.
+        distance: The difference as a share of the real one; null where it cannot be reckoned.
+        note: What is to be known of it.
+    """
+
+    what: str
+    real: float | None
+    rehearsed: float | None
+    distance: float | None
+    note: str = ""
+
+
+class Truth(Part):
+    """How far the rehearsed base is from the real cluster that the snapshot was taken of.
+
+    Attributes:
+        compared: Whether it was compared.
+        sentence: In words.
+        figures: Nodes, types, dollars; empty if it was not compared.
+        types: Instance type -> nodes in the real cluster and in the base, where they differ.
+    """
+
+    compared: bool
+    sentence: str
+    figures: list[Compared] = []
+    types: dict[str, tuple[int, int]] = {}
+
+
+class Limit(Part):
+    """A limit and what was seen.
+
+    Attributes:
+        name: Its key.
+        limit: What is allowed.
+        seen: What there was.
+        kept: Whether it was kept; what is not known keeps none.
+    """
+
+    name: str
+    limit: str
+    seen: str
+    kept: bool
+
+
+class Point(Part):
+    """The nodes at a moment.
+
+    Attributes:
+        t: The moment.
+        nodes: How many there were.
+        usd_per_hour: What they cost an hour, those without a price for nothing.
+    """
+
+    t: float
+    nodes: int
+    usd_per_hour: float
+
+
+class Answer(Part):
+    """What a change would do.
+
+    Attributes:
+        schema_version: Of this form.
+        stack: Name of the stack.
+        base: Name of what it is changed from; null where it was not told.
+        candidate: Name of the change.
+        verdict: By the limits; `refused` where Pulumi, the policies or the cloud refused the change.
+        sentence: The answer in one sentence.
+        refused: Who refused it, and why; null if nobody did.
+        simulated: Whether it was rehearsed, so that machines and their boot times are fakes.
+        region: Where the stack is.
+        moments: How it went.
+        settings: What was shortened.
+        prices: Where prices are from, a sentence each.
+        given_prices: The file of prices and discounts that was given, as data; null without one.
+        before: The nodes before the change.
+        after: The nodes after it; null if it was refused.
+        blast_radius: What it set in motion; null if it was refused.
+        surviving: Nodes that stayed, each with its cause.
+        week: The disruption budgets.
+        truth: How far the base is from the real cluster.
+        limits: The limits that were set.
+        series: Nodes and dollars from the settled base on.
+        unknown: What is not known, a sentence each.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    stack: str
+    base: str | None = None
+    candidate: str | None
+    verdict: Verdict
+    sentence: str
+    refused: str | None = None
+    simulated: bool
+    region: str
+    moments: list[Moment]
+    settings: Settings
+    prices: list[str]
+    given_prices: dict[str, Any] | None = None
+    before: Inventory
+    after: Inventory | None
+    blast_radius: BlastRadius | None
+    surviving: list[Surviving]
+    week: Week
+    truth: Truth
+    limits: list[Limit] = Field(default_factory=list)
+    series: list[Point] = Field(default_factory=list)
+    unknown: list[str] = Field(default_factory=list)

@@ -1,0 +1,167 @@
+"""What a change set in motion: the nodes that went, in which order and why, what came, and whose pods had to move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+from scale_test.judging.replay import NodeClaim, Pod
+from scale_test.numbers.disruptions import reason as disruption_reason
+from scale_test.numbers.figures import accumulate
+
+from .answer import BlastRadius, HeldUp, Made, Planned, Replaced
+from .events import Said, of_claim
+from .homes import homes, workload_of
+from .nodes import described
+from .phases import Told, of_daemon_set
+from .pod_budgets import PodBudget, selecting
+from .prices import Priced
+
+# Of a pod that nothing keeps, from the beginning of the drain until it is evicted: the controller evicts ten a second.
+_EVICTION_SECONDS = 5.0
+_LAUNCHING = "Launching NodeClaim: "
+_WANTED = ("ConsolidationCandidate", "ConsolidationApproved")  # the first one tells more
+
+
+def blast_radius(told: Told, market: Priced, pod_budgets: Sequence[PodBudget] = ()) -> BlastRadius:
+    """What happened between the beginning of the change and its end.
+
+    Args:
+        told: The timeline.
+        market: Prices.
+        pod_budgets: PodDisruptionBudgets of the workload, as far as they are known.
+    """
+    went = sorted((claim for claim in told.claims if _went(told, claim)), key=lambda claim: claim.disrupted or told.end)
+    replaced = [_replaced(told, market, claim, order, pod_budgets) for order, claim in enumerate(went, 1)]
+    lived = homes(told)
+    return BlastRadius(
+        applied=_planned(told),
+        seconds=told.t(told.end),
+        replaced=replaced,
+        made=[_made(told, market, claim) for claim in told.claims if told.before < claim.first_seen <= told.end],
+        at_once=_at_once(told, went),
+        first=min((one.decided for one in replaced), default=None),
+        last=_last(replaced),
+        pods_moved=sum(one.pods for one in replaced),
+        homeless=lived.workloads,
+        without_home=lived.pods,
+        without_home_at_once=lived.at_once,
+        longest_without_home=lived.longest,
+        unschedulable=lived.unschedulable,
+    )
+
+
+def _went(told: Told, claim: NodeClaim) -> bool:
+    """Whether a node was there and to stay when the change began, and was to go before its end."""
+    decided = claim.disrupted
+    return claim.first_seen <= told.before and decided is not None and told.before < decided <= told.end
+
+
+def _replaced(told: Told, market: Priced, claim: NodeClaim, order: int, pod_budgets: Sequence[PodBudget]) -> Replaced:
+    decided = claim.disrupted or told.end
+    said = of_claim(told.replay, claim)
+    why = disruption_reason(told.replay, claim)
+    pods = [pod for pod in told.on(claim, decided) if not of_daemon_set(pod)]
+    return Replaced(
+        **described(claim, market),
+        order=order,
+        reason=why,
+        words=_words(told, claim, why, said),
+        decided=told.t(decided),
+        drained=told.t(claim.reached["Drained"]) if "Drained" in claim.reached else None,
+        gone=told.t(claim.gone) if claim.gone else None,
+        pods=sum(pod.leaving is not None and pod.leaving <= told.end for pod in pods),
+        held_up=[*_blocked(told, claim, said), *_evictions(told, claim, said, pods, pod_budgets)],
+    )
+
+
+def _words(told: Told, claim: NodeClaim, why: str | None, said: list[Said]) -> str | None:
+    """What exactly was the cause, as far as anybody said it."""
+    if why == "Drifted":
+        drift = claim.conditions.get("Drifted", {})
+        return str(drift.get("reason") or drift.get("message") or "") or None
+    if why == "Underutilized":
+        return next((one.words for wanted in _WANTED for one in reversed(said) if one.reason == wanted), None)
+    if why is None and told.replay.node_pool_at(claim.node_pool, told.end) is None:
+        return f"its NodePool {claim.node_pool} was deleted"
+    return None
+
+
+def _blocked(told: Told, claim: NodeClaim, said: list[Said]) -> list[HeldUp]:
+    """What kept it before it was decided, by the controller's events."""
+    decided = claim.disrupted or told.end
+    found: dict[str, HeldUp] = {}
+    for one in said:
+        if one.holds_up and told.before < one.time < decided and one.words not in found:
+            found[one.words] = HeldUp(
+                words=one.words,
+                pod_disruption_budgets=one.pod_disruption_budgets,
+                workload=None,
+                pods=0,
+                first=told.t(one.time),
+                until=told.t(decided),
+            )
+    return list(found.values())
+
+
+def _evictions(
+    told: Told, claim: NodeClaim, said: list[Said], pods: list[Pod], pod_budgets: Sequence[PodBudget]
+) -> Iterator[HeldUp]:
+    """Workloads whose pods waited to be evicted after the drain had begun.
+
+    Of the reasons why a node is not drained the controller tells one in two minutes, so that a PodDisruptionBudget need
+    not be named by it. But a pod that is evicted is deleted at once.
+    """
+    begun = claim.deleting
+    if begun is None:
+        return
+    waiting: dict[str, list[Pod]] = {}
+    for pod in pods:
+        if (_evicted(told, pod) - begun).total_seconds() > _EVICTION_SECONDS:
+            waiting.setdefault("/".join(workload_of(pod)), []).append(pod)
+    draining = [one for one in said if one.of_draining and one.time >= begun]
+    words = next((one for one in reversed(draining) if one.holds_up), draining[-1] if draining else None)
+    for workload, kept in waiting.items():
+        yield HeldUp(
+            words=words.words if words else None,
+            pod_disruption_budgets=words.pod_disruption_budgets if words else [],
+            selecting=selecting(pod_budgets, kept),
+            workload=workload,
+            pods=len(kept),
+            first=told.t(begun),
+            until=told.t(max(_evicted(told, pod) for pod in kept)),
+        )
+
+
+def _evicted(told: Told, pod: Pod) -> datetime:
+    return min(pod.leaving or told.end, told.end)
+
+
+def _made(told: Told, market: Priced, claim: NodeClaim) -> Made:
+    launching = (one.words for one in of_claim(told.replay, claim) if one.reason == "DisruptionLaunching")
+    words = next(launching, "")
+    return Made(
+        **described(claim, market),
+        since=told.t(claim.first_seen),
+        reason=words.removeprefix(_LAUNCHING) or None,
+        gone=told.t(claim.gone) if claim.gone and claim.gone <= told.end else None,
+    )
+
+
+def _at_once(told: Told, went: Iterable[NodeClaim]) -> int:
+    changes: list[tuple[datetime | None, float]] = []
+    for claim in went:
+        changes += [(claim.disrupted, 1.0), (claim.gone, -1.0)]
+    return round(max((count for _, count in accumulate(changes)), default=0))
+
+
+def _last(replaced: list[Replaced]) -> float | None:
+    gone = [one.gone for one in replaced if one.gone is not None]
+    return max(gone) if gone and len(gone) == len(replaced) else None
+
+
+def _planned(told: Told) -> list[Planned] | None:
+    changes = told.phases.get("change-applied", {}).get("changes")
+    return (
+        None if changes is None else [Planned(**{key: one[key] for key in ("op", "type", "name")}) for one in changes]
+    )

@@ -1,0 +1,163 @@
+"""The command line: `python -m whatif report|table|spread|schema`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from karpenter.instance_types import FactsError
+from scale_test.numbers.thresholds import ThresholdsError
+from scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR, Reader, TimelineError
+from scale_test.reports.folder import TIMELINE
+from scale_test.text.files import replace
+from scale_test.text.shown import visible
+from snapshot.model import Snapshot
+from snapshot.objects import objects
+from snapshot.reading import SnapshotError
+from snapshot.reading import load as load_snapshot
+
+from .answer import Answer
+from .candidates import FILE, AnswersError
+from .limits import Limits
+from .phases import SCENARIO, NotJudgedError
+from .pod_budgets import PodBudget
+from .prices import PricesError
+from .truth import RealNode
+
+_LIMITS = Path(__file__).resolve().parents[1] / "playbooks" / "thresholds.yml"
+
+# Of all that a what-if makes, so that they are what selectors name otherwise.
+_LABELS = {SCENARIO_LABEL: SCENARIO, **dict([WORKLOAD_SELECTOR.split("=")])}
+
+BROKEN, WRONG = 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Returns:
+        0; 1 if a limit is broken or the change was refused; 2 if something cannot be judged, or what was given cannot
+        be used.
+    """
+    given = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = given.command
+    try:
+        return command(given)
+    except (
+        AnswersError,
+        FactsError,
+        NotJudgedError,
+        OSError,
+        PricesError,
+        SnapshotError,
+        ThresholdsError,
+        TimelineError,
+    ) as error:
+        print(f"error: {visible(error)}", file=sys.stderr)
+        return WRONG
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m whatif", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, command: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text)
+        added.set_defaults(command=command)
+        return added
+
+    reporting = add("report", _report, "judge a what-if by its timeline; writes whatif.json, whatif.md and whatif.html")
+    reporting.add_argument("folder", type=Path, help=f"a folder with {TIMELINE} in it")
+    reporting.add_argument("--snapshot", type=Path, help="the snapshot that the workload is from, for the truth")
+    reporting.add_argument("--limits", type=Path, default=_LIMITS, help="thresholds, with a section `whatif`")
+    reporting.add_argument("--prices", type=Path, help="prices and discounts of your own")
+
+    for name, command, text in (
+        ("table", _table, "print a table of several candidates, as Markdown"),
+        ("spread", _spread, "print how far several answers to the same question are apart, as Markdown"),
+    ):
+        together = add(name, command, text)
+        together.add_argument("folders", type=Path, nargs="+", metavar="FOLDER", help=f"a folder with {FILE} in it")
+
+    add("schema", _schema, f"print the JSON schema of {FILE}")
+    return parser
+
+
+def _report(given: argparse.Namespace) -> int:
+    from . import markdown, page, wording
+
+    made = _made(given)
+    replace(given.folder / FILE, json.dumps(made.model_dump(mode="json", by_alias=True), indent=2) + "\n")
+    replace(given.folder / "whatif.md", markdown.render(made))
+    replace(given.folder / "whatif.html", page.render(made))
+    print(visible(f"{wording.title(made)}: {wording.verdict(made)}. {made.sentence}"))
+    print(visible(made.truth.sentence))
+    for limit in made.limits:
+        if not limit.kept:
+            print(visible(f"{limit.name}: {limit.limit}; seen {limit.seen}"))
+    print(f"The answer: {given.folder / 'whatif.html'}")
+    return 0 if made.verdict == "within limits" else BROKEN
+
+
+def _made(given: argparse.Namespace) -> Answer:
+    from .judge import answer, facts_of
+    from .phases import read
+    from .prices import load
+
+    timeline = given.folder / TIMELINE
+    if not timeline.is_file():
+        raise NotJudgedError(f"{timeline}: is not there, so there is nothing to judge; name the folder of a what-if")
+    limits = Limits.load(given.limits)
+    try:
+        told = read(Reader(timeline).new_lines())
+        facts = facts_of(told)
+    except NotJudgedError as error:
+        raise NotJudgedError(f"{timeline}: {error}") from error
+    prices = load(given.prices, facts) if given.prices else None
+    real, pod_budgets = None, []
+    if given.snapshot:
+        found = load_snapshot(given.snapshot).snapshot
+        real, pod_budgets = _nodes(found), _pod_budgets(found)
+    return answer(told, facts=facts, limits=limits, given=prices, real=real, pod_budgets=pod_budgets)
+
+
+def _nodes(snapshot: Snapshot) -> list[RealNode]:
+    claims = {claim.node: claim for claim in snapshot.node_claims if claim.node}
+    return [
+        RealNode(
+            instance_type=node.instance_type or "not known",
+            zone=node.zone,
+            capacity_type=node.capacity_type,
+            pool=node.node_pool or (claims[node.name].node_pool if node.name in claims else None),
+            usd_per_hour=node.price_per_hour,
+        )
+        for node in snapshot.nodes
+    ]
+
+
+def _pod_budgets(snapshot: Snapshot) -> list[PodBudget]:
+    """As they are made in the rehearsed cluster."""
+    made = objects(snapshot, _LABELS).objects
+    return [PodBudget.of(one) for one in made if one["kind"] == "PodDisruptionBudget"]
+
+
+def _table(given: argparse.Namespace) -> int:
+    from .candidates import candidates, load
+
+    print(candidates(load(given.folders)), end="")
+    return 0
+
+
+def _spread(given: argparse.Namespace) -> int:
+    from .candidates import load, spread
+
+    print(spread(load(given.folders)), end="")
+    return 0
+
+
+def _schema(_: argparse.Namespace) -> int:
+    print(json.dumps(Answer.model_json_schema(), indent=2))
+    return 0

@@ -1,0 +1,98 @@
+"""What the controller says of nodes that go, are held up, or stay, by its events.
+
+The texts are those of sigs.k8s.io/karpenter 1.15: pkg/controllers/disruption (events, consolidation.go, types.go),
+pkg/controllers/state/statenode.go and pkg/controllers/node/termination/terminator.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from scale_test.judging.replay import NodeClaim, Replay
+
+from .answer import Why
+
+_BUDGETS = re.compile(r"PodDisruptionBudget(?:\(s\))?=\[([^\]]*)\]")
+#: Of what stays: reasons of events that say why.
+_OF_STAYING = ("Unconsolidatable", "DisruptionBlocked", "ConsolidationRejected")
+_OF_DRAINING = ("FailedDraining", "AwaitingVolumeDetachment")
+# What passes by itself within seconds, and is no cause to stay.
+_MOMENTARY = re.compile(
+    r"does not have an associated node|isn't initialized|is nominated for|is deleting or marked|isn't managed by"
+    r"|already being disrupted|would schedule against uninitialized",
+    re.IGNORECASE,
+)
+_HELD = re.compile(
+    r"violates a PDB|pdb prevents|multiple PDBs|do-not-disrupt|volumeattachments|blocked through", re.IGNORECASE
+)
+_KINDS: Final[dict[Why, re.Pattern[str]]] = {
+    "pod disruption budget": re.compile(r"pdb|PodDisruptionBudget", re.IGNORECASE),
+    "do-not-disrupt": re.compile(r"do-not-disrupt"),
+    "spot to spot": re.compile(r"SpotToSpotConsolidation"),
+    "disruption budget": re.compile(r"blocking budget"),
+    "policy": re.compile(r"consolidation policy|consolidation disabled"),
+    "price": re.compile(r"cheaper node|by price"),
+    "pods": re.compile(r"would schedule|without creating|not schedule|incompatible|no instance type|buffer pods"),
+}
+
+
+class Said(NamedTuple):
+    """An event on a node or its NodeClaim.
+
+    Attributes:
+        time: When it was received.
+        reason: Its reason.
+        words: Its message.
+    """
+
+    time: datetime
+    reason: str
+    words: str
+
+    @property
+    def lasting(self) -> bool:
+        """Whether it says something that does not pass by itself within seconds."""
+        return not _MOMENTARY.search(self.words)
+
+    @property
+    def of_draining(self) -> bool:
+        """Whether it says why a node is not drained yet."""
+        return self.reason in _OF_DRAINING
+
+    @property
+    def holds_up(self) -> bool:
+        """Whether it says that a pod, or who wrote the annotation, keeps a node from going that is to go."""
+        return self.reason in (*_OF_DRAINING, "DisruptionBlocked") and bool(_HELD.search(self.words))
+
+    @property
+    def why(self) -> Why:
+        """The kind of cause."""
+        return next((why for why, pattern in _KINDS.items() if pattern.search(self.words)), "other")
+
+    @property
+    def pod_disruption_budgets(self) -> list[str]:
+        """The PodDisruptionBudgets that it names, each with its namespace."""
+        return [name for found in _BUDGETS.findall(self.words) for name in re.split(r"[\s,]+", found) if name]
+
+
+def of_claim(replay: Replay, claim: NodeClaim) -> list[Said]:
+    """All that was said of a NodeClaim or its node, each thing once, in the order of its first time."""
+    told = [*replay.told.get(("NodeClaim", claim.name), ()), *replay.told.get(("Node", claim.node or ""), ())]
+    # A node may get the name of one that is gone; what was said of that one is older than this NodeClaim.
+    mine = sorted((pair for pair in told if pair[0] >= claim.first_seen), key=lambda pair: pair[0])
+    return [Said(time, str(event.get("reason", "")), str(event.get("message", ""))) for time, event in mine]
+
+
+def of_pool(replay: Replay, pool: str) -> Iterator[Said]:
+    """What was said of a NodePool's disruption budgets."""
+    for time, event in replay.told.get(("NodePool", pool), ()):
+        if event.get("reason") == "DisruptionBlocked":
+            yield Said(time, "DisruptionBlocked", str(event.get("message", "")))
+
+
+def of_staying(said: list[Said]) -> list[Said]:
+    """Of what was said of a node, what says why it stays."""
+    return [one for one in said if one.reason in _OF_STAYING]

@@ -1,0 +1,151 @@
+"""The answer of a what-if: everything that its timeline says, put together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from karpenter.instance_types import Facts
+from scale_test.scenarios.environments import known
+
+from .answer import Answer, BlastRadius, Inventory, Limit, Moment, Settings, Shortened, Verdict
+from .blast_radius import blast_radius
+from .limits import Limits
+from .nodes import inventory, series
+from .phases import ORDER, NotJudgedError, Told, there
+from .pod_budgets import PodBudget
+from .prices import Given, Priced, sentences
+from .surviving import surviving
+from .truth import RealNode, compare
+from .week import week
+from .wording import sentence
+
+
+def facts_of(told: Told) -> Facts:
+    """What is known of the instance types of the stack's cloud.
+
+    Raises:
+        NotJudgedError: The stack's cloud is not known.
+    """
+    environment = known(told.stack.outputs)
+    if environment is None:
+        raise NotJudgedError(
+            f"its stack {told.stack.name} is of no cloud that is known, so it is not known what the nodes cost; record "
+            "it again with this version"
+        )
+    return Facts.load(environment.cloud)
+
+
+def answer(
+    told: Told,
+    *,
+    facts: Facts,
+    limits: Limits,
+    given: Given | None = None,
+    real: Sequence[RealNode] | None = None,
+    pod_budgets: Sequence[PodBudget] = (),
+) -> Answer:
+    """Judge a what-if.
+
+    Args:
+        told: Its timeline.
+        facts: What is known of instance types.
+        limits: What is allowed.
+        given: Prices of one's own.
+        real: The nodes of the real cluster that the workload is from; None where they are not known.
+        pod_budgets: PodDisruptionBudgets of the workload, as far as they are known.
+    """
+    region = str(told.stack.outputs.get("region", ""))
+    market = Priced(facts, region, told.replay.cheapest, told.simulated, told.replay, given or Given())
+    before = inventory(told, market, told.before)
+    truth = compare(told, market, real)
+    moments = _moments(told)
+    after: Inventory | None = None
+    radius: BlastRadius | None = None
+    judged: list[Limit] = []
+    stayed = []
+    if not told.refused:
+        after = inventory(told, market, told.end)
+        radius = blast_radius(told, market, pod_budgets)
+        stayed = surviving(told, market)
+        judged = limits.judge(before, after, radius, truth, moments)
+    verdict: Verdict = (
+        "refused" if told.refused else "within limits" if all(one.kept for one in judged) else "limits broken"
+    )
+    bought = {
+        claim.offering for claim in told.claims if claim.offering and any(there(claim, time) for time in told.ends)
+    }
+    return Answer(
+        stack=told.stack.name,
+        base=told.settings.get("base"),
+        candidate=told.candidate,
+        verdict=verdict,
+        sentence=sentence(before, after, radius, told.refused),
+        refused=told.refused,
+        simulated=told.simulated,
+        region=region,
+        moments=moments,
+        settings=_settings(told),
+        prices=sentences(market, bought),
+        given_prices=given.model_dump(mode="json", by_alias=True, exclude_defaults=True) if given else None,
+        before=before,
+        after=after,
+        blast_radius=radius,
+        surviving=stayed,
+        week=week(told, radius.replaced if radius else [], stayed),
+        truth=truth,
+        limits=judged,
+        series=series(told, market, told.at("base-settled"), told.end),
+        unknown=list(_unknown(told, before, after)),
+    )
+
+
+def _moments(told: Told) -> list[Moment]:
+    return [
+        Moment(
+            phase=name,
+            at=told.phases[name]["received"],
+            gave_up=told.phases[name].get("gaveUp"),
+            left=[str(one) for one in told.phases[name].get("left") or ()],
+        )
+        for name in ORDER
+        if name in told.phases
+    ]
+
+
+def _settings(told: Told) -> Settings:
+    pools = told.settings.get("pools") or {}
+    return Settings(
+        wait_factor=told.settings.get("waitFactor") or 1,
+        at=told.settings.get("at"),
+        shortened=[
+            Shortened(pool=pool, setting=setting, asked=_text(values[0]), used=_text(values[1]))
+            for pool, settings in sorted(pools.items())
+            for setting, values in sorted(settings.items())
+            if values[0] != values[1]
+        ],
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _unknown(told: Told, before: Inventory, after: Inventory | None) -> Iterable[str]:
+    for name, one in (("before", before), ("after", after)):
+        if one and one.unpriced:
+            yield f"{name}, the price of {', '.join(one.unpriced)} is not known, so dollars are not known in all"
+        if one and one.no_lower_bound:
+            yield f"{name}, there is no lower bound: {one.no_lower_bound}"
+    for text in told.phases.get("loaded", {}).get("leftOut") or ():
+        yield f"of the workload was not loaded: {text}"
+    for gap in told.gaps:
+        yield f"the record has a gap ({gap['kind']}: {gap['reason']}), in which something may be missing"
+    if told.error:
+        yield f"the playbook failed in the meantime: {told.error}"
+    if told.simulated:
+        yield (
+            "boot times are a fake's, so seconds say what follows what, and not how long a cloud takes; what Karpenter "
+            "and the scheduler decided is real"
+        )
+    yield "nodes that are of no NodePool, and pods that are not of the workload, are not in the figures"

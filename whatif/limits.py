@@ -1,0 +1,168 @@
+"""Limits of a what-if: the section `whatif` of the thresholds' file. What is left out is not judged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from scale_test.numbers.thresholds import WHATIF, ThresholdsError, explained
+from scale_test.text import shown
+from scale_test.text.yaml_file import YamlError, read
+
+from .answer import BlastRadius, Inventory, Limit, Moment, Truth
+
+_SHARE = re.compile(r"(\d{1,4}(?:\.\d{1,3})?)\s?%")
+
+
+def _amount(value: float | str) -> float | str:
+    if isinstance(value, str) and not _SHARE.fullmatch(value):
+        raise ValueError("write a number, or a share such as 10%")
+    return value
+
+
+Amount = Annotated[Annotated[float, Field(ge=0)] | str, AfterValidator(_amount)]
+Count = Annotated[int, Field(ge=0)]
+Seconds = Annotated[float, Field(ge=0)]
+
+
+class Limits(BaseModel):
+    """Limits of a what-if.
+
+    Attributes:
+        max_hourly_increase: By how many USD an hour the nodes may get dearer, or by what share.
+        max_hourly: USD an hour that they may cost after it.
+        max_times_lower_bound: The same as a multiple of the lower bound.
+        max_nodes: Nodes after it.
+        max_nodes_replaced: Nodes that may go, or what share of those that there are.
+        max_nodes_at_once: Nodes that may be on their way out at the same time.
+        max_pods_moved: Pods that may have to move.
+        max_pods_without_home: Pods that may be without a node for a while.
+        max_seconds_without_home: For how long one may be.
+        max_pods_unschedulable: Pods that may be without a node at the end, more than before.
+        max_distance_from_truth: How far the rehearsed base may be from the real cluster in nodes and in dollars.
+        must_settle: Whether base and change must come to rest.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, allow_inf_nan=False
+    )
+
+    max_hourly_increase: Amount | None = None
+    max_hourly: Annotated[float, Field(gt=0)] | None = None
+    max_times_lower_bound: Annotated[float, Field(ge=1)] | None = None
+    max_nodes: Count | None = None
+    max_nodes_replaced: Amount | None = None
+    max_nodes_at_once: Count | None = None
+    max_pods_moved: Count | None = None
+    max_pods_without_home: Count | None = None
+    max_seconds_without_home: Seconds | None = None
+    max_pods_unschedulable: Count | None = None
+    max_distance_from_truth: Amount | None = None
+    must_settle: bool = True
+
+    @classmethod
+    def load(cls, path: Path) -> Limits:
+        """Read the section of a thresholds' file; without it, nothing but that it settles.
+
+        Raises:
+            ThresholdsError: It cannot be read or is wrong; all that is wrong is named at once.
+        """
+        try:
+            data = read(path)
+        except YamlError as error:
+            raise ThresholdsError(f"{path}: {error}: no limit could be judged; mend it, or name another") from error
+        return cls.parse(data.get(WHATIF) if isinstance(data, dict) else data, path.name)
+
+    @classmethod
+    def parse(cls, section: object, source: str) -> Limits:
+        """Check the section.
+
+        Args:
+            section: What it holds.
+            source: Name of the file, for messages.
+
+        Raises:
+            ThresholdsError: All that is wrong is named at once.
+        """
+        if section is not None and not isinstance(section, dict):
+            raise ThresholdsError(
+                f"{source}: {WHATIF}: {shown.value(section)} limits nothing; write limits such as maxPodsWithoutHome: 0"
+            )
+        try:
+            return cls.model_validate(section or {})
+        except ValidationError as error:
+            raise ThresholdsError(shown.message(explained(source, WHATIF, error, cls))) from error
+
+    def judge(
+        self,
+        before: Inventory,
+        after: Inventory,
+        radius: BlastRadius,
+        truth: Truth,
+        moments: list[Moment],
+    ) -> list[Limit]:
+        """Hold an answer against them, in the order of their keys."""
+        return list(self._judge(before, after, radius, truth, moments))
+
+    def _judge(
+        self, before: Inventory, after: Inventory, radius: BlastRadius, truth: Truth, moments: list[Moment]
+    ) -> Iterator[Limit]:
+        gave_up = [f"{moment.phase}: {moment.gave_up}" for moment in moments if moment.gave_up]
+        if self.must_settle:
+            yield Limit(
+                name="mustSettle", limit="comes to rest", seen="; ".join(gave_up) or "came to rest", kept=not gave_up
+            )
+        increase = None
+        if before.usd_per_hour is not None and after.usd_per_hour is not None:
+            increase = round(after.usd_per_hour - before.usd_per_hour, 6)
+        yield from self._most("max_hourly_increase", increase, before.usd_per_hour, " USD an hour", _signed)
+        yield from self._most("max_hourly", after.usd_per_hour, None, " USD an hour")
+        yield from self._most("max_times_lower_bound", times_bound(after), None, " times the lower bound")
+        yield from self._most("max_nodes", after.nodes, None, " nodes")
+        yield from self._most("max_nodes_replaced", len(radius.replaced), before.nodes, " nodes")
+        yield from self._most("max_nodes_at_once", radius.at_once, None, " nodes")
+        yield from self._most("max_pods_moved", radius.pods_moved, None, " pods")
+        yield from self._most("max_pods_without_home", radius.without_home, None, " pods")
+        yield from self._most("max_seconds_without_home", radius.longest_without_home, None, " s")
+        yield from self._most("max_pods_unschedulable", radius.unschedulable, None, " pods")
+        distances = {figure.what: figure.distance for figure in truth.figures}
+        far = [distances.get("nodes"), distances.get("dollars an hour")]
+        known = [one for one in far if one is not None]
+        worst = max(known) if known and len(known) == len(far) else None
+        yield from self._most("max_distance_from_truth", worst, 1.0, "", lambda share: f"{share:.1%}")
+
+    def _most(
+        self,
+        name: str,
+        seen: float | None,
+        whole: float | None,
+        unit: str,
+        written: Callable[[float], str] = lambda number: f"{number:g}",
+    ) -> Iterator[Limit]:
+        limit: Any = getattr(self, name)
+        if limit is None:
+            return
+        share = _SHARE.fullmatch(limit) if isinstance(limit, str) else None
+        most = float(share[1]) / 100 * (whole if whole is not None else 0.0) if share else float(limit)
+        known = seen is not None and not (share and whole is None)
+        yield Limit(
+            name=to_camel(name),
+            limit=f"at most {limit if share else f'{limit:g}{unit}'}",
+            seen=f"{written(seen)}{unit}" if seen is not None else "not known",
+            kept=known and seen is not None and seen <= most + 1e-9,
+        )
+
+
+def times_bound(inventory: Inventory) -> float | None:
+    """What nodes cost as a multiple of the lower bound; None where either is not known, or nothing is needed."""
+    usd, least = inventory.usd_per_hour, inventory.lower_bound_usd_per_hour
+    return round(usd / least, 3) if usd is not None and least else None
+
+
+def _signed(number: float) -> str:
+    return f"{number:+g}"

@@ -1,0 +1,259 @@
+"""whatif.md: the answer as a comment on a pull request (GitHub's Markdown): short, with details to unfold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from scale_test.reports import units
+from scale_test.text.markdown import code, escape, fitting, folded, table
+
+from . import wording
+from .answer import Answer, BlastRadius, Inventory, PoolWeek, Week
+from .week import runs
+
+_WHOLE = "whatif.html"
+#: Days of the week, from Monday.
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_SIGNS = {"within limits": "✅ ", "limits broken": "❌ ", "refused": "⛔ "}
+
+
+def render(answer: Answer) -> str:
+    """The comment."""
+    return fitting("\n".join(_document(answer)).rstrip() + "\n", _WHOLE)
+
+
+def _document(answer: Answer) -> Iterator[str]:
+    sign = _SIGNS[answer.verdict] if wording.is_limited(answer) else ""
+    yield f"## {sign}{escape(wording.title(answer))}: {wording.verdict(answer)}\n"
+    # Who refuses the change, says so in words of theirs.
+    yield f"**{escape(answer.sentence) if answer.refused else _own(answer.sentence)}**\n"
+    if answer.after and answer.blast_radius:
+        yield from _summary(answer.before, answer.after, answer.blast_radius)
+    if answer.refused:
+        said = "\n".join(escape(line) for line in answer.refused.splitlines() if line.strip())
+        yield from folded("What was said", [f"<pre>{said}</pre>\n"])
+    yield from _broken(answer)
+    yield f"{escape(answer.truth.sentence)}\n"
+    yield from _limits(answer)
+    if answer.after and answer.blast_radius:
+        yield from _inventory(answer.before, answer.after)
+        yield from _radius(answer.blast_radius, answer.before)
+        yield from _surviving(answer)
+    yield from _week(answer.week)
+    yield from _truth(answer)
+    yield from _made(answer)
+
+
+def _own(text: str) -> str:
+    """Text of ours: a dollar begins a formula."""
+    return text.replace("$", "\\$")
+
+
+def _summary(before: Inventory, after: Inventory, radius: BlastRadius) -> Iterator[str]:
+    marked = "simulated" if before.spot_simulated or after.spot_simulated else ""
+    rows = [
+        ("dollars an hour", *_dollars(before.usd_per_hour, after.usd_per_hour)),
+        (
+            f"of which spot{f', prices {marked}' if marked else ''}",
+            *_dollars(before.spot_usd_per_hour, after.spot_usd_per_hour),
+        ),
+        ("lower bound, times", _own(wording.bound(before)), _own(wording.bound(after)), ""),
+        ("nodes", str(before.nodes), str(after.nodes), wording.counted(before.nodes, after.nodes)),
+        ("nodes replaced", "", str(len(radius.replaced)), ""),
+        ("pods moved", "", str(radius.pods_moved), ""),
+        ("pods without a home for a while", "", str(radius.without_home), ""),
+        ("pods without a node", str(before.waiting), str(after.waiting), ""),
+    ]
+    if before.spot_usd_per_hour == 0 and after.spot_usd_per_hour == 0:
+        del rows[1]
+    yield from table(("", "before:", "after:", "change:"), rows, _WHOLE)
+
+
+def _dollars(before: float | None, after: float | None) -> tuple[str, str, str]:
+    written = [_own(units.dollars(usd)) if usd is not None else "not known" for usd in (before, after)]
+    return written[0], written[1], _own(wording.change(before, after))
+
+
+def _broken(answer: Answer) -> Iterator[str]:
+    for limit in answer.limits:
+        if not limit.kept:
+            yield f"> **{limit.name}**: {escape(limit.limit)}, seen {escape(limit.seen)}\n"
+
+
+def _limits(answer: Answer) -> Iterator[str]:
+    if answer.limits:
+        rows = [
+            (one.name, escape(one.limit), escape(one.seen), "yes" if one.kept else "**no**") for one in answer.limits
+        ]
+        kept = sum(limit.kept for limit in answer.limits)
+        yield from folded(
+            f"Limits: {kept} of {len(rows)} kept", table(("limit", "allowed", "seen", "kept"), rows, _WHOLE)
+        )
+
+
+def _inventory(before: Inventory, after: Inventory) -> Iterator[str]:
+    def lines() -> Iterator[str]:
+        for title, old, new in (
+            ("NodePool", before.by_pool, after.by_pool),
+            ("instance type", before.by_type, after.by_type),
+            ("zone", before.by_zone, after.by_zone),
+            ("capacity type", before.by_capacity_type, after.by_capacity_type),
+        ):
+            head = (title, "nodes before:", "after:", "dollars an hour before:", "after:")
+            rows = [
+                (escape(row.name), *map(str, row.nodes), *_dollars(*row.usd)[:2])
+                for row in wording.side_by_side(old, new)
+            ]
+            yield from table(head, rows, _WHOLE)
+        daemons = [_own(wording.overhead(one)) for one in (before, after)]
+        yield f"DaemonSets of the workload: {daemons[0]} before, {daemons[1]} after.\n"
+
+    yield from folded("Nodes by pool, type, zone and capacity type", lines())
+
+
+def _radius(radius: BlastRadius, before: Inventory) -> Iterator[str]:
+    if not (radius.replaced or radius.made or radius.homeless):
+        return
+    went = f"{len(radius.replaced)} of {wording.plural(before.nodes, 'node')} replaced"
+    moved = wording.plural(radius.pods_moved, "pod")
+    lines = [*_replaced(radius), *_came(radius), *_homeless(radius)]
+    yield from folded(f"Blast radius: {went}, {len(radius.made)} came, {moved} moved", lines)
+
+
+def _replaced(radius: BlastRadius) -> Iterator[str]:
+    rows = [
+        (
+            str(one.order),
+            escape(wording.node(one)),
+            escape(one.pool),
+            escape(wording.cause(one)),
+            units.duration(one.decided),
+            units.duration(one.gone) if one.gone is not None else "not gone",
+            str(one.pods),
+            "<br>".join(escape(wording.held(held)) for held in one.held_up),
+        )
+        for one in radius.replaced
+    ]
+    if rows:
+        head = ("", "node", "NodePool", "why", "decided after:", "gone after:", "pods:", "held up by")
+        yield from table(head, rows, _WHOLE)
+
+
+def _came(radius: BlastRadius) -> Iterator[str]:
+    rows = [
+        (
+            escape(wording.node(one)),
+            escape(one.pool),
+            escape(wording.purpose(one)),
+            units.duration(one.since),
+            "" if one.gone is None else units.duration(one.gone),
+        )
+        for one in radius.made
+    ]
+    if rows:
+        yield from table(("node that came", "NodePool", "why", "after:", "gone again after:"), rows, _WHOLE)
+
+
+def _homeless(radius: BlastRadius) -> Iterator[str]:
+    rows = [
+        (
+            escape(f"{one.namespace}/{one.workload}"),
+            str(one.pods),
+            units.duration(one.longest),
+            str(one.at_the_end),
+            str(one.before),
+            escape(one.words or ""),
+        )
+        for one in radius.homeless
+    ]
+    if rows:
+        head = ("workload", "pods without a home:", "longest:", "still without:", "before:", "the controller's words")
+        yield from table(head, rows, _WHOLE)
+
+
+def _surviving(answer: Answer) -> Iterator[str]:
+    if causes := wording.causes(answer.surviving):
+        rows = [
+            (
+                str(len(cause.nodes)),
+                escape(cause.why),
+                escape(cause.words),
+                cause.said,
+                escape(_named([one.name or one.node_claim for one in cause.nodes])),
+            )
+            for cause in causes
+        ]
+        title = f"Why {wording.plural(len(answer.surviving), 'node')} stayed"
+        yield from folded(title, table(("nodes:", "cause", "the controller's words", "said", "which"), rows, _WHOLE))
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def _week(week: Week) -> Iterator[str]:
+    if not week.pools:
+        return
+    if week.possible_now is None:
+        now = "the change asked them for nothing"
+    elif week.possible_now:
+        now = "they allow the change now"
+    else:
+        now = f"they forbid it now: {', '.join(week.blocked)}"
+    moment = units.moment(week.at)
+    rows = [row for pool in week.pools for row in _pool(pool, week)]
+    head = ("NodePool", "nodes:", "for", "at once, at that moment:", "within the week, UTC")
+    yield from folded(f"Disruption budgets, {moment}: {now}", table(head, rows, _WHOLE))
+
+
+def _pool(pool: PoolWeek, week: Week) -> Iterator[tuple[str, ...]]:
+    if pool.problem:
+        yield escape(pool.pool), str(pool.nodes), "", "0", escape(pool.problem)
+    alike: dict[tuple[tuple[int, ...], ...], list[str]] = {}
+    for row in pool.reasons:
+        alike.setdefault(tuple(map(tuple, row.hours)), []).append(row.reason)
+    for hours, names in alike.items():
+        one = next(row for row in pool.reasons if row.reason == names[0])
+        yield escape(pool.pool), str(pool.nodes), ", ".join(names), str(one.now), calendar_words(hours, week.begins)
+
+
+def calendar_words(hours: Sequence[Sequence[int]], begins: str) -> str:
+    """A week in words: `Mon to Fri: 0 from 9 to 17 h, else 2`, or `2 at any hour`."""
+    first = wording.weekday(begins)
+    found = runs(hours)
+    parts = []
+    for days, spans in found:
+        told = ", ".join(f"{number} from {begin} to {end} h" for begin, end, number in spans)
+        if len(spans) == 1:
+            told = f"{spans[0][2]} at any hour"
+        names = ", ".join(DAYS[(first + day) % 7] for day in days)
+        parts.append(told if len(found) == 1 else f"{names}: {told}")
+    return "; ".join(parts)
+
+
+def _truth(answer: Answer) -> Iterator[str]:
+    if answer.truth.compared:
+        rows = [
+            (
+                escape(one.what),
+                f"{one.real:.4g}" if one.real is not None else "not known",
+                f"{one.rehearsed:.4g}" if one.rehearsed is not None else "not known",
+                f"{one.distance:.1%}".replace("%", " %") if one.distance is not None else "",
+                escape(one.note),
+            )
+            for one in answer.truth.figures
+        ]
+        head = ("", "real cluster:", "rehearsed base:", "distance:", "")
+        yield from folded("How far the base is from the real cluster", table(head, rows, _WHOLE))
+
+
+def _made(answer: Answer) -> Iterator[str]:
+    def lines() -> Iterator[str]:
+        for text in (*answer.prices, *wording.settings(answer.settings), *answer.unknown):
+            yield f"- {escape(wording.capital(text))}"
+        yield ""
+        if answer.blast_radius and answer.blast_radius.applied:
+            rows = [(f"**{escape(one.op)}**", escape(one.name), code(one.type)) for one in answer.blast_radius.applied]
+            yield from table(("operation", "resource", "type"), rows, _WHOLE)
+
+    yield from folded("Prices, what was shortened, and what is not known", lines())

@@ -1,0 +1,279 @@
+"""The words of an answer, where Markdown, page and terminal use the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from scale_test.reports import units
+from scale_test.text.shown import cut
+
+from .answer import Answer, BlastRadius, Group, HeldUp, Inventory, Made, Node, Replaced, Settings, Surviving
+from .limits import times_bound
+
+#: Kinds of causes for which a node stays, in words.
+WHY = {
+    "price": "nothing cheaper would do",
+    "pods": "its pods have no other place",
+    "pod disruption budget": "a PodDisruptionBudget",
+    "do-not-disrupt": "do-not-disrupt",
+    "policy": "the NodePool's policy",
+    "disruption budget": "the NodePool's disruption budget",
+    "spot to spot": "from spot to spot",
+    "waiting": "it waits",
+    "other": "another cause",
+    "not said": "the controller did not say why",
+}
+_GIST = 300  # characters of why a change was refused, in the sentence
+_TELLING = re.compile(r"\bmandatory\b|\berror\b|refus|denied|forbidden", re.IGNORECASE)
+_MINUS = "\N{MINUS SIGN}"
+
+
+def plural(number: int, noun: str, many: str = "") -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{units.count(number)} {noun if number == 1 else many or f'{noun}s'}"
+
+
+def signed_dollars(usd: float) -> str:
+    """`+$0.12`, `−$0.12`."""  # noqa: RUF002
+    return f"{_MINUS if usd < 0 else '+' if usd > 0 else ''}{units.dollars(abs(usd))}"
+
+
+def change(before: float | None, after: float | None) -> str:
+    """The difference of two amounts of dollars, with its share: `−$0.25 (−20 %)`; empty where one is not known."""  # noqa: RUF002
+    if before is None or after is None:
+        return ""
+    if _alike(before, after):
+        return "none"
+    share = f" ({_sign(after - before)}{abs(after - before) / before:.0%})" if before else ""
+    return f"{signed_dollars(round(after - before, 6))}{share}".replace("%", " %")
+
+
+def counted(before: int, after: int) -> str:
+    """The difference of two counts: `+2`, `−2`, `none`."""  # noqa: RUF002
+    return f"{_sign(after - before)}{abs(after - before)}" if after != before else "none"
+
+
+def _sign(number: float) -> str:
+    return _MINUS if number < 0 else "+"
+
+
+def sentence(before: Inventory, after: Inventory | None, radius: BlastRadius | None, refused: str | None) -> str:
+    """The answer in one sentence."""
+    if refused or after is None or radius is None:
+        return (
+            f"The change was refused, and what of it was applied is not judged: {_gist(refused or 'nobody said why')}"
+        )
+    return f"{_dollars(before, after)}; {_went(radius, before)}; {_homes(radius)}."
+
+
+def _gist(refused: str) -> str:
+    """The line that says why, of all that was said."""
+    lines = [line.strip() for line in refused.splitlines() if line.strip()]
+    telling = [line for line in lines if _TELLING.search(line)]
+    return cut((telling or lines[-1:] or [""])[0], _GIST)
+
+
+def _dollars(before: Inventory, after: Inventory) -> str:
+    if before.usd_per_hour is None or after.usd_per_hour is None:
+        return "What it costs is not known, for prices are missing"
+    if _alike(before.usd_per_hour, after.usd_per_hour):
+        return f"As dear as before, {units.dollars(after.usd_per_hour)} an hour"
+    marked = ", with simulated spot prices" if before.spot_simulated or after.spot_simulated else ""
+    dearer = "dearer" if after.usd_per_hour > before.usd_per_hour else "cheaper"
+    by = units.dollars(abs(after.usd_per_hour - before.usd_per_hour))
+    share = abs(after.usd_per_hour / before.usd_per_hour - 1) if before.usd_per_hour else None
+    much = f" ({units.share(share)})" if share is not None else ""
+    return (
+        f"{by}{much} an hour {dearer}, {units.dollars(before.usd_per_hour)} before and "
+        f"{units.dollars(after.usd_per_hour)} after{marked}"
+    )
+
+
+def _alike(before: float, after: float) -> bool:
+    """Whether nobody would call two amounts of dollars different: less than a thousandth is."""
+    return abs(after - before) <= 0.001 * before
+
+
+def constant(hours: Sequence[Sequence[int]]) -> bool:
+    """Whether a week has the same number at each hour."""
+    return len({number for row in hours for number in row}) == 1
+
+
+def _went(radius: BlastRadius, before: Inventory) -> str:
+    if not radius.replaced:
+        return f"none of {plural(before.nodes, 'node')} goes" if before.nodes else "there was no node"
+    goes = "goes" if len(radius.replaced) == 1 else "go"
+    many = f"{units.count(len(radius.replaced))} of {plural(before.nodes, 'node')} {goes}"
+    if radius.last is None:
+        left = sum(one.gone is None for one in radius.replaced)
+        return f"{many}, {units.count(left)} of them not gone when the record ends"
+    return f"{many} within {units.duration(radius.last - (radius.first or 0.0))}, {radius.at_once} at once at most"
+
+
+def _homes(radius: BlastRadius) -> str:
+    has = "has" if radius.unschedulable == 1 else "have"
+    left = f", and {units.count(radius.unschedulable)} still {has} none" if radius.unschedulable else ""
+    if not radius.without_home:
+        return "no pod is without a home"
+    is_are = "pod is" if radius.without_home == 1 else "pods are"
+    return (
+        f"{units.count(radius.without_home)} {is_are} without a home, {units.duration(radius.longest_without_home)} at "
+        f"most{left}"
+    )
+
+
+def verdict(answer: Answer) -> str:
+    """The verdict in words."""
+    if answer.verdict == "refused":
+        return "refused"
+    broken = [limit for limit in answer.limits if not limit.kept]
+    if broken:
+        return f"{plural(len(broken), 'limit')} of {len(answer.limits)} broken"
+    return "within its limits" if is_limited(answer) else "no limit is set"
+
+
+def headline(answer: Answer) -> str:
+    """The shortest answer: the verdict, or where there is no limit what it is about."""
+    if is_limited(answer) or answer.after is None:
+        return capital(verdict(answer)).rstrip(".")
+    before, after = answer.before.usd_per_hour, answer.after.usd_per_hour
+    if before is None or after is None:
+        return "Dollars are not known"
+    if _alike(before, after):
+        return "As dear as before"
+    return f"{units.dollars(abs(after - before))} an hour {'dearer' if after > before else 'cheaper'}"
+
+
+def is_limited(answer: Answer) -> bool:
+    """Whether there is any limit that it keeps or breaks, or somebody refused it."""
+    return answer.verdict != "within limits" or any(limit.name != "mustSettle" for limit in answer.limits)
+
+
+def title(answer: Answer) -> str:
+    """What was asked."""
+    named = f"What if {answer.candidate} on {answer.stack}" if answer.candidate else f"A what-if on {answer.stack}"
+    return f"{named}, from {answer.base}" if answer.base else named
+
+
+def bound(inventory: Inventory) -> str:
+    """What the nodes cost against the lower bound: `$0.80, 1.25×`."""  # noqa: RUF002
+    if inventory.lower_bound_usd_per_hour is None:
+        return "not known"
+    times = times_bound(inventory)
+    told = units.dollars(inventory.lower_bound_usd_per_hour)
+    return f"{told}, {units.times(times)}" if times is not None else told
+
+
+def overhead(inventory: Inventory) -> str:
+    """What DaemonSets take."""
+    if inventory.daemon_sets is None:
+        return "none"
+    daemons = inventory.daemon_sets
+    shares = f"{units.share(daemons.cpu_share)} of CPU, {units.share(daemons.memory_share)} of memory"
+    usd = "not known" if daemons.usd_per_hour is None else units.dollars(daemons.usd_per_hour)
+    return f"{usd} ({shares})"
+
+
+def node(one: Node) -> str:
+    """A node: what it is."""
+    what = " ".join(part for part in (one.instance_type or "not launched", one.capacity_type, one.zone) if part)
+    return f"{one.name or one.node_claim}: {what}"
+
+
+def cause(one: Replaced) -> str:
+    """Why a node went."""
+    why = one.reason or ("" if one.words else "nobody said why")
+    return ": ".join(part for part in (why, one.words) if part)
+
+
+def purpose(one: Made) -> str:
+    """What a node came for."""
+    return f"replacement ({one.reason})" if one.reason else "for pods that waited"
+
+
+def held(one: HeldUp) -> str:
+    """What held a node up."""
+    whose = f"{plural(one.pods, 'pod')} of {one.workload}" if one.workload else ""
+    if one.selecting:
+        whose += f", selected by PodDisruptionBudget {', '.join(one.selecting)}"
+    what = ": ".join(part for part in (whose, one.words) if part)
+    return f"{what}, for {units.duration(one.until - one.first)}"
+
+
+class Row(NamedTuple):
+    """Nodes that have something in common, before and after.
+
+    Attributes:
+        name: What they have in common.
+        nodes: How many.
+        usd: Dollars an hour; None where a price is not known.
+    """
+
+    name: str
+    nodes: tuple[int, int]
+    usd: tuple[float | None, float | None]
+
+
+def side_by_side(before: Sequence[Group], after: Sequence[Group]) -> list[Row]:
+    """Groups of nodes before and after, in one list."""
+    old, new = ({group.name: group for group in groups} for groups in (before, after))
+    none = Group(name="", nodes=0, usd_per_hour=0.0)
+    pairs = [(name, old.get(name, none), new.get(name, none)) for name in dict.fromkeys([*old, *new])]
+    return [Row(name, (one.nodes, other.nodes), (one.usd_per_hour, other.usd_per_hour)) for name, one, other in pairs]
+
+
+class Cause(NamedTuple):
+    """Nodes that stayed for the same cause.
+
+    Attributes:
+        why: The kind of cause.
+        words: The controller's.
+        said: Whether that was before the change or after it.
+        nodes: The nodes.
+    """
+
+    why: str
+    words: str
+    said: str
+    nodes: list[Surviving]
+
+
+def causes(stayed: Sequence[Surviving]) -> list[Cause]:
+    """Nodes that stayed, by cause: those first that are to go and do not."""
+    found: dict[tuple[bool, str, str, str], list[Surviving]] = {}
+    for one in stayed:
+        said = "" if one.said is None else "before the change" if one.said < 0 else "after it"
+        found.setdefault((not one.drifted, one.why, one.words or "", said), []).append(one)
+    return [
+        Cause(("" if settled else "drifted, and stays: ") + WHY[why], words, said, nodes)
+        for (settled, why, words, said), nodes in sorted(
+            found.items(), key=lambda item: (item[0][0], -len(item[1]), item[0])
+        )
+    ]
+
+
+def settings(used: Settings) -> list[str]:
+    """What was made other than it is, a sentence each."""
+    said = []
+    if used.wait_factor != 1:
+        said.append(f"Waits that NodePools ask for were divided by {used.wait_factor:g}.")
+    said += [
+        f"NodePool {one.pool}: {one.setting} was {one.used} in the rehearsal, the stack has {one.asked}."
+        for one in used.shortened
+    ]
+    if used.at:
+        said.append(f"Asked for {units.moment(used.at)}, not for the time of the rehearsal.")
+    return said
+
+
+def capital(text: str) -> str:
+    """A sentence as it begins, and ends, in a list."""
+    return f"{text[:1].upper()}{text[1:]}".rstrip(".") + "."
+
+
+def weekday(moment: str) -> int:
+    """Day of the week of a moment, from 0 for Monday."""
+    return datetime.fromisoformat(moment).weekday()
