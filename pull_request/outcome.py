@@ -77,6 +77,13 @@ def write(outcome: Outcome, folder: Path) -> None:
     (folder / FILE).write_text(json.dumps(asdict(outcome)) + "\n")
 
 
+def forget(folder: Path) -> None:
+    """Remove what an earlier rehearsal of a stack said, so that nothing of it is taken for what comes now."""
+    if (folder / FILE).is_file():
+        for document in (*folder.glob(f"{REVIEW}/review.*"), *folder.glob(f"{WHATIF}/*/whatif.*")):
+            document.unlink()
+
+
 def read(results: Path) -> list[Told]:
     """All that is in a folder of results, by stack; nothing where there is no such folder.
 

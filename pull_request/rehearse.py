@@ -38,6 +38,7 @@ def rehearse(question: Question, touched: Sequence[Touched]) -> list[Outcome]:
     found = []
     for one in touched:
         folder = question.results / one.stack
+        outcome.forget(folder)
         outcome.write(Outcome(one.stack, "failed", "failed" if one.whatif == "asked" else one.whatif), folder)
         found.append(_rehearsed(question, one, folder))
         outcome.write(found[-1], folder)

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from scale_test.text.markdown import escape, folded
+
 from . import outcome
 from .outcome import Told
 
@@ -31,7 +33,7 @@ _REVIEWS: Final = {
 }
 _WHATIFS: Final = {
     "within limits": "within the limits",
-    "beyond limits": "**beyond the limits**",
+    "beyond limits": "**not within the limits**",
     "failed": "**no answer**: the job's log says why",
     "new": "none: the stack is new, there is nothing to compare it with",
     "policies": "none: what judges the stack differs, and the stack does not",
@@ -45,7 +47,7 @@ class Section:
     """A document in the comment.
 
     Attributes:
-        title: What it is called.
+        title: What it is called, in plain text.
         text: The document, in GitHub's Markdown.
         folded: Whether it opens at a click.
     """
@@ -93,7 +95,7 @@ def _head(told: Sequence[Told], commit: str, page: str) -> Iterator[str]:
     yield f"## {_HEADLINES[outcome.code([one.outcome for one in told])]}\n"
     yield "| stack | what-if | review |\n| --- | --- | --- |"
     for one in told[:_MOST_STACKS]:
-        yield f"| {one.outcome.stack} | {_WHATIFS[one.outcome.whatif]} | {_REVIEWS[one.outcome.review]} |"
+        yield f"| {escape(one.outcome.stack)} | {_WHATIFS[one.outcome.whatif]} | {_REVIEWS[one.outcome.review]} |"
     if len(told) > _MOST_STACKS:
         yield f"\n**{len(told) - _MOST_STACKS} more stacks are in the artifacts alone.**"
     if commit:
@@ -114,7 +116,7 @@ def _sections(told: Told) -> Iterator[Section]:
 def _framed(section: Section, text: str) -> str:
     if not section.folded:
         return text.strip()
-    return f"<details><summary>{section.title}</summary>\n\n{text.strip()}\n\n</details>"
+    return "\n".join(folded(section.title, [f"{text.strip()}\n"])).strip()
 
 
 def _shares(lengths: Sequence[int], longest: int) -> list[int]:
@@ -138,7 +140,7 @@ def _fitted(section: Section, longest: int, where: str) -> str:
 
 
 def _note(section: Section, missing: int, lines: int, where: str) -> str:
-    return f"**Shortened: of {section.title}, {missing} of {lines} lines are missing here; {where} have all.**"
+    return f"**Shortened: of {escape(section.title)}, {missing} of {lines} lines are missing here; {where} have all.**"
 
 
 def _between_blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:

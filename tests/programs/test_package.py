@@ -35,7 +35,9 @@ def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
             shutil.copytree(source, tmp_path / name)  # with what is compiled already
         else:
             shutil.copy(source, tmp_path / name)
-    for name in ("rehearsal", "unit/rehearsal", "programs/rehearsal"):
+    # What rehearses pull requests goes with the rehearsal.
+    gone = ("rehearsal", "unit/rehearsal", "programs/rehearsal", "unit/pull_request", "programs/pull_request")
+    for name in gone:
         shutil.rmtree(tmp_path / "tests" / name)
     # These two are about the rehearsal's place in this repository.
     for name in ("test_arrows.py", "test_pins.py"):

@@ -69,7 +69,7 @@ ALLOWED: dict[str, set[str]] = {
     "scale_test": {"scale_test", "karpenter"},
     "snapshot": {"snapshot", "karpenter", "scale_test/text"},
     # Where the comment is written, nothing is installed but what speaks HTTP.
-    "pull_request": {"pull_request", "scale_test/text/shown"},
+    "pull_request": {"pull_request", "scale_test/text/markdown", "scale_test/text/shown"},
     "rehearsal": {"rehearsal", "karpenter"},
     "whatif": {"whatif", "snapshot", "scale_test", "karpenter"},
     "rehearsal/state": {"rehearsal/state"},

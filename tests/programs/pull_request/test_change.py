@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -15,9 +16,10 @@ from typing import Any
 import pytest
 import yaml
 
-from pull_request import stacks
+from pull_request import cli, stacks
 from pull_request.stacks import StacksError, Touched
 from pull_request.text import MARKER
+from rehearsal.whatif import command
 from tests.programs.pull_request.github_server import NUMBER, REPOSITORY, WRITES, GitHubServer, served
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -37,10 +39,10 @@ said = pathlib.Path(f"Pulumi.{stack}.yaml").read_text()
 if f"{command} breaks" in said:
     sys.exit(1)
 folder = pathlib.Path(given["--output"]) / ("working-tree" if command == "whatif" else "")
-folder.mkdir(parents=True)
+folder.mkdir(parents=True, exist_ok=True)
 (folder / f"{command}.md").write_text(f"## {command} of {stack}\\n")
 (folder / f"{command}.html").write_text("<!doctype html>")
-sys.exit(1 if f"{command} refuses" in said else 0)
+sys.exit(2 if f"{command} fails" in said else 1 if f"{command} refuses" in said else 0)
 """
 
 
@@ -190,11 +192,19 @@ def test_the_stack_that_a_pull_request_changes_is_rehearsed_and_told_of(
     assert "## whatif of eks" in (tmp_path / "summary.md").read_text()
 
 
+def test_the_rehearsal_knows_what_it_is_asked() -> None:
+    """The stand-in takes everything."""
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    number = {"wait-factor": "2", "patience": "60"}
+    words = [f"--{name}={number.get(name, 'file.yml')}" for name in (*cli._PASSED_ON, "base", "output")]
+    assert parser.parse_args(words).patience == 60
+
+
 def test_the_next_push_changes_the_comment(repository: Repository, github: GitHubServer) -> None:
     repository.merged(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  # review refuses, whatif breaks\n"})
     assert act(repository, github) == 2
     assert "| eks | **no answer**: the job's log says why | **refused**" in github.comments[0]["body"]
-    shutil.rmtree(repository.folder / "build")
     repository.commit(**{"Pulumi.eks.yaml": STACK.format(cloud="aws"), "docs/a.md": "b\n"})
     assert act(repository, github, base="HEAD~2^1") == 0
     assert len(github.comments) == 1
@@ -213,8 +223,10 @@ def test_when_nothing_is_touched_any_more_the_comment_says_so(repository: Reposi
     ("said", "code", "row"),
     [
         ("review refuses", 1, "| eks | within the limits | **refused**"),
+        ("review fails", 2, "| eks | within the limits | **failed**"),
         ("review breaks", 2, "| eks | within the limits | **failed**"),
-        ("whatif refuses", 1, "| eks | **beyond the limits** | passed |"),
+        ("whatif refuses", 1, "| eks | **not within the limits** | passed |"),
+        ("whatif fails", 2, "| eks | **no answer**"),
         ("whatif breaks", 2, "| eks | **no answer**"),
     ],
 )
@@ -225,6 +237,17 @@ def test_what_is_refused_is_told_from_what_broke(
     assert act(repository, github) == code
     assert row in github.comments[0]["body"]
     assert len(repository.asked()) == 2
+
+
+def test_what_an_earlier_rehearsal_said_is_not_taken_for_this_ones(
+    repository: Repository, github: GitHubServer
+) -> None:
+    repository.merged(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  # whatif refuses\n"})
+    assert act(repository, github) == 1
+    repository.commit(**{"Pulumi.eks.yaml": f"{STACK.format(cloud='aws')}  # whatif breaks\n"})
+    assert act(repository, github, base="HEAD~1^1") == 2
+    assert "| eks | **no answer**" in github.comments[0]["body"]
+    assert "## whatif of eks" not in github.comments[0]["body"]
 
 
 def test_a_new_stack_and_one_that_is_judged_anew_are_reviewed_alone(
@@ -273,6 +296,14 @@ def test_a_stack_with_another_name_is_a_new_one_and_one_that_is_gone(repository:
     found = stacks.change(repository.folder, "HEAD^")
     assert found.touched() == [Touched("eks-2", "Pulumi.eks-2.yaml", "new")]
     assert stacks.removed(found) == ["eks"]
+
+
+def test_what_is_moved_away_was_there(repository: Repository) -> None:
+    repository.commit(**{"components/a.py": "a = 1\n" * 20})
+    repository.git("mv", "components/a.py", "docs/a.py")
+    repository.commit()
+    found = stacks.change(repository.folder, "HEAD^")
+    assert [one.why for one in found.touched()] == ["components/a.py"] * 2
 
 
 def test_what_files_are_called_is_no_part_of_any_command(repository: Repository, github: GitHubServer) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[3]
 ACTION = ROOT / ".github" / "actions" / "rehearse" / "action.yml"
 WORKFLOW = ROOT / ".github" / "workflows" / "rehearse.yml"
 FILES = (ACTION, WORKFLOW)
+DOCUMENT = ROOT / "docs" / "pull-request.md"
 
 Step = dict[str, Any]
 
@@ -127,6 +129,37 @@ def test_inputs_and_outputs_that_are_named_exist() -> None:
     given = [step["with"] for step in steps(WORKFLOW) if step.get("uses", "").startswith("./")]
     assert given
     assert all(set(one) <= set(action["inputs"]) for one in given)
+
+
+def documented() -> list[dict[Any, Any]]:
+    """The examples of docs/pull-request.md: GitHub's, then GitLab's."""
+    return [yaml.safe_load(each) for each in re.findall(r"```yaml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)]
+
+
+def test_the_documented_workflow_is_pinned_as_ours_is_and_has_its_permissions() -> None:
+    github, _ = documented()
+    (job,) = github["jobs"].values()
+    checkout, act = job["steps"]
+    assert checkout in [{key: step[key] for key in ("uses", "with")} for step in steps(WORKFLOW) if "with" in step]
+    assert set(act["with"]) <= set(read(ACTION)["inputs"])
+    assert github["permissions"] == {"contents": "read", "pull-requests": "write", "security-events": "write"}
+
+
+def test_the_documented_job_of_gitlab_runs_commands_that_there_are() -> None:
+    _, gitlab = documented()
+    script = "\n".join([*gitlab["rehearse"]["script"], *gitlab["rehearse"]["after_script"]])
+    commands = re.findall(r"python3? -m pull_request ([^>\n)]*)", script)
+    assert [cli.parser().parse_args(shlex.split(each)).command.__name__ for each in commands] == [
+        "_stacks",
+        "_rehearse",
+        "_summary",
+    ]
+    subprocess.run(["bash", "-n", "-c", script], check=True)
+
+
+def test_every_input_is_documented() -> None:
+    text = DOCUMENT.read_text()
+    assert not [name for name in (*read(ACTION)["inputs"], *read(ACTION)["outputs"]) if f"`{name}`" not in text]
 
 
 # Stand-ins for what a step starts: each writes down its words.

@@ -35,7 +35,7 @@ def test_all_of_what_is_short_is_there() -> None:
     ("outcome", "headline", "row"),
     [
         (Outcome("eks", "refused", "within limits"), "something is refused", "**refused**: a mandatory rule is broken"),
-        (Outcome("eks", "passed", "beyond limits"), "something is refused", "**beyond the limits**"),
+        (Outcome("eks", "passed", "beyond limits"), "something is refused", "**not within the limits**"),
         (Outcome("eks", "failed", "off"), "something has no answer", "**failed**: the job's log says why"),
         (Outcome("eks", "refused", "failed"), "something has no answer", "**no answer**: the job's log says why"),
         (Outcome("eks", "passed", "new"), "nothing is in the way", "none: the stack is new"),
@@ -46,6 +46,16 @@ def test_the_worst_is_in_the_headline_and_each_in_its_row(outcome: Outcome, head
     said = text.comment([told("aks-nap"), Told(outcome, "", {})], commit=COMMIT, page=PAGE)
     assert f"## Rehearsed: {headline}\n" in said
     assert row in next(line for line in said.splitlines() if line.startswith("| eks |"))
+
+
+def test_names_are_shown_as_they_are() -> None:
+    """A stack can be called like a page, and a candidate's folder, from an artifact, like anything."""
+    long = "a row\n\n" * 20_000
+    candidates = {"<!-- @mona -->": long, "b": long}
+    said = text.comment([Told(Outcome("www.example.org", "passed", "off"), "", candidates)], commit=COMMIT, page=PAGE)
+    assert "| www<!-- -->.example.org |" in said
+    assert "of What-if of www<!-- -->.example.org &#40;&lt;" in said.replace("&#60;", "&lt;")
+    assert "<!-- @mona" not in said
 
 
 def test_without_a_stack_it_says_so() -> None:
@@ -63,6 +73,18 @@ def test_the_comment_is_never_too_long(stacks: int, length: int) -> None:
     assert said.count("<details>") == said.count("</details>")
     assert len(said) > 0.5 * min(LONGEST_COMMENT, stacks * length)
     assert ("150 more stacks are in the artifacts alone" in said) is (stacks == 200)
+
+
+@pytest.mark.parametrize("others", [0, 1, 20])
+def test_what_just_fits_is_whole_and_one_character_more_does_not(others: int) -> None:
+    def comment(length: int) -> str:
+        many = [told(f"stack-{number:02}", "short", a="short") for number in range(others)]
+        return text.comment([*many, told(review="x" * length)], commit=COMMIT, page=PAGE)
+
+    most = 1 + LONGEST_COMMENT - len(comment(1))
+    assert len(comment(most)) == LONGEST_COMMENT
+    assert "Shortened" not in comment(most)
+    assert "Shortened" in comment(most + 1)
 
 
 @pytest.mark.parametrize("line", ["one line", "\N{HERB}" * 20, "| a |", "```", "<details>", "</details>", ""])
