@@ -270,7 +270,7 @@ def test_what_was_taken_can_be_loaded(taken: Snapshot) -> None:
         ("DaemonSet", "agent"),
         ("StatefulSet", "ledger"),
         ("Deployment", "lonely"),
-        ("Job", "nightly"),
+        ("Deployment", "nightly"),
         ("Deployment", "payroll"),
         ("Deployment", "rollout-a"),
         ("PodDisruptionBudget", "payroll"),
