@@ -71,7 +71,7 @@ def _run(given: argparse.Namespace) -> None:
 def _check(read: Read, place: Place) -> None:
     print(headline(read.snapshot))
     loaded = objects(read.snapshot, {}, place)
-    print(f"{len(loaded.objects)} objects would be made, {len(loaded.workloads)} workloads among them")
+    print(f"objects that would be made: {len(loaded.objects)}, of them workloads: {len(loaded.workloads)}")
     for sentence in (*read.passed_over, *unschedulable(read.snapshot), *loaded.notes):
         print(f"note: {visible(sentence)}")
 

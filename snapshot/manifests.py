@@ -23,8 +23,6 @@ _LONGEST_VALUE: Final = 63
 _MADE_AS: Final = {
     ("apps/v1", "StatefulSet"): "StatefulSet",
     ("apps/v1", "DaemonSet"): "DaemonSet",
-    ("batch/v1", "Job"): "Job",
-    ("batch/v1", "CronJob"): "Job",
 }
 
 
@@ -139,16 +137,7 @@ def manifest(
         pod["volumes"] = [
             {"name": volume, "persistentVolumeClaim": {"claimName": claim}} for volume, claim in shared_claims.items()
         ]
-    spec: dict[str, Any] = {"template": {"metadata": metadata, "spec": pod}}
-    if kind == "Job":
-        pod["restartPolicy"] = "Never"
-        spec["parallelism"] = workload.replicas
-        # An eviction is no failure of the Job, which would end after some.
-        spec["podFailurePolicy"] = {
-            "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
-        }
-    else:
-        spec["selector"] = {"matchLabels": own}
+    spec: dict[str, Any] = {"selector": {"matchLabels": own}, "template": {"metadata": metadata, "spec": pod}}
     if kind in ("Deployment", "StatefulSet"):
         spec["replicas"] = workload.replicas
     if kind == "StatefulSet":
@@ -160,7 +149,7 @@ def manifest(
             for volume, claim in claim_templates.items()
         ]
     return {
-        "apiVersion": "batch/v1" if kind == "Job" else "apps/v1",
+        "apiVersion": "apps/v1",
         "kind": kind,
         "metadata": {"name": name, "namespace": workload.namespace, "labels": dict(labels)},
         "spec": spec,

@@ -14,6 +14,8 @@ from .model import PodDisruptionBudget, Snapshot, Workload
 _NOWHERE: Final = Place()
 #: Where a workload is made as a Deployment although it was none, and what that changes.
 _BARE: Final = "Pod"
+_OF_JOBS: Final = "batch/v1"
+_OF_OTHERS: Final = "apps/v1"
 _SCHEDULERS: Final = (None, "default-scheduler")
 _NAMED: Final = 20  # of a sentence that names many
 
@@ -74,6 +76,7 @@ def objects(snapshot: Snapshot, labels: Mapping[str, str], place: Place = _NOWHE
 def _loadable(snapshot: Snapshot, place: Place, notes: list[str]) -> Iterator[Workload]:
     own: list[Workload] = []
     bare: list[Workload] = []
+    jobs: list[Workload] = []
     others: list[Workload] = []
     for workload in snapshot.workloads:
         if stack_own.brought(workload):
@@ -89,7 +92,9 @@ def _loadable(snapshot: Snapshot, place: Place, notes: list[str]) -> Iterator[Wo
             continue  # nothing to schedule
         if workload.controller.kind == _BARE:
             bare.append(workload)
-        elif workload.controller.api_version not in ("apps/v1", "batch/v1"):
+        elif workload.controller.api_version == _OF_JOBS:
+            jobs.append(workload)
+        elif workload.controller.api_version != _OF_OTHERS:
             others.append(workload)
         if workload.pod.scheduler_name not in _SCHEDULERS:
             notes.append(
@@ -101,6 +106,8 @@ def _loadable(snapshot: Snapshot, place: Place, notes: list[str]) -> Iterator[Wo
         notes.append(f"Not loaded, for the stack or its cloud brings them by itself: {_list(own)}")
     if bare:
         notes.append(f"Made as Deployments, so that pods which are evicted come again, as they did not: {_list(bare)}")
+    if jobs:
+        notes.append(f"Made as Deployments, for Jobs that have nothing to do would end at once: {_list(jobs)}")
     if others:
         notes.append(f"Made as Deployments, for their own controllers are not there: {_list(others)}")
 

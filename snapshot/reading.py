@@ -18,7 +18,7 @@ from .formats import WORDS
 from .json_file import FileError
 from .model import KIND, VERSION, Snapshot
 
-_MOST: Final = 64 * 2**20  # bytes; 5,000 pods have half of one million
+_MOST: Final = 64 * 2**20  # bytes; 5,000 pods have less than two million
 _DEPTH: Final = 40
 #: Fields that other files have, and what to do with those.
 _OTHERS: Final = {

@@ -39,11 +39,17 @@ def headline(snapshot: Snapshot) -> str:
     place = " ".join(filter(None, (cluster.cloud, cluster.region, cluster.kubernetes))) or "an unknown cloud"
     names = ", without names" if snapshot.anonymised else ""
     waiting = sum(workload.pending for workload in snapshot.workloads)
-    return (
-        f"{snapshot.taken.isoformat()}, {place}: {snapshot.pods} pods in {len(snapshot.workloads)} workloads "
-        f"({waiting} on no node), {len(snapshot.nodes)} nodes, {len(snapshot.node_pools)} NodePools, "
-        f"{len(snapshot.pod_disruption_budgets)} PodDisruptionBudgets{names}"
-    )
+    numbers = [
+        f"{_number(snapshot.pods, 'pod')} in {_number(len(snapshot.workloads), 'workload')} ({waiting} on no node)",
+        _number(len(snapshot.nodes), "node"),
+        _number(len(snapshot.node_pools), "NodePool"),
+        _number(len(snapshot.pod_disruption_budgets), "PodDisruptionBudget"),
+    ]
+    return f"{snapshot.taken.isoformat()}, {place}: {', '.join(numbers)}{names}"
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _workloads(snapshot: Snapshot) -> Table:

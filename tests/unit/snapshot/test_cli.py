@@ -61,7 +61,7 @@ def test_check_says_what_will_not_go(file: Path, capsys: pytest.CaptureFixture[s
     assert "error: " in capsys.readouterr().err
     assert main(["check", str(file), "--known-only", "--cloud", "azure"]) == 0
     told = capsys.readouterr().out
-    assert "2 objects would be made, 1 workloads among them" in told
+    assert "objects that would be made: 2, of them workloads: 1" in told
     assert "note: version: 2: read as if it were 1" in told
     assert "note: shop/never: no instance type of aws has 1000 CPUs" in told
     assert "note: shop/never (Deployment, 3 pods) is not loaded" in told

@@ -150,8 +150,8 @@ def test_a_selector_of_all_is_no_selector_of_none() -> None:
     [
         (controller("StatefulSet"), "StatefulSet", "replicas"),
         (controller("ReplicaSet"), "Deployment", "replicas"),
-        (controller("Job", "batch/v1"), "Job", "parallelism"),
-        (controller("CronJob", "batch/v1"), "Job", "parallelism"),
+        (controller("Job", "batch/v1"), "Deployment", "replicas"),
+        (controller("CronJob", "batch/v1"), "Deployment", "replicas"),
         (controller("Pod", "v1"), "Deployment", "replicas"),
         (controller("Rollout", "argoproj.io/v1alpha1"), "Deployment", "replicas"),
         (controller("DaemonSet"), "DaemonSet", None),
@@ -161,21 +161,12 @@ def test_a_selector_of_all_is_no_selector_of_none() -> None:
 def test_every_controller_has_a_kind_that_stands_for_it(given: Any, kind: str, number: str | None) -> None:
     loaded = made(workloads=[workload(controller=given)])
     spec = one_of(loaded, kind)["spec"]
-    assert {key: value for key, value in spec.items() if key in ("replicas", "parallelism")} == (
-        {number: 3} if number else {}
-    )
-    others = given["kind"] in ("Pod", "Rollout") or given["apiVersion"].startswith("apps.kruise")
+    assert {key: value for key, value in spec.items() if key == "replicas"} == ({number: 3} if number else {})
+    others = given["apiVersion"] != "apps/v1"
     assert bool(loaded.notes) == others
     if others:
         assert "Made as Deployments" in loaded.notes[0]
         assert "shop/web" in loaded.notes[0]
-
-
-def test_a_job_outlives_evictions() -> None:
-    spec = one_of(made(workloads=[workload(controller=controller("Job", "batch/v1"))]), "Job")["spec"]
-    assert spec["podFailurePolicy"]["rules"][0]["action"] == "Ignore"
-    assert spec["template"]["spec"]["restartPolicy"] == "Never"
-    assert "selector" not in spec
 
 
 def test_priority_classes_that_pods_have_are_there() -> None:

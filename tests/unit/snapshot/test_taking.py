@@ -270,8 +270,24 @@ def test_what_was_taken_can_be_loaded(taken: Snapshot) -> None:
         ("DaemonSet", "agent"),
         ("StatefulSet", "ledger"),
         ("Deployment", "lonely"),
-        ("Job", "nightly"),
+        ("Deployment", "nightly"),
         ("Deployment", "payroll"),
         ("Deployment", "rollout-a"),
         ("PodDisruptionBudget", "payroll"),
     ]
+
+
+def test_what_a_daemon_set_itself_says_of_nodes_is_kept() -> None:
+    arm = {"key": "kubernetes.io/arch", "operator": "In", "values": ["arm64"]}
+    items = api.cluster()
+    for one in items:
+        if one["kind"] == "Pod" and one["metadata"]["name"].startswith("agent"):
+            node = one["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+            node["nodeSelectorTerms"][0]["matchExpressions"] = [arm]
+    affinity = named(take(items), "agent").pod.affinity
+    assert affinity is not None
+    assert affinity.model_dump(mode="json", by_alias=True, exclude_defaults=True) == {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [arm]}]}
+        }
+    }
