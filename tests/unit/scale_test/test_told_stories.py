@@ -112,6 +112,10 @@ FALSE: list[tuple[str, int, dict[str, Any], str]] = [
         "zones: expected in 2 different ones; seen us-east-1a, us-east-1b, us-east-1c",
     ),
     ("zonal-volumes", 1, {"disrupted": "none"}, "disrupted pods: expected no pod; seen 1 of db"),
+    ("aks-zone-short", 1, {"pending": {"pods": 0}}, "waiting pods: expected 0; seen 4"),
+    ("aks-zone-short", 1, {"zones": {"westus2-1": 1}}, "zone: expected westus2-1: 1; seen westus2-2: "),
+    ("aks-zonal-volumes", 0, {"zoneCount": 2}, "zones: expected in 2 different ones; seen westus2-1, westus2-2, west"),
+    ("aks-zonal-volumes", 1, {"disrupted": "none"}, "disrupted pods: expected no pod; seen 1 of db"),
     (
         "budget-by-reason",
         1,
@@ -121,6 +125,13 @@ FALSE: list[tuple[str, int, dict[str, Any], str]] = [
     ("budget-by-reason", 2, {"nodes": {"min": 2}}, "number of nodes: expected at least 2; seen 0"),
     ("spot-fallback", 1, {"capacityTypes": {"spot": 1}}, "capacity type: expected spot: 1; seen on-demand: 1"),
     ("spot-fallback", 3, {"undisturbed": True, "replacement": None}, "nodes: expected none came, none went; seen "),
+    ("aks-spot-fallback", 1, {"capacityTypes": {"spot": 1}}, "capacity type: expected spot: 1; seen on-demand: 1"),
+    (
+        "aks-spot-fallback",
+        3,
+        {"undisturbed": False, "replacement": {"cheaper": True}},
+        "replacement: expected every node replaced by a new one; seen ",
+    ),
     ("static-pool", 0, {"nodes": 0}, "number of nodes: expected 0; seen 2"),
     ("static-pool", 2, {"undisturbed": True, "replacement": None}, "nodes: expected none came, none went; seen "),
     (
