@@ -132,7 +132,10 @@ def _node_budgets(run: StepRun) -> Iterator[Assertion]:
 
 
 def _broken(run: StepRun, claim: NodeClaim, time: datetime) -> str:
-    """How the disruption of a node broke its NodePool's budgets; empty if it kept them."""
+    """How the disruption of a node broke its NodePool's budgets; empty if it kept them.
+
+    As Karpenter counts (BuildDisruptionBudgetMapping): nodes that are initialized and whose instance is not going yet.
+    """
     reason = str(claim.conditions.get(DISRUPTION_REASON, {}).get("reason", ""))
     spec = next(
         (pool["spec"] for at, pool in reversed(run.replay.node_pools.get(claim.node_pool, ())) if at <= time), None
@@ -141,6 +144,7 @@ def _broken(run: StepRun, claim: NodeClaim, time: datetime) -> str:
         return ""
     there = [other for other in run.replay.claims.values() if other.node_pool == claim.node_pool]
     there = [other for other in there if other.present_at(time) and other.reached.get("Initialized", run.ended) <= time]
+    there = [other for other in there if other.reached.get("InstanceTerminating", run.ended) >= time]
     going = sum(1 for other in there if other.disrupted is not None and other.disrupted <= time)
     try:
         limit = allowed(budgets(spec), reason, len(there), time)

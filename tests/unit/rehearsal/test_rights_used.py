@@ -268,7 +268,7 @@ SECTIONS: tuple[tuple[Cloud, str], ...] = (
     ),
     (
         "azure",
-        "## AKS, self-hosted\n\nThe roles of the controller's identity, with Karpenter 1.14.2: in a rehearsal of "
+        "## AKS, self-hosted\n\nThe roles of the controller's identity, with Karpenter 1.14.2: in rehearsals of "
         "`aks-self-hosted` with all of its scenarios.\n\n",
     ),
 )

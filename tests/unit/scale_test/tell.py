@@ -1,7 +1,8 @@
 """Keeps a story of a timeline as a told one: `python -m tests.unit.scale_test.tell TIMELINE SCENARIO KIND`.
 
 KIND is the kind of environment, eks for example. What no judgement needs is left out: other stories, what the metrics
-told, nodes of the system, events on what is left out.
+told, nodes of the system, events on what is left out, and events that tell a change of an object's conditions, which
+the object shows, or time and again why a node stays.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from scale_test.recording.timeline import Line
 
@@ -18,6 +20,7 @@ TOLD = Path(__file__).with_name("told")
 
 _OF_METRICS = ("CONTROLLER", "QUEUE", "PRICES", "UNAVAILABLE")
 _LASTING = ("NodePool", "EC2NodeClass", "AKSNodeClass")
+_OF_STAYING = ("DisruptionBlocked", "Unconsolidatable")
 
 
 def main(timeline: Path, scenario: str, kind: str) -> int:
@@ -59,11 +62,18 @@ def told(lines: Iterable[Line], scenario: str) -> Iterator[Line]:
         elif line["type"] in _OF_METRICS:
             continue
         elif line.get("kind") == "Event":
-            if found["involvedObject"].get("uid") in seen or found["involvedObject"]["kind"] == "Node":
+            about = found["involvedObject"]
+            if (about.get("uid") in seen or about["kind"] == "Node") and not _repeats(found):
                 yield line
         elif line.get("kind") != "Node" or "karpenter.sh/nodepool" in found["metadata"].get("labels", {}):
             seen.add(uid)
             yield line
+
+
+def _repeats(event: dict[str, Any]) -> bool:
+    if event.get("message", "").startswith("Status condition transitioned"):
+        return True
+    return event.get("reason") in _OF_STAYING and event["involvedObject"]["kind"] in ("Node", "NodeClaim")
 
 
 if __name__ == "__main__":

@@ -262,6 +262,18 @@ def test_the_budget_counts_that_there_was_when_a_node_was_disrupted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("terminating", "shown"),
+    [(False, ("b (Drifted): 2 at once of 3, 1 allowed", False)), (True, ("so it was", True))],
+)
+def test_the_budget_does_not_count_nodes_whose_instance_is_going(terminating: bool, shown: tuple[str, bool]) -> None:
+    told = budgeted(Told(scenario(disruptionBudgetsKept=True)), {"nodes": "1"})
+    told.node("a", 6, reason="Drifted")
+    told.node("a", 7, reason="Drifted", terminating=terminating)
+    told.node("b", 8, reason="Drifted")
+    assert of_disruptions(told.run(0, 5, 9)) == {"budgets of NodePool full": shown}
+
+
+@pytest.mark.parametrize(
     ("high", "low", "passed"), [(6, 7, True), (7, 6, False), (6.2, 6, True), (6, None, True), (None, 6, False)]
 )
 def test_pods_of_one_class_get_their_nodes_before_those_of_another(

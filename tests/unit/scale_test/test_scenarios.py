@@ -447,6 +447,7 @@ def azure(outputs: dict[str, Any], *, managed: bool) -> dict[str, Any]:
     """Outputs of an AKS stack of either kind."""
     return outputs | {
         "cloud": "azure",
+        "region": "westus2",
         "karpenterVersion": "managed" if managed else "1.14.0",
         "nodePools": ["batch"] if managed else ["general-purpose"],
         "nodeClasses": ["batch"] if managed else ["default"],
@@ -605,7 +606,8 @@ def requirements_of(scenario: Scenario) -> dict[str, list[str]]:
 
 
 def test_stories_for_aks_assert_what_people_look_at(shipped: dict[str, Scenario]) -> None:
-    stories = [scenario for scenario in shipped.values() if "eks" not in scenario.stacks]
+    published = [scenario for scenario in shipped.values() if "walk-through" in scenario.tags]
+    stories = [scenario for scenario in published if "eks" not in scenario.stacks]
     assert [scenario.name for scenario in stories] == [
         "nap-default",
         "nap-node-selector-pinned",

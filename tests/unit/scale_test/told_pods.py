@@ -51,9 +51,10 @@ class Told:
             more["nodeName"] = node
         self._add(seconds, "Pod", {"metadata": metadata, "conditions": conditions, "phase": phase, **more})
 
-    def node(self, name: str, seconds: float, *, reason: str = "", **labels: str) -> None:
+    def node(self, name: str, seconds: float, *, reason: str = "", terminating: bool = False, **labels: str) -> None:
         """How a node is from a moment on; `labels` with their dots and slashes as __."""
-        conditions = [{"type": kind, "status": "True"} for kind in ("Launched", "Registered", "Initialized")]
+        reached = ("Launched", "Registered", "Initialized", *(["InstanceTerminating"] * terminating))
+        conditions = [{"type": kind, "status": "True"} for kind in reached]
         if reason:
             conditions.append({"type": "DisruptionReason", "status": "True", "reason": reason})
         written = {_LABELS[key]: value for key, value in {"pool": "full", **labels}.items()}
