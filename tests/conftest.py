@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.alone import alone
+from tests.garbage import collect_seldom, spare_what_is_here
 
 HERE = Path(__file__).parent
 GOLDENS = HERE / "unit" / "goldens"
@@ -25,9 +26,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-goldens", action="store_true", help="write the golden files instead of comparing")
 
 
+def pytest_configure() -> None:
+    collect_seldom()
+
+
+#: Files whose tests have begun in this process.
+_begun: set[Path] = set()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     tier = item.path.relative_to(HERE).parts[0]
+    if item.path not in _begun:
+        # What the files before left is there to stay: what they imported, in a function's body too.
+        _begun.add(item.path)
+        spare_what_is_here()
     with alone() if tier in ALONE else nullcontext():
         return (yield)
 

@@ -29,6 +29,8 @@ Index = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class _Part(BaseModel):
+    """Empty defaults are made by a factory: pydantic copies others for each line, which took half of its time."""
+
     model_config = ConfigDict(extra="ignore", strict=True, coerce_numbers_to_str=True, allow_inf_nan=False)
 
 
@@ -44,7 +46,7 @@ class _Metadata(_Part):
     name: str
     uid: str = ""
     namespace: str = ""
-    labels: dict[str, str] = {}
+    labels: dict[str, str] = Field(default_factory=dict)
     creationTimestamp: Time | None = None  # noqa: N815
     deletionTimestamp: Time | None = None  # noqa: N815
 
@@ -56,7 +58,7 @@ class _Taint(_Part):
 class _Requirement(_Part):
     key: str
     operator: str
-    values: list[str] = []
+    values: list[str] = Field(default_factory=list)
     minValues: Index = 0  # noqa: N815
 
 
@@ -68,27 +70,27 @@ class _Toleration(_Part):
 
 
 class _NodeSelectorTerm(_Part):
-    matchExpressions: list[_Requirement] = []  # noqa: N815
+    matchExpressions: list[_Requirement] = Field(default_factory=list)  # noqa: N815
 
 
 class _Object(_Part):
     metadata: _Metadata
-    conditions: list[_Condition] = []
+    conditions: list[_Condition] = Field(default_factory=list)
     nodeName: str = ""  # noqa: N815
-    nodeSelector: dict[str, str] = {}  # noqa: N815
-    requests: dict[str, Number] = {}
-    taints: list[_Taint] = []
-    capacity: Amounts = {}
-    allocatable: Amounts = {}
-    resources: Amounts = {}
+    nodeSelector: dict[str, str] = Field(default_factory=dict)  # noqa: N815
+    requests: dict[str, Number] = Field(default_factory=dict)
+    taints: list[_Taint] = Field(default_factory=list)
+    capacity: Amounts = Field(default_factory=dict)
+    allocatable: Amounts = Field(default_factory=dict)
+    resources: Amounts = Field(default_factory=dict)
     expireAfter: str = ""  # noqa: N815
     maxPods: Index = 0  # noqa: N815
-    zones: list[str] = []
-    requirements: list[_Requirement] = []
+    zones: list[str] = Field(default_factory=list)
+    requirements: list[_Requirement] = Field(default_factory=list)
     minValuesRelaxed: bool = False  # noqa: N815
-    tolerations: list[_Toleration] = []
-    nodeSelectorTerms: list[_NodeSelectorTerm] = []  # noqa: N815
-    nodeClassRef: dict[str, str] = {}  # noqa: N815
+    tolerations: list[_Toleration] = Field(default_factory=list)
+    nodeSelectorTerms: list[_NodeSelectorTerm] = Field(default_factory=list)  # noqa: N815
+    nodeClassRef: dict[str, str] = Field(default_factory=dict)  # noqa: N815
     spec: NodePoolSpec | None = None
 
 
@@ -118,7 +120,7 @@ class _Line(_Part):
 
 class _Stack(_Part):
     name: str
-    outputs: dict[str, str | None] = {}
+    outputs: dict[str, str | None] = Field(default_factory=dict)
 
 
 class _Start(_Line):
@@ -195,9 +197,9 @@ class _Error(_Mark):
 
 class _FaultDetail(_Part):
     nodeClaim: str = ""  # noqa: N815
-    instanceTypes: list[str] = []  # noqa: N815
-    capacityTypes: list[str] = []  # noqa: N815
-    zones: list[str] = []
+    instanceTypes: list[str] = Field(default_factory=list)  # noqa: N815
+    capacityTypes: list[str] = Field(default_factory=list)  # noqa: N815
+    zones: list[str] = Field(default_factory=list)
 
 
 class _Fault(_Mark):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -75,8 +76,9 @@ def render(report: Mapping[str, Any], timeline: Mapping[int, str] | None = None)
     )
 
 
+@cache
 def template(name: str, folder: Path = _TEMPLATES) -> Template:
-    """A template with the filters that write numbers.
+    """A template, read and compiled once a process, with the filters that write numbers.
 
     Args:
         name: Its file.

@@ -6,6 +6,7 @@ The production controller made the decisions in `eks.timeline.jsonl`; lines that
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,18 @@ from scale_test.scenarios.scenario import Scenario, load
 SCENARIOS = Path(__file__).resolve().parents[3] / "playbooks" / "scenarios"
 
 
+@pytest.fixture(scope="session")
+def read_once() -> Iterator[list[Scenario]]:
+    """The shipped scenarios, the same for all tests of a process; that none of them changed one is seen at the end."""
+    scenarios = load(SCENARIOS)
+    yield scenarios
+    assert scenarios == load(SCENARIOS), "a test changed a scenario that others judge too; it has to copy it"
+
+
 @pytest.fixture
-def shipped() -> dict[str, Scenario]:
-    """The shipped scenarios by name."""
-    return {scenario.name: scenario for scenario in load(SCENARIOS)}
+def shipped(read_once: list[Scenario]) -> dict[str, Scenario]:
+    """The shipped scenarios by name; do not change one."""
+    return {scenario.name: scenario for scenario in read_once}
 
 
 @pytest.fixture
