@@ -47,7 +47,7 @@ def test_the_second_cheapest_is_taken_where_the_cheapest_was_taken_away(shipped:
 
 
 def test_an_older_recording_says_what_it_does_not_tell(shipped: dict[str, Scenario]) -> None:
-    for node in nodes("eks.daemon-sets", shipped):
+    for node in nodes("eks.budget-by-reason", shipped):
         assert (node["why"]["offered"], node["why"]["price"]) == (None, None)
         assert node["why"]["availability"] == "not recorded"
-        assert ("default", "requirements", ["karpenter.sh/nodepool In [daemon-sets]"]) in verdicts(node)
+        assert ("default", "requirements", ["karpenter.sh/nodepool In [budget-by-reason]"]) in verdicts(node)
