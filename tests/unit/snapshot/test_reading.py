@@ -119,7 +119,7 @@ def test_what_cannot_be_is_refused_also_where_only_the_known_is_read() -> None:
         (b'{"a": ' + b"9" * 5000 + b"}", "not JSON"),
         (b"[" * 100_000, "levels deep"),
         (b"[" * 41 + b"1" + b"]" * 41, "more than 40 levels deep"),
-        (gzip.compress(b"{}")[:-9], "half a compressed file"),
+        (gzip.compress(b"{}", mtime=0)[:-9], "half a compressed file"),
         (b"\x1f\x8bnothing", "half a compressed file"),
         (b"\x1f\x8b\x07nothing at all", "cannot be read"),
     ],
