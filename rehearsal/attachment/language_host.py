@@ -15,6 +15,7 @@ import runpy
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent import futures
@@ -28,6 +29,10 @@ from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 
 from rehearsal.engines import PULUMI_VERSION
 from rehearsal.host.guard import OwnUserCalls
+from rehearsal.host.processes import with_parent
+
+#: Run by another Python than ours.
+_OWN_PYTHON = Path(__file__).with_name("own_python.py")
 
 _Chunk = tuple[str, bytes | None]
 
@@ -52,8 +57,10 @@ class LanguageHost(LanguageServer):
         return empty_pb2.Empty()
 
     def Run(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
-        """Run the program in this process, as `__main__` of its folder."""
+        """Run the program as `__main__` of its folder: in this process, or by the Python of its own environment."""
         folder = Path(request.info.program_directory)
+        if python := _own_python(request.info):
+            return self._run_by(python, request)
         entry = folder / (request.info.entry_point or "__main__.py")
         os.chdir(folder)
         sys.path.insert(0, str(folder))
@@ -68,6 +75,19 @@ class LanguageHost(LanguageServer):
         request.args.append(self._engine_address)
         response = super().Run(request, context)  # type: ignore[no-untyped-call]
         # The SDK's server has logged it; the engine would print what is not marked so a second time.
+        return language_pb2.RunResponse(bail=True) if response.error else response
+
+    def _run_by(self, python: Path, request: Any) -> Any:
+        with tempfile.NamedTemporaryFile() as answer:
+            process = subprocess.run(
+                [*with_parent(signal.SIGKILL), str(python), "-u", str(_OWN_PYTHON), self._engine_address, answer.name],
+                input=request.SerializeToString(),
+                env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},  # ours
+            )
+            response = language_pb2.RunResponse.FromString(Path(answer.name).read_bytes())
+        if process.returncode:
+            what = f"the program, run by {python}, ended with exit code {process.returncode} before it was done"
+            return language_pb2.RunResponse(error=f"{what}; the environment needs the package pulumi")
         return language_pb2.RunResponse(bail=True) if response.error else response
 
     def RunPlugin(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:  # noqa: N802
@@ -97,6 +117,16 @@ class LanguageHost(LanguageServer):
                     else language_pb2.RunPluginResponse(stderr=chunk)
                 )
         yield language_pb2.RunPluginResponse(exitcode=process.wait())
+
+
+def _own_python(info: Any) -> Path | None:
+    """The Python of the environment that Pulumi.yaml names, where that is there and another one than ours."""
+    named = dict(info.options).get("virtualenv")
+    environment = Path(info.root_directory or info.program_directory) / str(named or "")
+    python = environment / "bin" / "python"
+    if not named or not python.is_file() or environment.resolve() == Path(sys.prefix).resolve():
+        return None
+    return python
 
 
 def _pump(name: str, stream: IO[bytes], chunks: queue.Queue[_Chunk]) -> None:

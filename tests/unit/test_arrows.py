@@ -124,6 +124,7 @@ ALLOWED: dict[str, set[str]] = {
 # The language host and the gRPC server speak Pulumi's protocol; nothing else of the rehearsal needs Pulumi.
 PULUMI_IN_REHEARSAL = {
     "rehearsal/attachment/language_host",
+    "rehearsal/attachment/own_python",
     "rehearsal/attachment/server",
     "rehearsal/attachment/values",
 }
