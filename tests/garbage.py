@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import gc
 
-#: Objects made before the young ones are looked through. Python's own 700 are soon made by a single resource.
-_YOUNG = 20_000
+#: Objects made before the young ones are looked through: what a program with a few hundred resources makes, which would
+#: be looked through again and again while it runs. Python's own number is 700.
+_YOUNG = 100_000
 
 
 def collect_seldom() -> None:

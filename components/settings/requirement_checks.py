@@ -146,12 +146,12 @@ def _choice(
         # Whether a capacity reservation exists, and of which type, is known to the account alone.
         wanted = [one for one in wanted if one.key != CAPACITY_TYPE]
     sold = offers.sold_in(region)
-    left = _admitted(wanted, sold, region)
+    left = _admitted(tuple(wanted), offers, region)
     if sold and not left:
         yield Problem(
             key_of("nodePools", name, *_AT),
             shown([str(one) for one in wanted]),
-            f"admit no instance type that is sold in {region}{_reason(wanted, sold, region)}: the NodePool launches "
+            f"admit no instance type that is sold in {region}{_reason(wanted, offers, region)}: the NodePool launches "
             "nothing, and its pods stay pending",
             "loosen them; what the cloud sells there since the facts were written comes with `make facts`",
         )
@@ -173,7 +173,7 @@ def _choice(
             )
 
 
-def _architectures(region: str, name: str, wanted: list[Requirement], left: list[Offer]) -> Iterator[Problem]:
+def _architectures(region: str, name: str, wanted: list[Requirement], left: Sequence[Offer]) -> Iterator[Problem]:
     """Architectures that are asked for beside others, and that none of the types has."""
     there = values_of(ARCHITECTURE, wanted, [offer.type for offer in left], region)
     asked = {value for each in wanted if each.key == ARCHITECTURE and each.operator == "In" for value in each.values}
@@ -187,21 +187,26 @@ def _architectures(region: str, name: str, wanted: list[Requirement], left: list
         )
 
 
-def _reason(wanted: Sequence[Requirement], sold: Sequence[Offer], region: str) -> str:
+def _reason(wanted: Sequence[Requirement], offers: Offers, region: str) -> str:
     """Which requirement it is, if it is one."""
     for one in wanted:
-        if not _admitted([one], sold, region):
+        if not _admitted((one,), offers, region):
             return f" ({one} alone admits none)"
     for one in wanted:
-        if _admitted([other for other in wanted if other is not one], sold, region):
+        if _admitted(tuple(other for other in wanted if other is not one), offers, region):
             return f" (without {one} they would)"
     return ""
 
 
-def _admitted(wanted: Sequence[Requirement], sold: Sequence[Offer], region: str) -> list[Offer]:
+@cache  # settings are checked when they are read and again when they are used, and most NodePools ask for the same
+def _admitted(wanted: tuple[Requirement, ...], offers: Offers, region: str) -> tuple[Offer, ...]:
     if contradiction(wanted):
-        return []
-    return [offer for offer in sold if fits(wanted, offer.type, region, offer.labels) and _judged(wanted, offer)]
+        return ()
+    return tuple(
+        offer
+        for offer in offers.sold_in(region)
+        if fits(wanted, offer.type, region, offer.labels) and _judged(wanted, offer)
+    )
 
 
 def _judged(wanted: Sequence[Requirement], offer: Offer) -> bool:

@@ -2,14 +2,16 @@
 
 Changes in moto: a request that its caller may not make is refused (see `roles`); what moto has not implemented is
 answered with its name instead of a server error, and so is a request of no action, or whose JSON has not the shape
-that the API's model says; and requests take turns, because moto's models iterate over
-dictionaries that other threads change. Only ReceiveMessage takes no turn: it waits for messages for up to 20 s.
+that the API's model says; the methods of a service are looked up once; and requests take turns, because moto's models
+iterate over dictionaries that other threads change. Only ReceiveMessage takes no turn: it waits for messages for up to
+20 s.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from rehearsal.aws import shapes
@@ -36,7 +38,7 @@ def patch(patches: Patches, refuse: Callable[[Any], Exception | None], turn: thr
         refuse: Given moto's response object, why its caller may not do this; None when they may.
         turn: Held while a request is answered; whoever else changes moto's models holds it too.
     """
-    from moto.core import errors
+    from moto.core import errors, responses
     from moto.core.responses import ActionResult, BaseResponse
 
     def call_action(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -63,6 +65,8 @@ def patch(patches: Patches, refuse: Callable[[Any], Exception | None], turn: thr
         return call
 
     patches.wrap(BaseResponse, "call_action", call_action)
+    # Which methods a class has, moto finds out anew for each request.
+    patches.wrap(responses, "method_names_from_class", cache)
     patches.set(errors, "COMMON_ERROR_CODES", list(dict.fromkeys([*errors.COMMON_ERROR_CODES, *_CODES])))
 
 

@@ -39,14 +39,19 @@ def test_patches_are_applied_once_and_undone() -> None:
 
 
 def test_stopping_leaves_moto_as_it_was(tmp_path: Path) -> None:
+    from moto.core import responses
     from moto.core.responses import BaseResponse
     from moto.eks.responses import EKSResponse
 
-    before = BaseResponse.call_action
-    with account(tmp_path):
+    before, methods = BaseResponse.call_action, vars(responses)["method_names_from_class"]
+    with account(tmp_path) as made:
         assert BaseResponse.call_action is not before
         assert hasattr(EKSResponse, "create_addon")
+        made.client("eks").list_clusters()
+        assert "create_addon" in vars(responses)["method_names_from_class"](EKSResponse)
     assert BaseResponse.call_action is before
+    assert vars(responses)["method_names_from_class"] is methods
+    assert "create_addon" not in methods(EKSResponse)
     assert not hasattr(EKSResponse, "create_addon")
 
 

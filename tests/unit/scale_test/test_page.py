@@ -12,10 +12,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from markupsafe import Markup
 
 from scale_test.recording.timeline import Line
 from scale_test.reports import charts, page, units
-from scale_test.reports.drawing import quantiles, thin
+from scale_test.reports.drawing import Drawing, quantiles, thin
 from scale_test.reports.report import make
 from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import Scenario
@@ -54,6 +55,12 @@ def example() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def html(example: dict[str, Any]) -> str:
     return page.render(example, made_up())
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No drawing is written, for those who look for the words beside them."""
+    monkeypatch.setattr(Drawing, "svg", lambda *_: Markup())
 
 
 @pytest.fixture
@@ -230,6 +237,7 @@ def test_a_line_of_the_timeline_is_there_once_a_story_and_assertions_lead_to_it(
     assert page.read_lines(tmp_path / "none", {1}) == {}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_of_many_lines_the_first_and_the_last_are_shown_and_of_a_failure_all(report: dict[str, Any]) -> None:
     story = report["stories"][0]
     passed, failed = story["assertions"][:2]
@@ -278,12 +286,14 @@ def test_a_story_that_did_not_run_has_a_place_and_no_chart(report: dict[str, Any
     assert 'id="eks-burst"' in html
 
 
-def test_a_crash_of_the_controller_is_told_and_one_on_purpose_is_not(report: dict[str, Any]) -> None:
-    assert "ended unasked" not in Page(page.render(report)).text
+@pytest.mark.usefixtures("undrawn")
+def test_a_crash_of_the_controller_is_told_and_one_on_purpose_is_not(report: dict[str, Any], html: str) -> None:
+    assert "ended unasked" not in Page(html).text
     report["stories"][0]["controller_restarts"] += 2
     assert "Karpenter ended unasked in eks-burst and was started again 2 times." in Page(page.render(report)).text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_nodes_that_never_came_and_unknown_prices_are_told(report: dict[str, Any]) -> None:
     story = report["stories"][0]
     unborn = story["nodeclaims"][0]
@@ -315,6 +325,7 @@ def test_assertions_stand_under_their_steps(html: str) -> None:
     assert re.search(r"The story ✓ passed clean-up", text)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_gaps_of_the_record_are_told(report: dict[str, Any]) -> None:
     report["gaps"] = [{"kind": "Pod", "at": "2026-11-21T03:55:00+00:00", "reason": "too old resource version"}]
     text = Page(page.render(report)).text
