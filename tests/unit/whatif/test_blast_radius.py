@@ -52,7 +52,7 @@ def test_drift_takes_one_node_after_another() -> None:
 def test_a_drift_of_the_image_says_so_and_keeps_to_the_budget() -> None:
     found = recorded("eks.image-drift", 2)
     assert {one.words for one in found.replaced} == {"AMIDrift"}
-    assert (len(found.replaced), found.at_once) == (20, 3)
+    assert (len(found.replaced), found.at_once) == (50, 5)
 
 
 def test_consolidation_says_what_it_wanted() -> None:

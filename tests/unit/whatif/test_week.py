@@ -74,7 +74,7 @@ def test_a_recorded_budget_forbids_the_drift() -> None:
 def test_a_recorded_drift_within_its_budget() -> None:
     found = judged(told("eks.image-drift", 2)).week
     assert found.possible_now is True
-    assert (found.pools[0].nodes, row(found, "Drifted").now) == (20, 4)
+    assert (found.pools[0].nodes, row(found, "Drifted").now) == (50, 10)
 
 
 def test_a_change_that_asks_budgets_for_nothing() -> None:
