@@ -148,8 +148,10 @@ pack: ## Put the policy pack together in build/pack, complete in itself, for `pu
 clean: ## Remove what the project made in this checkout
 	@for stack in .rehearsal/*/; do [ -d "$$stack" ] || continue; \
 		$(BIN)/python -m rehearsal down --force "$$(basename "$$stack")" && [ -f "$$stack/karpstack-rehearsal" ] && rm -rf "$$stack"; \
+	done; for stack in build/whatif/*/*/state/*/ build/sweep-of/*/answers/*/state/*/; do [ -d "$$stack" ] || continue; \
+		$(BIN)/python -m rehearsal down --force --state "$$(dirname "$$stack")" "$$(basename "$$stack")"; \
 	done; true
-	@rm -rf build/pack build/pull-request build/rehearsal build/review .ansible .pytest_cache .ruff_cache
+	@rm -rf build/whatif build/sweep build/sweep-of build/pack build/pull-request build/rehearsal build/review .ansible .pytest_cache .ruff_cache
 	@[ ! -d build ] || rmdir build 2>/dev/null || echo "Kept, as not made by the project: $$(echo build/*)"
 	@[ ! -d .rehearsal ] || rmdir .rehearsal 2>/dev/null || { echo "Kept, as not made by the project or not taken down: $$(echo .rehearsal/*)"; exit 1; }
 	@[ ! -e .venv ] || { $(OUR_VENV) && rm -rf .venv; } || echo "Kept, as not made by the project: .venv"

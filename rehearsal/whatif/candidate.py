@@ -59,6 +59,11 @@ def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -
     folder = StackFolder(question.stack, results / "state" / question.stack)
     base, changed = (replace(side.stack_file, waits=question.waits) for side in (question.base, change))
     with lifetime.alone(folder, f"python -m rehearsal whatif {question.stack}"):
+        if daemon.running(folder):
+            raise CommandError(
+                f"the stack of an earlier what-if of {change.name} is up still, with its workload on it, so this one "
+                f"would not begin from nothing; take it down first: {_down(question, folder)}"
+            )
         tell(f"The base, {question.base.name}, comes up.")
         started = time.monotonic()
         try:
@@ -70,11 +75,18 @@ def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -
                 daemon.stop(folder)
     if code:
         raise CommandError(f"the what-if of {change.name} has no answer; its log, and the engines': {folder.logs}")
-    if not keep:
+    if keep:
+        tell(f"The stack stays up, until: {_down(question, folder)}")
+    else:
         with suppress(OSError):  # what cannot be removed hinders nobody
             shutil.rmtree(folder.root.parent)
     tell(f"Rehearsed after {time.monotonic() - started:.0f} s in all.")
     return judged(question, results)
+
+
+def _down(question: Question, folder: StackFolder) -> str:
+    """The command that takes a what-if's stack down."""
+    return f"python -m rehearsal down {question.stack} --force --state {folder.root.parent}"
 
 
 def judged(question: Question, results: Path) -> int:
