@@ -42,18 +42,23 @@ class Waits:
             return dict(config)
         return {**config, _NODE_POOLS: {name: self._of(spec) for name, spec in pools.items()}}
 
-    def told(self, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """Name of a NodePool -> what of it was changed: `consolidateAfter` and `budgets`, each as asked and as used."""
-        before = _node_pools(config) or {}
-        after = _node_pools(self.applied(config)) or {}
-        changed = {
-            name: {
-                key: [_disruption(spec).get(key), _disruption(after[name]).get(key)]
-                for key in ("consolidateAfter", "budgets")
-                if _disruption(spec).get(key) != _disruption(after[name]).get(key)
+    def told(self, *configurations: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """Name of a NodePool -> what of it was changed: `consolidateAfter` and `budgets`, each as asked and as used.
+
+        Where several configurations have a NodePool, the last of them says: also that nothing of it was changed.
+        """
+        changed: dict[str, dict[str, Any]] = {}
+        for config in configurations:
+            before = _node_pools(config) or {}
+            after = _node_pools(self.applied(config)) or {}
+            changed |= {
+                name: {
+                    key: [_disruption(spec).get(key), _disruption(after[name]).get(key)]
+                    for key in ("consolidateAfter", "budgets")
+                    if _disruption(spec).get(key) != _disruption(after[name]).get(key)
+                }
+                for name, spec in before.items()
             }
-            for name, spec in before.items()
-        }
         return {name: keys for name, keys in changed.items() if keys}
 
     def _of(self, spec: Any) -> Any:

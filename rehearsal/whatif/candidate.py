@@ -116,7 +116,5 @@ def _play(question: Question, change: Source, changed: StackFile, folder: StackF
 
 def _settings(waits: Waits, *sides: StackFile) -> Mapping[str, object]:
     """What the timeline is told of shortened waits; where both sides have a NodePool, of the later one's."""
-    pools: dict[str, object] = {}
-    for side in sides:
-        pools |= waits.told(side.configuration())
+    pools = waits.told(*(side.configuration() for side in sides))
     return {"waitFactor": waits.factor, "at": waits.at.isoformat() if waits.at else None, "pools": pools}

@@ -23,6 +23,7 @@ DESCRIPTION: Final = (
     "Rehearse a change of the stack: bring the base up with a workload on it, apply the change by `pulumi up`, and "
     "say what it costs and which nodes and pods it moves."
 )
+_NO_ANSWER: Final = 2
 _WORKLOADS: Final = PROJECT / "examples" / "snapshots" / "200-pods.json"
 
 
@@ -107,7 +108,8 @@ def _several(options: argparse.Namespace, sides: Sequence[Source], results: Path
     codes = candidates.rehearse_all(commands, at_once)
     folders = [str(results / side.name) for side in sides]
     subprocess.run([sys.executable, "-m", "whatif", "table", *folders], cwd=PROJECT, check=False)
-    return max(codes.values())
+    # One that a signal has ended, as the kernel does for lack of memory, has no answer.
+    return max(_NO_ANSWER if code < 0 else code for code in codes.values())
 
 
 def _alone(options: argparse.Namespace, side: Source, results: Path) -> list[str]:

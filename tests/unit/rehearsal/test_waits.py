@@ -63,6 +63,14 @@ def test_the_timeline_is_told_what_was_asked_and_what_is_used() -> None:
     assert Waits().told(config) == {}
 
 
+def test_of_a_node_pool_that_both_sides_have_the_later_one_says() -> None:
+    before = {
+        KEY: {"default": {"disruption": {"consolidateAfter": "30m"}}, "old": {"disruption": {"consolidateAfter": "1m"}}}
+    }
+    after = {KEY: {"default": {"disruption": {"consolidateAfter": "Never"}}}}
+    assert Waits(2).told(before, after) == {"old": {"consolidateAfter": ["1m", "30s"]}}
+
+
 def test_only_the_copy_is_changed(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.mine.yaml"
     file.write_text(

@@ -88,3 +88,14 @@ def test_each_of_several_candidates_gets_a_command_of_its_own(tmp_path: Path, mo
         again = cli._parser().parse_args(arguments)
         assert (again.base, again.change, again.wait_factor) == (base, [change], 4.0)
         assert again.at.isoformat() == "2026-11-23T03:00:00+00:00"
+
+
+@pytest.mark.parametrize(("codes", "code"), [((0, -9), 2), ((-9, 1), 2), ((0, 1), 1), ((0, 0), 0)])
+def test_a_candidate_that_was_killed_has_no_answer(
+    codes: tuple[int, int], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(candidates, "rehearse_all", lambda *_: dict(zip("bc", codes, strict=True)))
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: None)
+    base = stack_file(tmp_path, "a.yaml")
+    changes = [stack_file(tmp_path, name) for name in ("b.yaml", "c.yaml")]
+    assert asked(tmp_path, "--base", base, "--change", changes[0], "--change", changes[1]) == code
