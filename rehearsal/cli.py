@@ -56,6 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
         signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     limits.no_core_files()
     command: Callable[[argparse.Namespace], int] = options.command
+    failed: int = getattr(options, "failed", 1)
     try:
         return command(options)
     except (
@@ -74,12 +75,12 @@ def main(arguments: list[str] | None = None) -> int:
         ValueError,
     ) as error:
         tell(str(error), heading="error:")
-        return 1
+        return failed
     except (OSError, MemoryError) as error:
         if not (said := limits.exhausted(error)):
             raise
         tell(said, heading="error:")
-        return 1
+        return failed
     except KeyboardInterrupt:
         tell("Interrupted.")
         return 130
@@ -179,7 +180,7 @@ def _parser() -> argparse.ArgumentParser:
     asked = commands.add_parser("whatif", help=whatif.DESCRIPTION, description=whatif.DESCRIPTION)
     asked.add_argument("stack", type=_stack_name, help="name of the stack: eks, for Pulumi.eks.yaml")
     whatif.add_arguments(asked)
-    asked.set_defaults(command=whatif.run)
+    asked.set_defaults(command=whatif.run, failed=whatif.NO_ANSWER)
     add("status", _status, "Show the engines of the stack, their memory, where they log, and what listens to whom.")
     down = add("down", _down, "Destroy the stack with `pulumi destroy` and stop all engines.")
     down.add_argument(

@@ -64,6 +64,7 @@ def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -
                 f"the stack of an earlier what-if of {change.name} is up still, with its workload on it, so this one "
                 f"would not begin from nothing; take it down first: {_down(question, folder)}"
             )
+        _forget(results)
         tell(f"The base, {question.base.name}, comes up.")
         started = time.monotonic()
         try:
@@ -82,6 +83,13 @@ def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -
             shutil.rmtree(folder.root.parent)
     tell(f"Rehearsed after {time.monotonic() - started:.0f} s in all.")
     return judged(question, results)
+
+
+def _forget(results: Path) -> None:
+    """Remove the answer of an earlier what-if, which must not be taken for this one's."""
+    if (results / "timeline.jsonl").is_file():
+        for name in ("whatif.json", "whatif.md", "whatif.html"):
+            (results / name).unlink(missing_ok=True)
 
 
 def _down(question: Question, folder: StackFolder) -> str:

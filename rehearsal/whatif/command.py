@@ -23,7 +23,7 @@ DESCRIPTION: Final = (
     "Rehearse a change of the stack: bring the base up with a workload on it, apply the change by `pulumi up`, and "
     "say what it costs and which nodes and pods it moves."
 )
-_NO_ANSWER: Final = 2
+NO_ANSWER: Final = 2
 _WORKLOADS: Final = PROJECT / "examples" / "snapshots" / "200-pods.json"
 
 
@@ -98,23 +98,23 @@ def run(options: argparse.Namespace) -> int:
         )
         folder = ownership.place_results(results / sides[0].name, "--output")
         return candidate.rehearse(question, sides[0], folder, keep=options.keep)
-    return _several(options, sides, results)
+    return _several(options, base, sides, results)
 
 
-def _several(options: argparse.Namespace, sides: Sequence[Source], results: Path) -> int:
+def _several(options: argparse.Namespace, base: Source, sides: Sequence[Source], results: Path) -> int:
     at_once = options.at_once or candidates.side_by_side(len(sides))
     tell(f"{len(sides)} candidates, {at_once} at once.")
-    commands = [(side.name, _alone(options, side, results), results / side.name) for side in sides]
+    commands = [(side.name, _alone(options, base, side, results), results / side.name) for side in sides]
     codes = candidates.rehearse_all(commands, at_once)
     folders = [str(results / side.name) for side in sides]
     subprocess.run([sys.executable, "-m", "whatif", "table", *folders], cwd=PROJECT, check=False)
     # One that a signal has ended, as the kernel does for lack of memory, has no answer.
-    return max(_NO_ANSWER if code < 0 else code for code in codes.values())
+    return max(NO_ANSWER if code < 0 else code for code in codes.values())
 
 
-def _alone(options: argparse.Namespace, side: Source, results: Path) -> list[str]:
+def _alone(options: argparse.Namespace, base: Source, side: Source, results: Path) -> list[str]:
     """The arguments with which one candidate is rehearsed by itself."""
-    given = ["whatif", options.stack, "--base", options.base, "--output", str(results)]
+    given = ["whatif", options.stack, "--base", base.given, "--output", str(results)]
     given += ["--change", side.given] if side.given else []
     given += ["--workloads", str(options.workloads.resolve()), "--patience", str(options.patience)]
     given += ["--wait-factor", str(options.wait_factor)]

@@ -30,7 +30,7 @@ class Source:
 
     Attributes:
         name: What people call it, good for a folder's name.
-        given: As it was given; empty for the checkout as it is.
+        given: As it was given, a file by its whole path; empty for the checkout as it is.
         program: Folder of the Pulumi program.
         stack_file: The stack's configuration.
     """
@@ -57,8 +57,8 @@ def source(given: str, stack: str, into: Path) -> Source:
     if not given:
         return Source(WORKING_TREE, given, PROJECT, StackFile.load(own))
     path = Path(given)
-    if path.is_file():
-        return Source(named(path.stem), given, PROJECT, StackFile.load(path.resolve()))
+    if _is_file(path):
+        return Source(named(path.stem), str(path.resolve()), PROJECT, StackFile.load(path.resolve()))
     commit = _commit(given)
     program = into / commit[:12]
     _lay_down(commit, program)
@@ -70,6 +70,13 @@ def source(given: str, stack: str, into: Path) -> Source:
             "that has it, or a stack file"
         )
     return Source(named(given), given, program, StackFile.load(file))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that no file can have
+        return False
 
 
 def named(text: str) -> str:
@@ -100,8 +107,15 @@ def _lay_down(commit: str, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Whole or not there: another candidate, or the next run, takes what it finds.
     unpacked = Path(tempfile.mkdtemp(dir=target.parent))
-    with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
-        files.extractall(unpacked, filter="data")
+    try:
+        with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
+            files.extractall(unpacked, filter="data")
+    except (tarfile.TarError, OSError) as error:
+        shutil.rmtree(unpacked)
+        raise SourceError(
+            f"commit {commit[:12]} cannot be laid down, so it cannot be rehearsed: {error}; a link out of the "
+            "repository is refused"
+        ) from error
     try:
         unpacked.rename(target)
     except OSError:

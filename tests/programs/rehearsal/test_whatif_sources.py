@@ -73,6 +73,21 @@ def test_what_is_neither_is_refused(given: str, said: str, tmp_path: Path) -> No
         source(given, "eks", tmp_path / "sources")
 
 
+def test_a_ref_that_links_out_of_itself_is_refused_and_nothing_is_left(repository: Path, tmp_path: Path) -> None:
+    (repository / "out").symlink_to("/etc/passwd")
+    who = ("-c", "user.name=somebody", "-c", "user.email=somebody@example.org")
+    for arguments in (("add", "out"), ("commit", "-m", "a link")):
+        subprocess.run(["git", "-C", str(repository), *who, *arguments], check=True, capture_output=True)
+    with pytest.raises(SourceError, match="a link out of the repository is refused"):
+        source("HEAD", "eks", tmp_path / "sources")
+    assert list((tmp_path / "sources").iterdir()) == []
+
+
+def test_what_is_too_long_for_a_file_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="neither a stack file nor a git ref"):
+        source("x" * 300, "eks", tmp_path)
+
+
 def test_a_name_can_be_a_folders() -> None:
     assert named("origin/feature/../x y") == "origin-feature-..-x-y"
     assert named("../..") == "unnamed"

@@ -50,7 +50,7 @@ def test_one_change_is_rehearsed_against_the_base(tmp_path: Path, nothing_starts
 
 def test_another_region_is_another_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base, change = stack_file(tmp_path, "a.yaml"), stack_file(tmp_path, "b.yaml", aws__region="eu-west-1")
-    assert asked(tmp_path, "--base", base, "--change", change) == 1
+    assert asked(tmp_path, "--base", base, "--change", change) == 2
     assert "region is 'us-east-1' in a and 'eu-west-1' in b" in capsys.readouterr().err
 
 
@@ -58,7 +58,7 @@ def test_candidates_of_one_name_would_overwrite_each_other(tmp_path: Path, capsy
     base = stack_file(tmp_path, "a.yaml")
     (tmp_path / "other").mkdir()
     changes = [stack_file(tmp_path, "b.yaml"), stack_file(tmp_path / "other", "b.yaml")]
-    assert asked(tmp_path, "--base", base, "--change", changes[0], "--change", changes[1]) == 1
+    assert asked(tmp_path, "--base", base, "--change", changes[0], "--change", changes[1]) == 2
     assert "both be called b" in capsys.readouterr().err
 
 
@@ -99,3 +99,15 @@ def test_a_candidate_that_was_killed_has_no_answer(
     base = stack_file(tmp_path, "a.yaml")
     changes = [stack_file(tmp_path, name) for name in ("b.yaml", "c.yaml")]
     assert asked(tmp_path, "--base", base, "--change", changes[0], "--change", changes[1]) == code
+
+
+def test_an_older_answer_is_not_taken_for_this_ones(tmp_path: Path) -> None:
+    results = tmp_path / "b"
+    results.mkdir()
+    for name in ("timeline.jsonl", "whatif.json", "notes.txt"):
+        (results / name).write_text("{}")
+    candidate._forget(results)
+    assert sorted(path.name for path in results.iterdir()) == ["notes.txt", "timeline.jsonl"]
+    (tmp_path / "whatif.json").write_text("somebody else's")
+    candidate._forget(tmp_path)
+    assert (tmp_path / "whatif.json").exists()

@@ -54,7 +54,7 @@ def settled(lines: Mapping[float, Line], patience: float = 600) -> tuple[float, 
 
 def test_rest_is_longer_than_karpenter_may_wait() -> None:
     lines: dict[float, Line] = {0: pool("30s"), 1: claim("n", "Initialized"), 2: pod("a", "n")}
-    assert settled(lines) == (2 + 30 + 45, Settled(2.0, []))
+    assert settled(lines) == (2 + 30 + 75, Settled(2.0, []))
 
 
 def test_a_node_that_goes_begins_the_quiet_anew() -> None:
@@ -65,17 +65,17 @@ def test_a_node_that_goes_begins_the_quiet_anew() -> None:
         60: claim("n", "Initialized", "DisruptionReason"),
         70: {**claim("n", "Initialized", "DisruptionReason"), "type": "DELETED"},
     }
-    assert settled(lines)[0] == 70 + 75
+    assert settled(lines)[0] == 70 + 105
 
 
 @pytest.mark.parametrize("after", ["Never", "x"])
 def test_what_is_no_time_is_not_waited_for(after: str) -> None:
-    assert settled({0: pool(after), 1: pod("a", "n")})[0] == 1 + 45
+    assert settled({0: pool(after), 1: pod("a", "n")})[0] == 1 + 75
 
 
 def test_a_pod_that_the_scheduler_has_not_looked_at_is_waited_for_and_one_that_it_refused_is_not() -> None:
-    assert settled({0: pod("a", None)}) == (135, Settled(0.0, ["1 pods wait for the scheduler"]))
-    assert settled({0: pod("a", None, refused=True)})[0] == 45
+    assert settled({0: pod("a", None)}) == (225, Settled(0.0, ["1 pods wait for the scheduler"]))
+    assert settled({0: pod("a", None, refused=True)})[0] == 75
 
 
 def test_what_does_not_settle_is_given_up_and_says_so() -> None:
@@ -83,3 +83,16 @@ def test_what_does_not_settle_is_given_up_and_says_so() -> None:
     when, found = settled(lines, patience=120)
     assert when == 121
     assert found.gave_up == "it had not settled after 120 s; the last change was 1 s before"
+
+
+def test_what_karpenter_thinks_over_is_movement_also_where_nothing_comes_of_it() -> None:
+    def thought(second: float, reason: str) -> Line:
+        return line("Event", f"n.{second}", reason=reason, involvedObject={"kind": "Node", "name": "n", "uid": "n"})
+
+    lines: dict[float, Line] = {
+        0: pod("a", "n"),
+        60: thought(60, "ConsolidationCandidate"),
+        80: thought(80, "ConsolidationRejected"),
+        100: thought(100, "Unconsolidatable"),  # is said again and again, and is no thought of doing anything
+    }
+    assert settled(lines)[0] == 80 + 75
