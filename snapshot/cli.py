@@ -57,9 +57,13 @@ def _run(given: argparse.Namespace) -> None:
         case "stack-file":
             text = stack_file(load(given.file, known_only=given.known_only).snapshot, given.like)
             try:
-                given.output.write_text(text)
+                with given.output.open("x") as file:
+                    file.write(text)
+            except FileExistsError as error:
+                raise SnapshotError(f"{given.output}: is there already and would be lost; give another file") from error
             except OSError as error:
                 raise SnapshotError(f"{given.output}: cannot be written ({error.strerror}); give another") from error
+            print(f"{visible(given.output)}: node classes have the images, and all has the version, of {given.like}")
         case "anonymise":
             _write(given, load(given.file, known_only=given.known_only).snapshot)
         case "convert":

@@ -16,8 +16,17 @@ from .reading import SnapshotError
 _REGIONS: Final = {"aws": "aws:region", "azure": "azure-native:location"}
 _HEADER: Final = """\
 # The NodePools and node classes of a snapshot, for a what-if; everything else is as in {like}.
-# A snapshot keeps of a node class what says how large nodes are; the rest is that of the class {model} there.
+# Of a node class it has what says how large nodes are; the rest, and the image, is that of the class {model} there.
 """
+# Images are of the cluster's Kubernetes version, or of its account: a rehearsal has neither.
+_OF_THE_CLUSTER: Final = ("amiSelectorTerms", "imageFamily", "imageVersion")
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes what stands twice twice: who edits the one must not change the other."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
 
 
 def stack_file(snapshot: Snapshot, like: Path) -> str:
@@ -60,12 +69,12 @@ def stack_file(snapshot: Snapshot, like: Path) -> str:
     network = config.get("karpstack:network")
     if cloud == "aws" and isinstance(network, dict) and (zones := _zones(snapshot)):
         changed["karpstack:network"] = {**network, "zones": zones}
-    text = yaml.safe_dump({**content, "config": changed}, sort_keys=False, width=120)
+    text = yaml.dump({**content, "config": changed}, Dumper=_Plain, sort_keys=False, width=120)
     return _HEADER.format(like=like.name, model=model) + text
 
 
 def _node_class(of: NodeClass, base: Mapping[str, Any]) -> dict[str, Any]:
-    return {**base, **of.spec}
+    return {**base, **{key: value for key, value in of.spec.items() if value and key not in _OF_THE_CLUSTER}}
 
 
 def _zones(snapshot: Snapshot) -> list[str]:

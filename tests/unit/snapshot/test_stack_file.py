@@ -48,3 +48,24 @@ def test_what_is_no_stack_file_is_refused(text: str, tmp_path: Path, capsys: pyt
     assert cli.main(["stack-file", str(SMALL), "--like", str(like), "--output", str(output)]) == 2
     assert str(like) in capsys.readouterr().err
     assert not output.exists()
+
+
+def test_images_are_of_the_other_file_and_nothing_is_an_alias() -> None:
+    snapshot = load(SMALL).snapshot
+    (first, *_) = snapshot.node_classes
+    of_its_own = {"amiSelectorTerms": [], "kubelet": {"maxPods": 29}}
+    classes = [first.model_copy(update={"name": name, "spec": of_its_own}) for name in ("default", "twin")]
+    text = stack_file(snapshot.model_copy(update={"node_classes": classes}), EKS)
+    found = yaml.safe_load(text)["config"]["karpstack:nodeClasses"]
+    assert found["twin"]["amiSelectorTerms"] == [{"alias": "al2023@latest"}]
+    assert found["twin"]["kubelet"] == {"maxPods": 29}
+    assert "&id" not in text
+
+
+def test_a_file_that_is_there_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "mine.yaml"
+    output.write_text("mine")
+    assert cli.main(["stack-file", str(SMALL), "--like", str(EKS), "--output", str(output)]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert output.read_text() == "mine"
+    assert cli.main(["stack-file", str(SMALL), "--like", str(EKS), "--output", str(tmp_path / "new.yaml")]) == 0
