@@ -15,8 +15,9 @@ from karpenter.offers import LABELS
 from . import stack_own
 from .model import LeftOut, Snapshot
 from .reading import as_data, checked
+from .taken_nodes import spec_of_class
 from .taken_pod import OF_CONTROLLERS
-from .taking import KINDS
+from .taking import BUILT_IN, KINDS
 
 #: Whose labels, taints and resources are public.
 _DOMAINS: Final = (
@@ -31,6 +32,33 @@ _DOMAINS: Final = (
     "karpenter.sh",
     "kubernetes.io",
     "nvidia.com",
+)
+#: Those among them under which people write labels and taints of their own, such as
+#: `acme.node-restriction.kubernetes.io/tier` (Kubernetes' NodeRestriction; Karpenter's LabelDomainExceptions).
+_SHARED: Final = (
+    "kops.k8s.io",
+    "kubelet.kubernetes.io",
+    "node-restriction.kubernetes.io",
+    "node-role.kubernetes.io",
+    "node.kubernetes.io",
+)
+#: What Kubernetes itself has there.
+_OF_KUBERNETES: Final = frozenset(
+    {
+        "node-role.kubernetes.io/control-plane",
+        "node-role.kubernetes.io/master",
+        "node.kubernetes.io/disk-pressure",
+        "node.kubernetes.io/exclude-from-external-load-balancers",
+        "node.kubernetes.io/instance-type",
+        "node.kubernetes.io/memory-pressure",
+        "node.kubernetes.io/network-unavailable",
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/out-of-service",
+        "node.kubernetes.io/pid-pressure",
+        "node.kubernetes.io/unreachable",
+        "node.kubernetes.io/unschedulable",
+        "node.kubernetes.io/windows-build",
+    }
 )
 _KEYS: Final = frozenset({"CriticalAddonsOnly"}) | OF_CONTROLLERS
 #: Labels whose values are the cloud's or Kubernetes' own.
@@ -80,11 +108,11 @@ class _Anonymiser:
         own = {(one.namespace, one.name): stack_own.brought(one) for one in self._snapshot.workloads}
         parts: dict[str, Callable[[Data], Data]] = {
             "namespaces": self._namespace,
-            "priorityClasses": lambda one: {**one, "name": self._name(one["name"])},
+            "priorityClasses": lambda one: {**one, "name": self._priority_class(one["name"])},
             "workloads": lambda one: self._workload(one, own=own[one["namespace"], one["name"]]),
             "podDisruptionBudgets": self._budget,
             "nodePools": self._pool,
-            "nodeClasses": lambda one: {**one, "name": self._name(one["name"])},
+            "nodeClasses": lambda one: _with(one, {"name": self._name, "spec": spec_of_class}),
             "nodeClaims": self._bought,
             "nodes": self._bought,
         }
@@ -100,13 +128,24 @@ class _Anonymiser:
         return f"x{hashlib.blake2b(text.encode(), key=self._key, digest_size=6).hexdigest()}"
 
     def _name(self, name: str) -> str:
-        return name if name in stack_own.NAMESPACES or name.startswith("system-") else self._hash(name)
+        return name if name in stack_own.NAMESPACES else self._hash(name)
+
+    def _priority_class(self, name: str) -> str:
+        return name if name in BUILT_IN else self._name(name)
 
     def _namespace_name(self, name: str) -> str:
         return name if stack_own.theirs(name) else self._name(name)
 
     def _label_key(self, key: str) -> str:
-        return key if key in _KEYS or _public(key) else self._hash(key)
+        if key in _KEYS or _public(key):
+            return key
+        prefix, _, name = key.rpartition("/")
+        shared = next((one for one in _SHARED if _within_domain(prefix, one)), None)
+        if shared is None or not name:
+            return self._hash(key)
+        # Its domain stays, for Karpenter and Kubernetes treat such labels in ways of their own.
+        own = prefix.removesuffix(shared).removesuffix(".")
+        return f"{f'{self._hash(own)}.' if own else ''}{shared}/{self._hash(key)}"
 
     def _value(self, key: str, value: str) -> str:
         if not value or key in _PUBLIC or (key in self._numbers and value.lstrip("-").isdigit()):
@@ -154,7 +193,7 @@ class _Anonymiser:
                 "affinity": self._within,
                 "tolerations": lambda given: [self._taint(one) for one in given],
                 "topologySpreadConstraints": self._within,
-                "priorityClassName": self._name,
+                "priorityClassName": self._priority_class,
                 "schedulerName": self._name,
                 "doNotDisrupt": lambda given: given if given in ("true", "false") else self._hash(given),
                 "hostPorts": lambda given: [_with(one, {"hostIP": self._address}) for one in given],
@@ -269,8 +308,16 @@ def _with(one: Mapping[str, Any], changes: Mapping[str, Callable[[Any], Any]]) -
 
 
 def _public(key: str) -> bool:
-    domain, separator, _ = key.rpartition("/")
-    return bool(separator) and any(domain == one or domain.endswith(f".{one}") for one in _DOMAINS)
+    if key in _OF_KUBERNETES:
+        return True
+    domain = key.rpartition("/")[0]
+    return any(_within_domain(domain, one) for one in _DOMAINS) and not any(
+        _within_domain(domain, one) for one in _SHARED
+    )
+
+
+def _within_domain(domain: str, other: str) -> bool:
+    return domain == other or domain.endswith(f".{other}")
 
 
 def _compared(value: Any) -> Iterator[str]:

@@ -148,13 +148,11 @@ def class_of(item: Mapping[str, Any], ledger: Ledger) -> NodeClass:
         ValueError: Something of it is not as the format has it.
     """
     spec = item.get("spec") or {}
-    kept = {key: value for key, value in spec.items() if key in _OF_CLASS}
-    if "amiSelectorTerms" in kept:  # others than aliases are names and IDs of the account
-        kept["amiSelectorTerms"] = [{"alias": one["alias"]} for one in kept["amiSelectorTerms"] if "alias" in one]
-    if "blockDeviceMappings" in kept:
-        kept["blockDeviceMappings"] = [_disk(one) for one in kept["blockDeviceMappings"]]
+    kept = spec_of_class(spec)
     for key in spec.keys() - kept.keys():
         ledger.add(f"{key} of node classes", _WHY_NOT_OF_CLASS)
+    for key in _mapping(spec.get("kubelet")).keys() - kept.get("kubelet", {}).keys():
+        ledger.add(f"kubelet.{key} of node classes", _WHY_NOT_OF_CLASS)
     subnets = (item.get("status") or {}).get("subnets") or ()
     return NodeClass(
         api_version=item["apiVersion"],
@@ -163,6 +161,23 @@ def class_of(item: Mapping[str, Any], ledger: Ledger) -> NodeClass:
         spec=kept,
         zones=sorted({one["zone"] for one in subnets if one.get("zone")}),
     )
+
+
+def spec_of_class(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a node class's `spec` says how large nodes are and how many pods they take.
+
+    What has another shape than Karpenter's is not there.
+    """
+    kept = {key: value for key, value in spec.items() if key in _OF_CLASS}
+    if "amiSelectorTerms" in kept:  # others than aliases are names and IDs of the account
+        kept["amiSelectorTerms"] = [
+            {"alias": one["alias"]} for one in _mappings(kept["amiSelectorTerms"]) if "alias" in one
+        ]
+    if "blockDeviceMappings" in kept:
+        kept["blockDeviceMappings"] = [_disk(one) for one in _mappings(kept["blockDeviceMappings"])]
+    if "kubelet" in kept:  # the address is the network's
+        kept["kubelet"] = {key: value for key, value in _mapping(kept["kubelet"]).items() if key != "clusterDNS"}
+    return kept
 
 
 def pool_keys(pools: Iterable[NodePool]) -> set[str]:
@@ -176,9 +191,17 @@ def pool_keys(pools: Iterable[NodePool]) -> set[str]:
 
 
 def _disk(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    disk = mapping.get("ebs") or {}
+    disk = _mapping(mapping.get("ebs"))
     kept = {key: disk[key] for key in ("volumeSize", "volumeType") if key in disk}
     return {key: mapping[key] for key in ("deviceName", "rootVolume") if key in mapping} | {"ebs": kept}
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _mappings(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def _bought(item: Mapping[str, Any], prices: Prices) -> dict[str, Any]:

@@ -34,7 +34,8 @@ Source = Literal["cluster", "exports", "kubereplay", "simkube"]
 Item = Mapping[str, Any]
 
 _ENDED: Final = ("Succeeded", "Failed")
-_BUILT_IN: Final = ("system-cluster-critical", "system-node-critical")
+#: PriorityClasses that every cluster has.
+BUILT_IN: Final = ("system-cluster-critical", "system-node-critical")
 #: Controllers whose template says what their pods are, and where their number is.
 _NUMBERS: Final[dict[str, str | None]] = {
     "Deployment": "replicas",
@@ -315,7 +316,7 @@ def _finished(item: Item) -> bool:
 
 def _priority_class(item: Item) -> PriorityClass | None:
     name = item["metadata"]["name"]
-    if name in _BUILT_IN:
+    if name in BUILT_IN:
         return None
     policy = item.get("preemptionPolicy")
     return PriorityClass(

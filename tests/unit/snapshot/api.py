@@ -390,7 +390,7 @@ def cluster() -> list[Item]:
                 "blockDeviceMappings": [
                     {"deviceName": "/dev/xvda", "ebs": {"volumeSize": "50Gi", "kmsKeyID": CANARY, "volumeType": "gp3"}}
                 ],
-                "kubelet": {"maxPods": 110},
+                "kubelet": {"maxPods": 110, "clusterDNS": [CANARY]},
             },
             "status": {"subnets": [{"id": f"subnet-{CANARY}", "zone": zone} for zone in ZONES]},
         },

@@ -139,9 +139,108 @@ def test_what_the_stack_brings_is_known_afterwards_too() -> None:
     assert "kube-system/cilium" in loaded.notes[0]
 
 
+def test_only_kubernetes_own_priority_classes_keep_a_name_that_begins_with_system() -> None:
+    own = "system-node-critical"
+    made = hidden(
+        workloads=[
+            workload("system-payroll", pod={"priorityClassName": own}),
+            workload(
+                "web",
+                pod={
+                    "priorityClassName": "system-payroll",
+                    "tolerations": [{"key": "karpenter.sh/x", "operator": "Equal", "value": "system-payroll"}],
+                    "nodeSelector": {"karpenter.sh/nodepool": "system-payroll", "kubernetes.io/hostname": own},
+                },
+            ),
+        ],
+        priorityClasses=[{"name": "system-payroll", "value": 5}],
+        namespaces=[{"name": "system-payroll"}],
+        nodePools=[{"name": "system-payroll", "spec": {}}],
+        nodes=[{"name": own, "nodePool": "system-payroll"}],
+    )
+    assert "system-payroll" not in json.dumps(made)
+    assert json.dumps(made).count(own) == 1
+    pods = [one["pod"] for one in made["workloads"]]
+    assert [one["priorityClassName"] for one in pods if "nodeSelector" not in one] == [own]
+    (pod,) = (one for one in pods if "nodeSelector" in one)
+    assert pod["priorityClassName"] == made["priorityClasses"][0]["name"]
+    assert pod["nodeSelector"] == {
+        "karpenter.sh/nodepool": made["nodePools"][0]["name"],
+        "kubernetes.io/hostname": made["nodes"][0]["name"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "domain"),
+    [
+        ("acme.node-restriction.kubernetes.io/payroll", "node-restriction.kubernetes.io"),
+        ("node-restriction.kubernetes.io/payroll", "node-restriction.kubernetes.io"),
+        ("node-role.kubernetes.io/payroll", "node-role.kubernetes.io"),
+        ("acme.node.kubernetes.io/payroll", "node.kubernetes.io"),
+        ("node.kubernetes.io/payroll", "node.kubernetes.io"),
+        ("acme.kubelet.kubernetes.io/payroll", "kubelet.kubernetes.io"),
+        ("kops.k8s.io/payroll", "kops.k8s.io"),
+    ],
+)
+def test_what_people_write_under_kubernetes_domains_is_hashed_alike_everywhere(key: str, domain: str) -> None:
+    requirement = {"key": key, "operator": "In", "values": ["gold"]}
+    taint = {"key": key, "value": "gold", "effect": "NoSchedule"}
+    term = {"matchExpressions": [requirement]}
+    pod = {
+        "nodeSelector": {key: "gold"},
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}},
+        "tolerations": [{**taint, "operator": "Equal"}],
+        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule"}],
+    }
+    of_node = {"requirements": [requirement], "taints": [taint], "startupTaints": [taint]}
+    template = {"metadata": {"labels": {key: "gold"}}, "spec": of_node}
+    made = hidden(
+        workloads=[workload(pod=pod)],
+        nodes=[{"name": "a", "labels": {key: "gold"}, "taints": [taint]}],
+        nodePools=[{"name": "general", "spec": {"template": template}}],
+    )
+    text = json.dumps(made)
+    assert not any(name in text for name in ("acme", "payroll", "gold"))
+    ((hashed, value),) = made["nodes"][0]["labels"].items()
+    prefix, _, name = hashed.partition("/")
+    assert prefix.removesuffix(domain) in ("", f"{prefix.partition('.')[0]}.")
+    assert prefix.endswith(domain)
+    assert (prefix == domain) == key.startswith(domain)
+    assert name.startswith("x")
+    assert text.count(f'"{hashed}"') == 10
+    assert text.count(f'"{value}"') == 9
+    assert text.count(domain) == 10
+
+
+def test_what_kubernetes_has_under_those_domains_stays() -> None:
+    keys = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master", "node.kubernetes.io/not-ready")
+    (made,) = hidden(nodes=[{"name": "a", "taints": [{"key": key, "effect": "NoSchedule"} for key in keys]}])["nodes"]
+    assert tuple(one["key"] for one in made["taints"]) == keys
+
+
+@pytest.mark.parametrize("given", [5, "payroll", [5], [{"id": "payroll"}], {"clusterDNS": ["payroll"]}])
+def test_of_node_classes_in_a_file_of_any_shape_nothing_of_ones_own_is_kept(given: Any) -> None:
+    spec = dict.fromkeys(("amiSelectorTerms", "blockDeviceMappings", "kubelet", "userData"), given)
+    one = {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "name": "bottles", "spec": spec}
+    assert "payroll" not in json.dumps(hidden(nodeClasses=[one]))
+
+
 # What matches what, before and after: a property of all labels and selectors.
-KEYS = st.sampled_from(["app", "team", "app.kubernetes.io/name", "kubernetes.io/arch", "acme.example/x"])
-VALUES = st.sampled_from(["", "a", "b", "arm64", "7"])
+KEYS = st.sampled_from(
+    [
+        "app",
+        "team",
+        "app.kubernetes.io/name",
+        "kubernetes.io/arch",
+        "acme.example/x",
+        "acme.node-restriction.kubernetes.io/x",
+        "other.node-restriction.kubernetes.io/x",
+        "node-restriction.kubernetes.io/x",
+        "node-role.kubernetes.io/x",
+        "node-role.kubernetes.io/master",
+    ]
+)
+VALUES = st.sampled_from(["", "a", "b", "arm64", "7", "system-a", "system-node-critical"])
 LABELS = st.dictionaries(KEYS, VALUES, max_size=4)
 EXPRESSION = st.one_of(
     st.builds(

@@ -166,7 +166,7 @@ def test_it_says_what_it_left_out(taken: Snapshot) -> None:
     assert told["commands and arguments"] == 30
     assert told["objects of kind Secret"] == 1
     assert told["pods that have ended"] == told["pods that are ending"] == told["pods with scheduling gates"] == 1
-    assert told["userData of node classes"] == 1
+    assert told["userData of node classes"] == told["kubelet.clusterDNS of node classes"] == 1
     assert told["annotations"] == 17  # one of every pod, the mirror's own, and the NodePool's
     assert told["labels of pods"] == 3
 
