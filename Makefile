@@ -69,7 +69,7 @@ review: setup-of-stack ## Preview STACK, rehearsed, and write what is to be revi
 	@$(BIN)/python -m rehearsal review $(STACK)
 
 whatif: base-is-given setup-of-stack ## Rehearse a CHANGE (git ref or stack file; this checkout if empty) of STACK against BASE, with WORKLOADS on it
-	@$(BIN)/python -m rehearsal whatif $(STACK) --base "$(BASE)" $(foreach each,$(CHANGE),--change "$(each)") $(if $(WORKLOADS),--workloads "$(WORKLOADS)")
+	@$(BIN)/python -m rehearsal whatif $(STACK) --base "$(BASE)" $(foreach each,$(CHANGE),--change "$(each)") $(if $(WORKLOADS),--workloads "$(WORKLOADS)") $(OPTIONS)
 
 # Before engines are built for nothing.
 base-is-given:
