@@ -193,10 +193,10 @@ class HeldUp(Part):
         words: The controller's; null where it said nothing.
         pod_disruption_budgets: The PodDisruptionBudgets that it named.
         selecting: The PodDisruptionBudgets of the snapshot that select the pods, whether they kept them or not.
-        workload: Whose pods waited to be evicted, with its namespace; null where it is not known.
+        workload: Whose pods waited to be evicted, with its namespace; null for what was said before it was decided.
         pods: How many of them; 0 where it is not known.
-        first: When it began.
-        until: When it was over, or the record ended.
+        first: When they began to wait; without a workload, when the words were said first.
+        until: When the last one was evicted, or the record ended; without a workload, when the words were said last.
     """
 
     words: str | None
@@ -219,7 +219,7 @@ class Replaced(Node):
         decided: When it was to go.
         drained: When no pod was left on it; null if that was not said.
         gone: When it was gone; null if it still was on its way.
-        pods: Pods that had to move, without those of DaemonSets.
+        pods: Pods that had to leave it after the change began, without those of DaemonSets.
         held_up: What kept it.
     """
 
@@ -282,7 +282,8 @@ class BlastRadius(Part):
         at_once: How many were on their way out at the same time, at most.
         first: When the first one was to go; null without any.
         last: When the last one was gone; null without any, or if one is not gone.
-        pods_moved: Pods that had to move, without those of DaemonSets.
+        pods_moved: How often a pod had to leave its node, whichever that was, without those of DaemonSets.
+        pods_preempted: Of these, how often for a pod of higher priority.
         homeless: Pods without a node for a while, by workload.
         without_home: How many pods that were.
         without_home_at_once: How many at the same time, at most.
@@ -298,6 +299,7 @@ class BlastRadius(Part):
     first: float | None
     last: float | None
     pods_moved: int
+    pods_preempted: int
     homeless: list[Homeless]
     without_home: int
     without_home_at_once: int
@@ -469,6 +471,7 @@ class Answer(Part):
         settings: What was shortened.
         prices: Where prices are from, a sentence each.
         given_prices: The file of prices and discounts that was given, as data; null without one.
+        snapshot: The snapshot that was given: the first twelve digits of its file's SHA-256; null without one.
         before: The nodes before the change.
         after: The nodes after it; null if it was refused.
         blast_radius: What it set in motion; null if it was refused.
@@ -493,6 +496,7 @@ class Answer(Part):
     settings: Settings
     prices: list[str]
     given_prices: dict[str, Any] | None = None
+    snapshot: str | None = None
     before: Inventory
     after: Inventory | None
     blast_radius: BlastRadius | None

@@ -10,6 +10,7 @@ from scale_test.numbers.disruptions import reason as disruption_reason
 from scale_test.numbers.figures import accumulate
 
 from .answer import BlastRadius, HeldUp, Made, Planned, Replaced
+from .departures import Departure, departures
 from .events import Said, of_claim
 from .homes import homes, workload_of
 from .nodes import described
@@ -17,7 +18,9 @@ from .phases import Told, of_daemon_set
 from .pod_budgets import PodBudget, selecting
 from .prices import Priced
 
-# Of a pod that nothing keeps, from the beginning of the drain until it is evicted: the controller evicts ten a second.
+# Longer than a pod that nothing keeps waits to be evicted: the controller evicts a hundred a second at the least, and
+# tries again after 0.1 s what was refused, then ever more rarely until it is 10 s (sigs.k8s.io/karpenter 1.15,
+# pkg/controllers/node/termination/terminator/eviction.go).
 _EVICTION_SECONDS = 5.0
 _LAUNCHING = "Launching NodeClaim: "
 _WANTED = ("ConsolidationCandidate", "ConsolidationApproved")  # the first one tells more
@@ -32,7 +35,8 @@ def blast_radius(told: Told, market: Priced, pod_budgets: Sequence[PodBudget] = 
         pod_budgets: PodDisruptionBudgets of the workload, as far as they are known.
     """
     went = sorted((claim for claim in told.claims if _went(told, claim)), key=lambda claim: claim.disrupted or told.end)
-    replaced = [_replaced(told, market, claim, order, pod_budgets) for order, claim in enumerate(went, 1)]
+    departed = departures(told)
+    replaced = [_replaced(told, market, claim, order, departed, pod_budgets) for order, claim in enumerate(went, 1)]
     lived = homes(told)
     return BlastRadius(
         applied=_planned(told),
@@ -42,7 +46,8 @@ def blast_radius(told: Told, market: Priced, pod_budgets: Sequence[PodBudget] = 
         at_once=_at_once(told, went),
         first=min((one.decided for one in replaced), default=None),
         last=_last(replaced),
-        pods_moved=sum(one.pods for one in replaced),
+        pods_moved=len(departed),
+        pods_preempted=sum(one.preempted for one in departed),
         homeless=lived.workloads,
         without_home=lived.pods,
         without_home_at_once=lived.at_once,
@@ -57,7 +62,14 @@ def _went(told: Told, claim: NodeClaim) -> bool:
     return claim.first_seen <= told.before and decided is not None and told.before < decided <= told.end
 
 
-def _replaced(told: Told, market: Priced, claim: NodeClaim, order: int, pod_budgets: Sequence[PodBudget]) -> Replaced:
+def _replaced(
+    told: Told,
+    market: Priced,
+    claim: NodeClaim,
+    order: int,
+    departed: Sequence[Departure],
+    pod_budgets: Sequence[PodBudget],
+) -> Replaced:
     decided = claim.disrupted or told.end
     said = of_claim(told.replay, claim)
     why = disruption_reason(told.replay, claim)
@@ -70,7 +82,7 @@ def _replaced(told: Told, market: Priced, claim: NodeClaim, order: int, pod_budg
         decided=told.t(decided),
         drained=told.t(claim.reached["Drained"]) if "Drained" in claim.reached else None,
         gone=told.t(claim.gone) if claim.gone else None,
-        pods=sum(pod.leaving is not None and pod.leaving <= told.end for pod in pods),
+        pods=sum(one.claim is claim for one in departed),
         held_up=[*_blocked(told, claim, said), *_evictions(told, claim, said, pods, pod_budgets)],
     )
 
@@ -90,18 +102,22 @@ def _words(told: Told, claim: NodeClaim, why: str | None, said: list[Said]) -> s
 def _blocked(told: Told, claim: NodeClaim, said: list[Said]) -> list[HeldUp]:
     """What kept it before it was decided, by the controller's events."""
     decided = claim.disrupted or told.end
-    found: dict[str, HeldUp] = {}
+    found: dict[str, list[Said]] = {}
     for one in said:
-        if one.holds_up and told.before < one.time < decided and one.words not in found:
-            found[one.words] = HeldUp(
-                words=one.words,
-                pod_disruption_budgets=one.pod_disruption_budgets,
-                workload=None,
-                pods=0,
-                first=told.t(one.time),
-                until=told.t(decided),
-            )
-    return list(found.values())
+        if one.holds_up and told.before < one.time < decided:
+            found.setdefault(one.words, []).append(one)
+    # From when to when it was said: what held between that and the decision, nobody said.
+    return [
+        HeldUp(
+            words=words,
+            pod_disruption_budgets=times[0].pod_disruption_budgets,
+            workload=None,
+            pods=0,
+            first=told.t(times[0].time),
+            until=told.t(times[-1].time),
+        )
+        for words, times in found.items()
+    ]
 
 
 def _evictions(

@@ -85,11 +85,15 @@ def _load(path: Path) -> Answer:
         ) from error
 
 
-def candidates(answers: Sequence[Answer]) -> str:
+def candidates(answers: Sequence[Answer], missing: Sequence[str] = ()) -> str:
     """A table of several candidates, in Markdown; answers to the same question are one row.
 
+    Args:
+        answers: The answers.
+        missing: Names of candidates that have no answer.
+
     Raises:
-        AnswersError: They are of several stacks, or prices and waits differ.
+        AnswersError: The answers are not to the same question about different changes.
     """
     _comparable(answers)
     groups = _by_candidate(answers)
@@ -108,6 +112,7 @@ def candidates(answers: Sequence[Answer]) -> str:
         "without a home:",
         "still without:",
     )
+    rows += [(escape(name), "no answer", *[""] * (len(head) - 2)) for name in missing]
     lines = list(table(head, rows, FILE))
     if repeated:
         notes = [
@@ -155,9 +160,12 @@ def spread(answers: Sequence[Answer]) -> str:
 def _comparable(answers: Sequence[Answer]) -> None:
     for what, values in (
         ("stacks", {one.stack for one in answers}),
+        ("regions", {one.region for one in answers}),
         ("bases", {one.base for one in answers}),
         ("given prices", {json.dumps(one.given_prices, sort_keys=True) for one in answers}),
         ("factors of waits", {one.settings.wait_factor for one in answers}),
+        ("moments that are asked about", {one.settings.at for one in answers}),
+        ("snapshots of the workload", {one.snapshot for one in answers}),
     ):
         if len(values) > 1:
             raise AnswersError(

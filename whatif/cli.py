@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ from karpenter.instance_types import FactsError
 from scale_test.numbers.thresholds import ThresholdsError
 from scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR, Reader, TimelineError
 from scale_test.reports.folder import TIMELINE
+from scale_test.scenarios.scenario import names
 from scale_test.text.files import replace
 from scale_test.text.shown import visible
 from snapshot.model import Snapshot
@@ -27,11 +29,13 @@ from .pod_budgets import PodBudget
 from .prices import PricesError
 from .truth import RealNode
 
-_LIMITS = Path(__file__).resolve().parents[1] / "playbooks" / "thresholds.yml"
+_PLAYBOOKS = Path(__file__).resolve().parents[1] / "playbooks"
+_LIMITS = _PLAYBOOKS / "thresholds.yml"
 
 # Of all that a what-if makes, so that they are what selectors name otherwise.
 _LABELS = {SCENARIO_LABEL: SCENARIO, **dict([WORKLOAD_SELECTOR.split("=")])}
 
+_DIGITS = 12  # of a snapshot's SHA-256: enough to tell the snapshots of one team apart
 BROKEN, WRONG = 1, 2
 
 
@@ -110,7 +114,7 @@ def _made(given: argparse.Namespace) -> Answer:
     timeline = given.folder / TIMELINE
     if not timeline.is_file():
         raise NotJudgedError(f"{timeline}: is not there, so there is nothing to judge; name the folder of a what-if")
-    limits = Limits.load(given.limits)
+    limits = Limits.load(given.limits, names(_PLAYBOOKS / "scenarios"))
     try:
         told = read(Reader(timeline).new_lines())
         facts = facts_of(told)
@@ -128,6 +132,7 @@ def _made(given: argparse.Namespace) -> Answer:
         real=_nodes(snapshot),
         pod_budgets=_pod_budgets(snapshot),
         made_up=snapshot.source == "made",
+        snapshot=hashlib.sha256(given.snapshot.read_bytes()).hexdigest()[:_DIGITS],
     )
 
 
@@ -154,8 +159,15 @@ def _pod_budgets(snapshot: Snapshot) -> list[PodBudget]:
 def _table(given: argparse.Namespace) -> int:
     from .candidates import candidates, load
 
-    print(candidates(load(given.folders)), end="")
-    return 0
+    answers, missing = list[Answer](), list[str]()
+    for folder in given.folders:
+        try:
+            answers += load([folder])
+        except AnswersError as error:
+            print(f"error: {visible(error)}", file=sys.stderr)
+            missing.append(folder.resolve().name)
+    print(candidates(answers, missing), end="")
+    return WRONG if missing else 0
 
 
 def _spread(given: argparse.Namespace) -> int:

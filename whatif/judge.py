@@ -45,6 +45,7 @@ def answer(
     real: Sequence[RealNode] | None = None,
     pod_budgets: Sequence[PodBudget] = (),
     made_up: bool = False,
+    snapshot: str | None = None,
 ) -> Answer:
     """Judge a what-if.
 
@@ -56,6 +57,7 @@ def answer(
         real: The nodes of the real cluster that the workload is from; None where they are not known.
         pod_budgets: PodDisruptionBudgets of the workload, as far as they are known.
         made_up: Whether the snapshot is made up, so that there is no such cluster.
+        snapshot: By what the snapshot is told from others; None without one.
     """
     region = str(told.stack.outputs.get("region", ""))
     market = Priced(facts, region, told.replay.cheapest, told.simulated, told.replay, given or Given())
@@ -90,6 +92,7 @@ def answer(
         settings=_settings(told),
         prices=sentences(market, bought),
         given_prices=given.model_dump(mode="json", by_alias=True, exclude_defaults=True) if given else None,
+        snapshot=snapshot,
         before=before,
         after=after,
         blast_radius=radius,

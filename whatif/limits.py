@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from scale_test.numbers.thresholds import WHATIF, ThresholdsError, explained
+from scale_test.numbers.thresholds import DEFAULT, WHATIF, ThresholdsError, explained
 from scale_test.text import shown
 from scale_test.text.yaml_file import YamlError, read
 
@@ -66,17 +67,32 @@ class Limits(BaseModel):
     must_settle: bool = True
 
     @classmethod
-    def load(cls, path: Path) -> Limits:
-        """Read the section of a thresholds' file; without it, nothing but that it settles.
+    def load(cls, path: Path, scenarios: Collection[str]) -> Limits:
+        """Read the section of a thresholds' file.
+
+        Args:
+            path: The file.
+            scenarios: Names of the scenarios of which it may have sections, too.
 
         Raises:
-            ThresholdsError: It cannot be read or is wrong; all that is wrong is named at once.
+            ThresholdsError: It cannot be read, has no such section or is wrong; all that is wrong is named at once.
         """
         try:
             data = read(path)
         except YamlError as error:
             raise ThresholdsError(f"{path}: {error}: no limit could be judged; mend it, or name another") from error
-        return cls.parse(data.get(WHATIF) if isinstance(data, dict) else data, path.name)
+        if data is not None and not isinstance(data, dict):
+            return cls.parse(data, path.name)
+        sections = data or {}
+        problems = list(_unknown(sections, path.name, scenarios))
+        if sections.get(WHATIF) is None:
+            problems.append(
+                f"{path.name}: {WHATIF}: there is no such section, or nothing in it, so that it would limit nothing; "
+                f"write limits under `{WHATIF}:`, or `{WHATIF}: {{}}` if nothing is to be limited"
+            )
+        if problems:
+            raise ThresholdsError(shown.message(problems))
+        return cls.parse(sections[WHATIF], path.name)
 
     @classmethod
     def parse(cls, section: object, source: str) -> Limits:
@@ -156,6 +172,21 @@ class Limits(BaseModel):
             seen=f"{written(seen)}{unit}" if seen is not None else "not known",
             kept=known and seen is not None and seen <= most + 1e-9,
         )
+
+
+def _unknown(sections: dict[str, Any], source: str, scenarios: Collection[str]) -> Iterator[str]:
+    """Keys of a file that are sections of no thresholds' file."""
+    own = {field.alias or name for name, field in Limits.model_fields.items()}
+    for name, value in sections.items():
+        if name in (DEFAULT, WHATIF) or name in scenarios:
+            continue
+        if name in own:
+            fix = f"write it under `{WHATIF}:`"
+        elif close := difflib.get_close_matches(name, (WHATIF, DEFAULT, *scenarios), n=1):
+            fix = f"did you mean {close[0]}?"
+        else:
+            fix = f"use of {WHATIF}, {DEFAULT} and the names of scenarios that ship"
+        yield f"{source}: {shown.key([name])}: {shown.value(value)}: no such section, so it would limit nothing; {fix}"
 
 
 def times_bound(inventory: Inventory) -> float | None:

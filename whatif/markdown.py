@@ -60,7 +60,7 @@ def _summary(before: Inventory, after: Inventory, radius: BlastRadius) -> Iterat
         ("lower bound, times", _own(wording.bound(before)), _own(wording.bound(after)), ""),
         ("nodes", str(before.nodes), str(after.nodes), wording.counted(before.nodes, after.nodes)),
         ("nodes replaced", "", str(len(radius.replaced)), ""),
-        ("pods moved", "", str(radius.pods_moved), ""),
+        ("pods moved", "", wording.moved(radius), ""),
         ("pods without a home for a while", "", str(radius.without_home), ""),
         ("pods without a node", str(before.waiting), str(after.waiting), ""),
     ]

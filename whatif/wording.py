@@ -161,6 +161,12 @@ def title(answer: Answer) -> str:
     return f"{named}, from {answer.base}" if answer.base else named
 
 
+def moved(radius: BlastRadius) -> str:
+    """How many pods moved: `310, of which 24 preempted`."""
+    preempted = f", of which {units.count(radius.pods_preempted)} preempted" if radius.pods_preempted else ""
+    return units.count(radius.pods_moved) + preempted
+
+
 def bound(inventory: Inventory) -> str:
     """What the nodes cost against the lower bound: `$0.80, 1.25×`."""  # noqa: RUF002
     if inventory.lower_bound_usd_per_hour is None:
@@ -203,7 +209,10 @@ def held(one: HeldUp) -> str:
     if one.selecting:
         whose += f", selected by PodDisruptionBudget {', '.join(one.selecting)}"
     what = ": ".join(part for part in (whose, one.words) if part)
-    return f"{what}, for {units.duration(one.until - one.first)}"
+    if one.workload:
+        return f"{what}, for {units.duration(one.until - one.first)}"
+    first, last = units.duration(one.first), units.duration(one.until)
+    return f"{what}, said after {first}" + (f" and last after {last}" if last != first else "")
 
 
 class Row(NamedTuple):

@@ -49,6 +49,8 @@ class Pod:
         running: When it first served.
         turns: When it began to serve, and when it ceased to: each time, and whether it serves from then on.
         leaving: When it began to go, or was gone.
+        disruption: Why it is to go, by its condition DisruptionTarget, such as EvictionByEvictionAPI or
+            PreemptionByScheduler; empty where it has none.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Pod:
     running: datetime | None = None
     turns: list[tuple[datetime, bool]] = field(default_factory=list)
     leaving: datetime | None = None
+    disruption: str = ""
 
     def present_at(self, time: datetime) -> bool:
         """Whether it was there and not going, as far as we knew."""
@@ -303,6 +306,8 @@ class Replay:
         )
         if conditions.get("PodScheduled", {}).get("status") == "True":
             pod.scheduled = pod.scheduled or self.time
+        if (target := conditions.get("DisruptionTarget", {})).get("status") == "True":
+            pod.disruption = str(target.get("reason") or "")
         if pod.ready:
             pod.running = pod.running or self.time
         if deleted or "deletionTimestamp" in metadata:

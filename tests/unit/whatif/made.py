@@ -109,6 +109,7 @@ class Made:
         unschedulable: float | None = None,
         scheduled: float = 12,
         leaving: float | None = None,
+        disruption: str | None = None,
         cpu: float = 0.5,
         memory: float = 2**30,
         labels: dict[str, str] | None = None,
@@ -135,6 +136,9 @@ class Made:
             pod(scheduled, "MODIFIED", {"status": "True"}, node)
         if leaving is not None:
             pod(leaving, "MODIFIED", {"status": "True"}, node, deletionTimestamp=at(leaving))
+            if disruption:  # the API server writes it before it deletes the pod
+                target = {"type": "DisruptionTarget", "status": "True", "reason": disruption}
+                self._lines[-1][1]["object"]["conditions"].append(target)
 
     def event(self, seconds: float, kind: str, name: str, reason: str, message: str) -> None:
         self.add(

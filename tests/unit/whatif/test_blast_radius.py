@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.whatif.made import ENDS, Made
+from tests.unit.whatif.made import ENDS, Made, at
 from tests.unit.whatif.told import judged, told
+from whatif import wording
 from whatif.answer import BlastRadius
 from whatif.phases import read
 
@@ -107,7 +108,16 @@ def test_a_pod_disruption_budget_that_blocked_before_is_named(made: Made) -> Non
         121, "Node", "ip-one", "DisruptionBlocked", "Pdb prevents pod evictions (PodDisruptionBudget=[shop/web])"
     )
     held = radius(made).replaced[0].held_up
-    assert [(one.pod_disruption_budgets, one.first, one.until) for one in held] == [(["shop/web"], 20.0, 150.0)]
+    assert [(one.pod_disruption_budgets, one.first, one.until) for one in held] == [(["shop/web"], 20.0, 21.0)]
+
+
+def test_what_was_said_before_the_decision_has_its_times_and_no_duration(made: Made) -> None:
+    words = "Pdb prevents pod evictions (PodDisruptionBudget=[shop/web])"
+    made.node("one", disrupted=250, deleting=255, gone=300)
+    made.event(120, "Node", "ip-one", "DisruptionBlocked", words)
+    assert wording.held(radius(made).replaced[0].held_up[0]) == f"{words}, said after 20.0 s"
+    made.event(240, "Node", "ip-one", "DisruptionBlocked", words)
+    assert wording.held(radius(made).replaced[0].held_up[0]) == f"{words}, said after 20.0 s and last after 2 min 20 s"
 
 
 def test_pods_that_wait_to_be_evicted_hold_their_node_up(made: Made) -> None:
@@ -139,6 +149,55 @@ def test_pods_of_daemon_sets_do_not_move(made: Made) -> None:
     made.node("two")
     found = radius(made)
     assert (found.pods_moved, found.replaced[0].pods, found.replaced[0].held_up) == (1, 1, [])
+
+
+EVICTED, PREEMPTED = "EvictionByEvictionAPI", "PreemptionByScheduler"
+
+
+def test_every_departure_counts_also_the_second_of_a_pod_and_from_a_new_node(made: Made) -> None:
+    made.node("old", disrupted=150, deleting=160, gone=200)
+    made.node("new", 170, disrupted=250, deleting=260, gone=300)
+    made.pod("web-1", "old", leaving=161, disruption=EVICTED)
+    made.pod("web-2", "new", 162, scheduled=175, leaving=261, disruption=EVICTED)
+    made.pod("web-3", "new", 262, scheduled=265, leaving=290)  # no condition, but its node goes
+    found = radius(made)
+    assert (found.pods_moved, found.pods_preempted, found.replaced[0].pods) == (3, 0, 1)
+
+
+def test_preempted_pods_move_too_and_are_said_apart(made: Made) -> None:
+    made.node("one")
+    made.pod("web-1", "one", leaving=150, disruption=PREEMPTED)
+    made.pod("web-2", "one", leaving=150, disruption=EVICTED)
+    found = radius(made)
+    assert (found.pods_moved, found.pods_preempted, found.replaced) == (2, 1, [])
+    assert wording.moved(found) == "2, of which 1 preempted"
+
+
+def test_what_left_before_the_change_or_after_it_or_was_scaled_did_not_move(made: Made) -> None:
+    made.node("one")
+    made.pod("web-1", "one", leaving=80, disruption=EVICTED)
+    made.pod("web-2", "one", leaving=ENDS + 5, disruption=EVICTED)
+    made.pod("web-3", "one", leaving=150)
+    made.pod("web-4", None, leaving=150, disruption=PREEMPTED)
+    made.pod("logs-1", "one", leaving=150, disruption=EVICTED, labels={"pod-template-generation": "1"})
+    assert radius(made).pods_moved == 0
+
+
+def test_of_nodes_with_the_same_name_each_has_its_own_pods(made: Made) -> None:
+    made.node("one", disrupted=150, deleting=160, gone=200)
+    made.add(
+        210,
+        "ADDED",
+        kind="NodeClaim",
+        object={
+            "metadata": {"name": "two", "labels": {"karpenter.sh/nodepool": "default"}, "creationTimestamp": at(210)},
+            "conditions": [],
+            "nodeName": "ip-one",
+        },
+    )
+    made.pod("web-1", "one", leaving=161)
+    made.pod("web-2", "one", 205, scheduled=220, leaving=250)  # its node stays
+    assert (radius(made).pods_moved, radius(made).replaced[0].pods) == (1, 1)
 
 
 def test_what_pulumi_changed_is_listed(made: Made) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged
-from whatif.answer import Answer
+from whatif.answer import Answer, Settings
 from whatif.candidates import AnswersError, candidates, load, spread
 from whatif.phases import read
 from whatif.prices import Given
@@ -107,6 +107,28 @@ def test_a_refused_candidate_has_its_row() -> None:
 def test_what_cannot_be_set_side_by_side_is_refused(answers: list[Answer], message: str) -> None:
     with pytest.raises(AnswersError, match=message):
         spread(answers)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"region": "eu-west-3"}, "differ in regions"),
+        ({"settings": Settings(at="2026-11-23T03:00:00+00:00")}, "differ in moments that are asked about"),
+        ({"snapshot": "0123456789ab"}, "differ in snapshots of the workload"),
+    ],
+)
+def test_answers_to_other_questions_are_refused(other: dict[str, Any], message: str) -> None:
+    one = asked("a", 0.2)
+    for together in (candidates, spread):
+        with pytest.raises(AnswersError, match=message):
+            together([one, one.model_copy(update=other)])
+
+
+def test_a_candidate_without_an_answer_has_its_row() -> None:
+    found = rows(candidates([asked("good", 0.2)], ["killed"]))
+    assert found["killed"][0] == "no answer"
+    assert found["good"][0] == "no limit is set"
+    assert rows(candidates([], ["killed"]))["killed"][0] == "no answer"
 
 
 def test_answers_at_other_prices_are_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import lines
-from whatif.cli import main
+from whatif.cli import WRONG, main
 
 
 def folder(path: Path, found: list[dict[str, Any]]) -> Path:
@@ -71,8 +72,10 @@ def test_a_snapshot_is_the_truth(consolidation: Path, tmp_path: Path) -> None:
     path = tmp_path / "snapshot.json"
     path.write_text(json.dumps(snapshot))
     assert main(["report", str(consolidation), "--snapshot", str(path)]) == 0
-    truth = json.loads((consolidation / "whatif.json").read_text())["truth"]
+    answer = json.loads((consolidation / "whatif.json").read_text())
+    truth = answer["truth"]
     assert truth["compared"] is True
+    assert answer["snapshot"] == hashlib.sha256(path.read_bytes()).hexdigest()[:12]
     assert truth["figures"][0] == {"what": "nodes", "real": 2.0, "rehearsed": 6.0, "distance": 2.0, "note": ""}
     assert "1 real nodes are of no NodePool" in truth["sentence"]
     assert truth["sentence"].endswith("The snapshot is made up, so that this says nothing of a cluster that exists.")
@@ -115,6 +118,7 @@ def test_a_budget_of_the_snapshot_that_selects_a_pod_that_waited_is_named(tmp_pa
     [
         ("--snapshot", '{"kind": "List", "items": []}', "python -m snapshot convert"),
         ("--limits", "whatif: {maxNode: 1}", "did you mean maxNodes?"),
+        ("--limits", "what-if: {maxNodes: 1}", "did you mean whatif?"),
         ("--prices", "spot: {m5.larg: 1}", "no such instance type at aws"),
     ],
 )
@@ -145,6 +149,11 @@ def test_a_table_and_a_spread(consolidation: Path, tmp_path: Path, capsys: pytes
     for one in (consolidation, again):
         main(["report", str(one)])
     capsys.readouterr()
+    assert main(["table", str(consolidation), str(tmp_path / "killed")]) == WRONG
+    told = capsys.readouterr()
+    assert "| tighter | within its limits |" in told.out
+    assert "| killed | no answer |" in told.out
+    assert "killed/whatif.json: cannot be read" in told.err
     assert main(["table", str(consolidation), str(again)]) == 0
     assert "tighter (asked 2 times)" in capsys.readouterr().out
     assert main(["spread", str(consolidation), str(again)]) == 0

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from scale_test.numbers.thresholds import Thresholds, ThresholdsError
+from scale_test.scenarios.scenario import names
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged, told
 from whatif.answer import Answer
@@ -107,11 +108,40 @@ def test_a_wrong_limit_fails_with_the_fix(section: object, message: str) -> None
 
 
 def test_the_shipped_limits(tmp_path: Path) -> None:
-    assert Limits.load(SHIPPED).max_pods_unschedulable == 0
+    shipped = names(SHIPPED.parent / "scenarios")
+    assert Limits.load(SHIPPED, shipped).max_pods_unschedulable == 0
     with pytest.raises(ThresholdsError, match="cannot be read"):
-        Limits.load(tmp_path / "none.yml")
-    (tmp_path / "empty.yml").write_text("")
-    assert Limits.load(tmp_path / "empty.yml") == Limits()
+        Limits.load(tmp_path / "none.yml", shipped)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "limits.yml: whatif: there is no such section"),
+        ("whatif:", "limits.yml: whatif: there is no such section, or nothing in it"),
+        ("default: {nodes: 3}", "limits.yml: whatif: there is no such section"),
+        ("what-if: {maxNodes: 0}", "no such section, so it would limit nothing; did you mean whatif?"),
+        (
+            "maxNodes: 0",
+            "limits.yml: maxNodes: 0: no such section, so it would limit nothing; write it under `whatif:`",
+        ),
+        ("whatif: {maxNodes: 1}\nmaxPodsMoved: 0", "maxPodsMoved: 0: no such section"),
+        ("whatif: {maxNodes: 1}\nzz: 0", "use of whatif, default and the names of scenarios that ship"),
+        ("[1]", "whatif: [1] limits nothing"),
+    ],
+)
+def test_a_file_that_would_limit_nothing_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "limits.yml"
+    path.write_text(content)
+    with pytest.raises(ThresholdsError) as error:
+        Limits.load(path, ["burst"])
+    assert message in str(error.value)
+
+
+def test_a_file_that_limits_nothing_on_purpose(tmp_path: Path) -> None:
+    path = tmp_path / "limits.yml"
+    path.write_text("whatif: {}\nburst: {nodes: 3}\ndefault: {nodes: 3}")
+    assert Limits.load(path, ["burst"]) == Limits()
 
 
 def test_the_scale_test_passes_over_limits_of_what_ifs() -> None:
