@@ -6,14 +6,14 @@ model.
 
 from __future__ import annotations
 
-import inspect
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel
+
+from scale_test.text.docstrings import describe, meanings
 
 from .model import Bought, Snapshot
 
@@ -23,19 +23,8 @@ SCHEMA: Final = ROOT / "snapshot" / "schema.json"
 
 _BEGIN: Final = "<!-- format: written by `python -m snapshot.reference`; do not edit -->"
 _END: Final = "<!-- end of format -->"
-_ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 #: Shapes that are Kubernetes' own, of which its documents tell.
 _KUBERNETES: Final = frozenset({"Affinity", "LabelSelector", "TopologySpreadConstraint", "Toleration", "Taint"})
-
-
-def meanings(model: type[BaseModel]) -> dict[str, str]:
-    """Name of each field -> what it means, from the docstrings of a model and of those that it builds on."""
-    found: dict[str, str] = {}
-    for owner in reversed(model.__mro__):
-        if issubclass(owner, BaseModel) and owner is not BaseModel:
-            _, _, attributes = inspect.cleandoc(owner.__doc__ or "").partition("Attributes:\n")
-            found |= {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(attributes)}
-    return found
 
 
 def models() -> dict[str, type[BaseModel]]:
@@ -56,10 +45,7 @@ def schema() -> dict[str, Any]:
     known = models()
     for name, definition in {**made["$defs"], "Snapshot": made}.items():
         if model := known.get(name):
-            definition["description"] = inspect.cleandoc(model.__doc__ or "").partition("\n")[0]
-            found = meanings(model)
-            for field, info in model.model_fields.items():
-                definition["properties"][info.alias or field]["description"] = found[field]
+            describe(definition, model)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 

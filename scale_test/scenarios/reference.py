@@ -6,15 +6,14 @@ once, under `Attributes` of its model.
 
 from __future__ import annotations
 
-import inspect
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
+from ..text.docstrings import describe, meanings
 from .actions import Churn, Meanwhile, NodeClassPatch, NodePoolPatch, Nodes, OutOfCapacity, RollOut, Throttle
 from .expectation import Expectation, Pending, Places, Replacement, WorkloadExpectation
 from .pods import Deployment, PodForm, TopologySpread, Volume, WorkloadForm
@@ -59,17 +58,6 @@ _SAID: dict[type[BaseModel], type[BaseModel]] = {WorkloadForm: PodForm, Workload
 
 _MARK = "<!-- {name}: written by `make goldens` from scale_test/scenarios; do not edit -->"
 _END = "<!-- end of {name} -->"
-_ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
-
-
-def meanings(model: type[BaseModel]) -> dict[str, str]:
-    """Name of each field -> what it means, from the docstrings of a model and of those that it builds on."""
-    found: dict[str, str] = {}
-    for owner in reversed(model.__mro__):
-        if issubclass(owner, BaseModel) and owner is not BaseModel:
-            _, _, attributes = inspect.cleandoc(owner.__doc__ or "").partition("Attributes:\n")
-            found |= {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(attributes)}
-    return found
 
 
 def table(name: str) -> str:
@@ -119,11 +107,7 @@ def schema() -> dict[str, Any]:
     models = {model.__name__: model for model in _models()}
     for name, definition in ({**made.get("$defs", {}), "Scenario": made}).items():
         if model := models.get(name):
-            definition["description"] = inspect.cleandoc(model.__doc__ or "").partition("\n")[0]
-            found = meanings(model)
-            for field, info in model.model_fields.items():
-                if field in found:
-                    definition["properties"][info.alias or field]["description"] = found[field]
+            describe(definition, model)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 
