@@ -16,6 +16,7 @@ from scale_test.cli import main
 from scale_test.scenarios import reference
 from scale_test.scenarios.scenario import ScenarioError, load
 from scale_test.scenarios.start import write
+from scale_test.text.docstrings import meanings
 from scale_test.text.shown import visible
 from tests.mutations import attempt, mutations
 from tests.unit.scale_test.full_scenario import FULL
@@ -42,7 +43,7 @@ def test_every_key_is_explained_once() -> None:
     for name, models in reference.TABLES.items():
         text = reference.table(name)
         for _, model in models:
-            assert set(reference.meanings(model)) == set(model.model_fields), model
+            assert set(meanings(model)) == set(model.model_fields), model
         assert all(len(row) > len("| `` |  |") for row in text.splitlines())
 
 

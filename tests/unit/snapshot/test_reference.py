@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 from karpenter import crds
+from scale_test.text.docstrings import meanings
 from snapshot import examples, reference
 from snapshot.reading import as_data, load
 from snapshot.unschedulable import unschedulable
@@ -34,7 +35,7 @@ def test_the_document_is_current() -> None:
 
 def test_every_key_is_explained() -> None:
     for model in reference.models().values():
-        assert reference.meanings(model).keys() == model.model_fields.keys(), model
+        assert meanings(model).keys() == model.model_fields.keys(), model
 
 
 def test_the_schema_refuses_what_is_refused() -> None:
