@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+#: A stack may choose another (karpenter.chartVersion): to come from, or to go back to.
 KARPENTER_AWS: Final = "1.15.1"
-#: Kubernetes minor versions that this Karpenter accepts; it refuses to start on any other
+#: What its chart and its permissions need is known from here on (`documents.charts`, `documents.iam`).
+KARPENTER_AWS_OLDEST: Final = "1.13.0"
+#: Kubernetes minor versions that each release accepts, the newest first; it refuses to start on any other
 #: (karpenter-provider-aws, pkg/providers/version: MinK8sVersion and MaxK8sVersion).
 KARPENTER_AWS_KUBERNETES_MIN: Final = "1.26"
-KARPENTER_AWS_KUBERNETES_MAX: Final = "1.37"
+KARPENTER_AWS_KUBERNETES_MAX: Final[Mapping[str, str]] = {"1.15.0": "1.37", "1.13.0": "1.36"}
 KARPENTER_AWS_CHART: Final = "oci://public.ecr.aws/karpenter/karpenter"
 KARPENTER_AWS_CRD_CHART: Final = "oci://public.ecr.aws/karpenter/karpenter-crd"
 

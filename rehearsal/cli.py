@@ -333,7 +333,7 @@ def _review_alone(options: argparse.Namespace, folder: StackFolder, stack_file: 
     configuration = options.policy_pack_config
     if configuration and configuration != _BASELINE:
         configuration = str(Path(configuration).resolve())
-    engines = ensure([stack_file.cloud])
+    engines = ensure([stack_file.cloud], [stack_file.karpenter])
     running = daemon.running(folder)
     try:
         with lifetime.watched(folder):

@@ -106,7 +106,7 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
                     bootstrap_token_secret=bootstrap.token_secret,
                     ssh_key_secret=bootstrap.ssh_key_secret,
                     replicas=settings.replicas,
-                    feature_gates=settings.feature_gates.model_dump(by_alias=True),
+                    feature_gates=settings.chart_gates,
                     settings=settings.settings,
                     resources=settings.resources.model_dump(),
                 ),

@@ -16,9 +16,9 @@ Values = dict[str, Any]
 #: what is known of a chart's values is known before the rest is.
 Leaf = Any
 
-#: Keys under `settings` of the Karpenter chart for AWS 1.15 that a stack may set itself; the other ones follow from
-#: the environment. Source: charts/karpenter/values.yaml.
-KARPENTER_AWS_SETTINGS: Final = frozenset(
+#: Keys under `settings` of the Karpenter chart for AWS that a stack may set itself, since 1.13.0. The rest
+#: follows from the environment. Source: charts/karpenter/values.yaml.
+_KARPENTER_AWS_SETTINGS: Final = frozenset(
     {
         "amiRefreshInterval",
         "batchIdleDuration",
@@ -29,15 +29,21 @@ KARPENTER_AWS_SETTINGS: Final = frozenset(
         "enableZonalShift",
         "ignoreDRARequests",
         "isolatedVPC",
-        "legacyNodeRepair",
         "minValuesPolicy",
         "preferencePolicy",
         "reservedENIs",
-        "securityGroupRefreshInterval",
         "subnetRefreshInterval",
         "vmMemoryOverheadPercent",
     }
 )
+#: What came later, by the minor release that brought it.
+_KARPENTER_AWS_LATER_SETTINGS: Final[Mapping[tuple[int, int], frozenset[str]]] = {
+    (1, 15): frozenset({"legacyNodeRepair", "securityGroupRefreshInterval"}),
+}
+_KARPENTER_AWS_LATER_GATES: Final[Mapping[tuple[int, int], frozenset[str]]] = {
+    (1, 14): frozenset({"capacityBuffer"}),
+    (1, 15): frozenset({"podDeletionCostManagement", "terminateFirstDrift", "terminateFirstRepair"}),
+}
 
 #: The same for Azure, since 1.10.0. `ignoreDRARequests` must stay as it is there.
 _KARPENTER_AZURE_SETTINGS: Final = frozenset(
@@ -52,6 +58,18 @@ _KARPENTER_AZURE_LATER_GATES: Final = frozenset({"reservedCapacity"})
 
 #: Taint of the system nodes; what must run before there is any other node tolerates it.
 SYSTEM_TAINT_KEY: Final = "CriticalAddonsOnly"
+
+
+def karpenter_aws_settings(version: str) -> frozenset[str]:
+    """Keys under `settings` of the chart for AWS that a stack may set itself, by the chart's version from 1.13.0."""
+    later = (keys for since, keys in _KARPENTER_AWS_LATER_SETTINGS.items() if release(version) >= since)
+    return _KARPENTER_AWS_SETTINGS.union(*later)
+
+
+def karpenter_aws_lacks_gates(version: str) -> frozenset[str]:
+    """Keys under `settings.featureGates` that a version of the chart for AWS, from 1.13.0, does not have yet."""
+    later = (gates for since, gates in _KARPENTER_AWS_LATER_GATES.items() if release(version) < since)
+    return frozenset().union(*later)
 
 
 def karpenter_azure_settings(version: str) -> frozenset[str]:
@@ -147,7 +165,7 @@ def karpenter_aws(
         service_account: Name of the service account that the chart makes.
         replicas: One a node at most; one of them leads.
         feature_gates: The chart's `settings.featureGates`.
-        settings: Further keys of the chart's `settings`, out of `KARPENTER_AWS_SETTINGS`.
+        settings: Further keys of the chart's `settings`, out of `karpenter_aws_settings`.
         resources: Requests and limits of the controller.
         role_arn: IAM role for the service account's annotation (IRSA); None with Pod Identity.
     """

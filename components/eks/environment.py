@@ -258,7 +258,7 @@ class Environment(pulumi.ComponentResource):
             KarpenterArgs(
                 chart=versions.KARPENTER_AWS_CHART,
                 crd_chart=versions.KARPENTER_AWS_CRD_CHART,
-                version=versions.KARPENTER_AWS,
+                version=settings.chart_version,
                 namespace=KARPENTER_NAMESPACE,
                 values=charts.karpenter_aws(
                     cluster_name=cluster.name,
@@ -267,7 +267,7 @@ class Environment(pulumi.ComponentResource):
                     interruption_queue=_queue_name(interruption),
                     service_account=KARPENTER_AWS_SERVICE_ACCOUNT,
                     replicas=settings.replicas,
-                    feature_gates=settings.feature_gates.model_dump(by_alias=True),
+                    feature_gates=settings.chart_gates,
                     settings=settings.settings,
                     resources=settings.resources.model_dump(),
                     role_arn=identity.annotated_role_arn if settings.identity == "irsa" else None,

@@ -28,7 +28,9 @@ from .sections import (
     StackSettings,
     Switches,
     TagValue,
+    chart_gates,
     chart_settings,
+    chart_version,
     fitting_name,
     kubernetes_version,
     separate,
@@ -365,6 +367,11 @@ class KarpenterSettings(Section):
     settings: dict[str, str | bool | int | float] = Field({}, description="further keys of the chart's settings")
     resources: ResourceSettings = Field(ResourceSettings(), description="requests and limits of the controller")
 
+    @property
+    def chart_gates(self) -> dict[str, bool]:
+        """Every feature gate that the chart has, as it calls them."""
+        return self.feature_gates.without(charts.karpenter_azure_lacks_gates(self.chart_version))
+
     @field_validator("ssh_public_key")
     @classmethod
     def _public(cls, key: str) -> str:
@@ -378,25 +385,13 @@ class KarpenterSettings(Section):
     @field_validator("chart_version")
     @classmethod
     def _its_chart_is_known(cls, version: str) -> str:
-        if charts.release(version) < charts.release(versions.KARPENTER_AZURE_OLDEST):
-            refuse(
-                "is so old that its chart does not take what this stack gives it, and Helm would ignore that without a "
-                "word",
-                f"choose {versions.KARPENTER_AZURE_OLDEST} or newer, at best {versions.KARPENTER_AZURE}",
-            )
-        return version
+        return chart_version(version, versions.KARPENTER_AZURE_OLDEST, versions.KARPENTER_AZURE)
 
     @field_validator("feature_gates")
     @classmethod
     def _chart_has_them(cls, gates: FeatureGates, info: ValidationInfo) -> FeatureGates:
         version: str = info.data.get("chart_version", versions.KARPENTER_AZURE)
-        if unknown := sorted({*gates.switched_on} & charts.karpenter_azure_lacks_gates(version)):
-            refuse(
-                f"switches {', '.join(unknown)} on: the chart {version} does not know it, and Helm would ignore it "
-                "without a word",
-                f"remove it, or take chartVersion {versions.KARPENTER_AZURE}",
-            )
-        return gates
+        return chart_gates(gates, charts.karpenter_azure_lacks_gates(version), version, versions.KARPENTER_AZURE)
 
     @field_validator("settings")
     @classmethod

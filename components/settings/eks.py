@@ -11,8 +11,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
 
 from .. import versions
-from ..documents import subnets
-from ..documents.charts import KARPENTER_AWS_SETTINGS
+from ..documents import charts, subnets
 from ..naming import RESERVED_TAG_PREFIXES, EksNames
 from ..problems import Reason, refuse
 from .sections import (
@@ -26,7 +25,9 @@ from .sections import (
     StackSettings,
     Switches,
     TagValue,
+    chart_gates,
     chart_settings,
+    chart_version,
     fitting_name,
     kubernetes_version,
     separate,
@@ -231,6 +232,9 @@ class FeatureGates(Switches):
 class KarpenterSettings(Section):
     """karpstack:karpenter."""
 
+    chart_version: str = Field(
+        versions.KARPENTER_AWS, pattern=r"^\d+\.\d+\.\d+(-[\w.]+)?$", description="version of both charts"
+    )
     identity: Identity = Field("pod-identity", description="pod-identity or irsa")
     interruption_queue: bool = Field(True, description="whether interruption events reach Karpenter")
     replicas: int = Field(2, ge=1, description="controllers; one leads, each needs a system node of its own")
@@ -238,10 +242,29 @@ class KarpenterSettings(Section):
     settings: dict[str, str | bool | int | float] = Field({}, description="further keys of the chart's settings")
     resources: ResourceSettings = Field(ResourceSettings(), description="requests and limits of the controller")
 
+    @property
+    def chart_gates(self) -> dict[str, bool]:
+        """Every feature gate that the chart has, as it calls them."""
+        return self.feature_gates.without(charts.karpenter_aws_lacks_gates(self.chart_version))
+
+    @field_validator("chart_version")
+    @classmethod
+    def _its_chart_is_known(cls, version: str) -> str:
+        return chart_version(version, versions.KARPENTER_AWS_OLDEST, versions.KARPENTER_AWS)
+
+    @field_validator("feature_gates")
+    @classmethod
+    def _chart_has_them(cls, gates: FeatureGates, info: ValidationInfo) -> FeatureGates:
+        version: str = info.data.get("chart_version", versions.KARPENTER_AWS)
+        return chart_gates(gates, charts.karpenter_aws_lacks_gates(version), version, versions.KARPENTER_AWS)
+
     @field_validator("settings")
     @classmethod
-    def _chart_knows_them(cls, settings: dict[str, str | bool | int | float]) -> dict[str, str | bool | int | float]:
-        return chart_settings(settings, KARPENTER_AWS_SETTINGS, versions.KARPENTER_AWS)
+    def _chart_knows_them(
+        cls, settings: dict[str, str | bool | int | float], info: ValidationInfo
+    ) -> dict[str, str | bool | int | float]:
+        version: str = info.data.get("chart_version", versions.KARPENTER_AWS)
+        return chart_settings(settings, charts.karpenter_aws_settings(version), version)
 
 
 class EksSettings(StackSettings):

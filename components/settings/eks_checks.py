@@ -15,6 +15,7 @@ from karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, OPERATING_SYST
 from karpenter.offers import Offers
 from karpenter.requirements import RequirementError, allows, requirements
 
+from .. import versions
 from ..documents import manifests
 from ..problems import Problem, did_you_mean, key_of, shown
 from .chart_checks import chart_values, resource_values
@@ -43,7 +44,8 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     node_classes: dict[str, dict[str, Any]] | None = valid.get("node_classes")
     node_pools: dict[str, dict[str, Any]] | None = valid.get("node_pools")
     if cluster is not None:
-        yield from eks_version(cluster.version, today)
+        chosen = karpenter.chart_version if karpenter else versions.KARPENTER_AWS
+        yield from eks_version(cluster.version, today, karpenter=chosen)
     if region is not None:
         yield from region_checks("aws", "aws:region", region)
         if Offers.load("aws").region(region) == "wrong":

@@ -7,9 +7,9 @@ instead of "is not a setting".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from ipaddress import IPv4Network, ip_network
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -27,6 +27,7 @@ from pydantic.alias_generators import to_camel
 
 from karpenter.ranges import NOT_PUBLIC, OWN, UNUSABLE, within
 
+from ..documents.charts import release
 from ..naming import AksNames, EksNames, worst
 from ..problems import Problem, Reason, did_you_mean, key_of, refuse, shown
 from .specs import NodeClassSpec, NodePoolSpec
@@ -154,6 +155,13 @@ class Switches(Section):
         """Those that are on, as the stack's file calls them."""
         return [key for key, on in self.model_dump(by_alias=True).items() if on]
 
+    def without(self, lacking: Collection[str]) -> dict[str, bool]:
+        """All but some, as the stack's file calls them: what a chart does not have, it is not given."""
+        return {key: on for key, on in self.model_dump(by_alias=True).items() if key not in lacking}
+
+
+_Gates = TypeVar("_Gates", bound=Switches)
+
 
 class ResourceSettings(Section):
     """karpstack:karpenter.resources."""
@@ -215,6 +223,28 @@ def kubernetes_version(version: object, service: str) -> object:
     if isinstance(version, str) and not re.fullmatch(r"1\.[0-9]{1,3}", version, re.ASCII):
         refuse(f"is not a Kubernetes minor version, and {service} chooses the patch itself", 'write it like "1.36"')
     return version
+
+
+def chart_version(version: str, oldest: str, newest: str) -> str:
+    """A version of Karpenter's charts of which is known what they take."""
+    if release(version) < release(oldest):
+        refuse(
+            "is so old that its chart does not take what this stack gives it, and Helm would ignore that without a "
+            "word",
+            f"choose {oldest} or newer, at best {newest}",
+        )
+    return version
+
+
+def chart_gates(gates: _Gates, lacking: Collection[str], version: str, newest: str) -> _Gates:
+    """Feature gates, of which none is on that the chart does not have."""
+    if unknown := sorted({*gates.switched_on} & {*lacking}):
+        refuse(
+            f"switches {', '.join(unknown)} on: the chart {version} does not know it, and Helm would ignore it without "
+            "a word",
+            f"remove it, or take chartVersion {newest}",
+        )
+    return gates
 
 
 def chart_settings(

@@ -8,21 +8,24 @@ from datetime import date
 from karpenter.releases import number, offered, releases, status
 
 from .. import versions
+from ..documents.charts import release
 from ..problems import Problem, key_of, shown
 from .requirement_checks import NEWER_FACTS
 
 _KEY = key_of("cluster", "version")
 
 
-def eks_version(version: str, today: date) -> Iterator[Problem]:
-    """Problems of EKS's version, which Karpenter has to take too."""
-    low, high = versions.KARPENTER_AWS_KUBERNETES_MIN, versions.KARPENTER_AWS_KUBERNETES_MAX
+def eks_version(version: str, today: date, *, karpenter: str) -> Iterator[Problem]:
+    """Problems of EKS's version, which the stack's Karpenter has to take too."""
+    low = versions.KARPENTER_AWS_KUBERNETES_MIN
+    limits = versions.KARPENTER_AWS_KUBERNETES_MAX.items()
+    high = next(most for since, most in limits if release(karpenter) >= release(since))
     here = [one for one in offered("aws", today) if _between(low, one, high)]
     if not _between(low, version, high):
         yield Problem(
             _KEY,
             shown(version),
-            f"is not a version that Karpenter {versions.KARPENTER_AWS} takes: its controller would stop at start-up "
+            f"is not a version that Karpenter {karpenter} takes: its controller would stop at start-up "
             "and no pod would ever get a node",
             f"choose {', '.join(here)}",
         )

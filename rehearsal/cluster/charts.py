@@ -1,4 +1,4 @@
-"""The charts that can be rehearsed: the real ones, at their pinned versions, from the engine set.
+"""The charts that can be rehearsed: the real ones, of the pinned releases, from the engine set.
 
 Nothing is fetched from a registry, and a chart or a version that is not here is refused by name.
 """
@@ -13,34 +13,36 @@ from typing import Any
 
 import yaml
 
-from rehearsal.engines import EngineSet, release
+from rehearsal.engines import EngineSet, pinned, releases
 
 
 @dataclass(frozen=True)
 class _Source:
-    """Where users get a chart, and which folder of the engine set has it.
-
-    `numbered_as` names the cloud of the Karpenter whose release gives the registry's chart its number, where the chart
-    in its module calls itself something else.
-    """
+    """Where users get a chart, and which clouds' Karpenter it is of, if it is: of that there are several releases."""
 
     name: str
     repository: str
-    folder: str
-    numbered_as: str = ""
+    cloud: str = ""
 
     @property
     def oci(self) -> bool:
         return self.repository.startswith("oci://")
 
+    @property
+    def releases(self) -> dict[str, str]:
+        """Version -> what the engine set calls the chart, the newest first."""
+        if not self.cloud:
+            return {pinned("charts", f"github.com/{self.name}/{self.name}").removeprefix("v"): self.name}
+        return {version: part.replace("karpenter", self.name, 1) for version, part in releases(self.cloud).items()}
 
-_AZURE = "oci://mcr.microsoft.com/aks/karpenter"
+
+_AWS, _AZURE = "oci://public.ecr.aws/karpenter", "oci://mcr.microsoft.com/aks/karpenter"
 _CATALOGUE = (
-    _Source("cilium", "https://helm.cilium.io", "cilium"),
-    _Source("karpenter", "oci://public.ecr.aws/karpenter", "karpenter-aws"),
-    _Source("karpenter-crd", "oci://public.ecr.aws/karpenter", "karpenter-crd-aws"),
-    _Source("karpenter", _AZURE, "karpenter-azure", numbered_as="azure"),
-    _Source("karpenter-crd", _AZURE, "karpenter-crd-azure", numbered_as="azure"),
+    _Source("cilium", "https://helm.cilium.io"),
+    _Source("karpenter", _AWS, cloud="aws"),
+    _Source("karpenter-crd", _AWS, cloud="aws"),
+    _Source("karpenter", _AZURE, cloud="azure"),
+    _Source("karpenter-crd", _AZURE, cloud="azure"),
 )
 
 # Keys that take a piece of a pod's manifest: whatever the default is, the API server knows what may be in there.
@@ -72,14 +74,12 @@ class Chart:
 
     Attributes:
         name: For example `karpenter`.
-        version: Version of the chart.
-        app_version: Version of what it installs.
+        version: Version of the chart, and of what it installs.
         folder: The unpacked chart.
     """
 
     name: str
     version: str
-    app_version: str
     folder: Path
 
 
@@ -110,20 +110,23 @@ class Charts:
             raise ChartNotFoundError(
                 f"the rehearsal has no chart {where}, so nothing could be installed; it has: {known}"
             )
-        folder = self._engines.chart(source.folder)
-        description = yaml.safe_load((folder / "Chart.yaml").read_text())
-        version_of = release(source.numbered_as) if source.numbered_as else str(description["version"])
-        app_version = version_of if source.numbered_as else str(description["appVersion"])
-        found = Chart(source.name, version_of, app_version, folder)
+        known = source.releases
         if not version:
             raise ChartNotFoundError(
                 f"the chart {source.name} is asked for without a version, so each deployment could install another; "
-                f"set version to {found.version}, which the rehearsal has"
+                f"set version to {next(iter(known))}, which the rehearsal has"
             )
-        if version.removeprefix("v") != found.version:
+        number = version.removeprefix("v")
+        if number not in known:
             raise ChartNotFoundError(
                 f"the rehearsal has no version {version} of the chart {source.name}, so something else would be "
-                f"rehearsed; ask for {found.version}, or move the pin (rehearsal/engines/README.md)"
+                f"rehearsed; ask for {' or '.join(known)}, or move the pin (rehearsal/engines/README.md)"
+            )
+        found = Chart(source.name, number, self._engines.chart(known[number]))
+        if not found.folder.is_dir():
+            raise ChartNotFoundError(
+                f"the chart {source.name} {number} can be rehearsed, and is not built yet; run "
+                "`python -m rehearsal.engines FILE` with the stack file that asks for it, then this command again"
             )
         return found
 

@@ -70,12 +70,14 @@ class _Container:
         token: For the API server.
         variables: Its environment, as the cloud and the pod declare it.
         arguments: Its arguments.
+        release: The version of its image; empty for the newest.
     """
 
     namespace: str
     token: str
     variables: Mapping[str, str]
     arguments: Sequence[str] = ()
+    release: str = ""
 
 
 class Controller:
@@ -103,7 +105,7 @@ class Controller:
         self._folder = folder.controller
         self._endpoint = ControllerEndpoint(folder)
         self._engines = engines
-        self._program = engine_set.program(cloud.controller_engine)
+        self._engine_set = engine_set
         self._objects = objects
         self._cloud = cloud
         self._api_server = endpoint
@@ -325,6 +327,7 @@ class Controller:
             create_token(self._objects, namespace, account_name),
             {**cloud, **declared},
             arguments(container, declared),
+            _tag(str(container.get("image", ""))),
         )
 
     def _prepare(self, container: _Container) -> tuple[dict[str, str], list[str]]:
@@ -347,7 +350,8 @@ class Controller:
             "LEADER_ELECTION_NAMESPACE": container.namespace,
             **self._endpoint.variables,
         }
-        command = [str(self._program), *container.arguments]
+        program = self._engine_set.controller(self._cloud.controller_engine, container.release)
+        command = [str(program), *container.arguments]
         if self._cloud.controller_needs_pod_files:
             address = urlsplit(self._api_server)
             variables |= {
@@ -428,6 +432,11 @@ class Controller:
                 _LOG.info("the controller's lease was not released, so its successor waits until it ends: %s", error)
             elif not isinstance(error, ApiError) or error.status != 404:
                 raise
+
+
+def _tag(image: str) -> str:
+    """`1.14.3` of `public.ecr.aws/karpenter/controller:1.14.3@sha256:...`."""
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[2]
 
 
 def _template(pod: Object) -> str:

@@ -22,12 +22,18 @@ from rehearsal.state import ancestors
 HERE = Path(__file__).resolve().parent
 #: A Pulumi on PATH is used when it is at least this one; the same version is built otherwise.
 PULUMI_VERSION = "3.259.0"
-# Raised whenever the builder makes something else of the same pins.
+# Raised whenever the builder makes something else of the same pins; the second for each Karpenter.
 _RECIPE = 6
+_KARPENTER_RECIPE = 7
 #: The module of each cloud's Karpenter: the controller, its charts and a price table.
 CONTROLLERS = {
     "aws": "github.com/aws/karpenter-provider-aws",
     "azure": "github.com/Azure/karpenter-provider-azure",
+}
+#: Earlier releases of each cloud's Karpenter, the newest first. Each is a part, built where a stack asks for it.
+EARLIER = {
+    "aws": ("karpenter-aws-1.14", "karpenter-aws-1.13"),
+    "azure": ("karpenter-azure-1.10",),
 }
 
 
@@ -58,7 +64,7 @@ class EngineSet:
     """
 
     root: Path
-    keys: Mapping[str, str] = field(default_factory=lambda: {part: part_key(part) for part in wanted(CONTROLLERS)})
+    keys: Mapping[str, str] = field(default_factory=lambda: {part: part_key(part) for part in _parts()})
 
     @classmethod
     def current(cls) -> EngineSet:
@@ -81,15 +87,24 @@ class EngineSet:
         """Path of a program.
 
         Args:
-            name: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, kwok, helm, karpenter-aws,
-                karpenter-azure or pulumi. The last is the user's own where a suitable one is on PATH.
+            name: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, kwok, helm, pulumi, or the
+                part of a Karpenter (see `releases`). Pulumi is the user's own where a suitable one is on PATH.
         """
         if name == "pulumi" and (own := pulumi_on_path()):
             return own
         return self.part(name if name in self.keys else "kubernetes") / "bin" / name
 
+    def controller(self, newest: str, release: str) -> Path:
+        """Path of a Karpenter of one release.
+
+        Args:
+            newest: `karpenter-aws`, or `karpenter-azure`: what is taken where there is no such release.
+            release: Its version, for example `1.14.3`.
+        """
+        return self.program(releases(newest.removeprefix("karpenter-")).get(release, newest))
+
     def chart(self, name: str) -> Path:
-        """Path of an unpacked chart: karpenter-aws, karpenter-crd-aws, the same for azure, or cilium."""
+        """Path of an unpacked chart: cilium, the part of a Karpenter, or its part with `-crd` behind `karpenter`."""
         part = name.replace("-crd", "")
         return self.part(part if part in self.keys else "charts") / "charts" / name
 
@@ -108,37 +123,51 @@ class EngineSet:
         return next((self.part("karpenter-aws") / "kubelet").glob("*/types.go"))
 
 
-def wanted(clouds: Collection[str]) -> list[str]:
+def wanted(clouds: Collection[str], karpenters: Collection[str] = ()) -> list[str]:
     """The parts that rehearsals of some clouds need, in the order in which they are built.
 
     Args:
-        clouds: `aws`, `azure`, or both.
+        clouds: `aws`, `azure`, or both. What is known of a cloud comes from its newest Karpenter, so that one is there.
+        karpenters: Versions of earlier releases that are needed too; of what is none, the program and Helm tell.
     """
-    karpenters = [f"karpenter-{cloud}" for cloud in ("azure", "aws") if cloud in clouds]
-    return ["kubernetes", *karpenters, "pulumi", "charts"]
+    newest = [f"karpenter-{cloud}" for cloud in ("azure", "aws") if cloud in clouds]
+    earlier = [part for cloud in clouds for version, part in releases(cloud).items() if version in karpenters]
+    return ["kubernetes", *newest, *(part for part in earlier if part not in newest), "pulumi", "charts"]
+
+
+def _parts() -> list[str]:
+    return [*wanted(CONTROLLERS), *(part for parts in EARLIER.values() for part in parts)]
 
 
 def part_key(part: str) -> str:
     """Key of a part: changes with its pins, what is ours in it, the recipe and the platform."""
     version = PULUMI_VERSION if part == "pulumi" else ""
-    digest = hashlib.sha256(f"{_RECIPE} {version} {platform.system()} {platform.machine()}".encode())
-    folders = (part, "guard") if part.startswith("karpenter-") else (part,)
-    sources = [path for folder in folders for path in (HERE / folder).rglob("*")]
+    karpenter = part.startswith("karpenter-")
+    recipe = _KARPENTER_RECIPE if karpenter else _RECIPE
+    digest = hashlib.sha256(f"{recipe} {version} {platform.system()} {platform.machine()}".encode())
+    # The main of each Karpenter is the same.
+    folders = (part, "guard", f"karpenter-{_cloud(part)}/controller") if karpenter else (part,)
+    sources = {path for folder in folders for path in (HERE / folder).rglob("*")}
     for source in sorted(path for path in sources if path.suffix in (".mod", ".sum", ".go")):
         digest.update(source.relative_to(HERE).as_posix().encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def cache_key(clouds: Collection[str]) -> str:
+def _cloud(part: str) -> str:
+    """The cloud of a Karpenter, whichever its release."""
+    return part.split("-")[1]
+
+
+def cache_key(clouds: Collection[str], karpenters: Collection[str] = ()) -> str:
     """A name for what rehearsals of some clouds need of the engines, for a cache of others: another name, other parts.
 
     Args:
-        clouds: `aws`, `azure`, or both.
+        clouds, karpenters: As of `wanted`.
 
     Returns:
         `engines-linux-x86_64-` and the digest of all parts' keys.
     """
-    parts = " ".join(f"{part}/{part_key(part)}" for part in wanted(clouds))
+    parts = " ".join(f"{part}/{part_key(part)}" for part in wanted(clouds, karpenters))
     digest = hashlib.sha256(parts.encode()).hexdigest()[:16]
     return f"engines-{platform.system().lower()}-{platform.machine()}-{digest}"
 
@@ -170,6 +199,16 @@ def release(cloud: str) -> str:
         known = ", ".join(CONTROLLERS)
         raise LookupError(f"there is no Karpenter for {cloud} among the engines; there is one for {known}")
     return pinned(f"karpenter-{cloud}", module).removeprefix("v")
+
+
+def releases(cloud: str) -> dict[str, str]:
+    """Version of each Karpenter for a cloud that can be rehearsed -> the part that has it, the newest first.
+
+    Args:
+        cloud: `aws` or `azure`.
+    """
+    module = CONTROLLERS[cloud]
+    return {pinned(part, module).removeprefix("v"): part for part in (f"karpenter-{cloud}", *EARLIER[cloud])}
 
 
 def kubernetes() -> str:

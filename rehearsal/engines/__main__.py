@@ -12,6 +12,8 @@ from rehearsal.engines import CONTROLLERS, cache_key
 from rehearsal.engines.builder import BuildError, ensure, lint
 from rehearsal.state.ancestors import ExposedError
 
+_CHART_VERSION = re.compile(r"""(?m)^ +["']?chartVersion["']?: *["']?([\d.]+)""")
+
 
 def main() -> int:
     """Build and report; 1 when the engines cannot be built."""
@@ -21,7 +23,10 @@ def main() -> int:
         "Go modules into the cache folder. Nothing happens when they are built already.",
     )
     parser.add_argument(
-        "stack_files", nargs="*", type=Path, help="stacks' configurations: leave out the Karpenter of other clouds"
+        "stack_files",
+        nargs="*",
+        type=Path,
+        help="stacks' configurations: leave out the Karpenter of other clouds, and build the release that one asks for",
     )
     parser.add_argument(
         "--cache-key",
@@ -36,11 +41,11 @@ def main() -> int:
         if options.lint:
             lint()
             return 0
-        clouds = _clouds(options.stack_files)
+        clouds, karpenters = _clouds(options.stack_files), _karpenters(options.stack_files)
         if options.cache_key:
-            print(cache_key(clouds))
+            print(cache_key(clouds, karpenters))
             return 0
-        engines = ensure(clouds)
+        engines = ensure(clouds, karpenters)
     except (BuildError, ExposedError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -64,9 +69,17 @@ def _clouds(stack_files: Sequence[Path]) -> list[str]:
 
 
 def _cloud(stack_file: Path) -> str:
-    text = stack_file.read_text(encoding="utf-8", errors="replace") if stack_file.is_file() else ""
-    found = re.search(r"""(?m)^ +["']?karpstack:cloud["']?: *["']?(\w+)""", text)
+    found = re.search(r"""(?m)^ +["']?karpstack:cloud["']?: *["']?(\w+)""", _text(stack_file))
     return found[1] if found else ""
+
+
+def _karpenters(stack_files: Sequence[Path]) -> list[str]:
+    """The earlier releases that stacks ask for; what is no release is the program's to refuse."""
+    return [version for file in stack_files for version in _CHART_VERSION.findall(_text(file))]
+
+
+def _text(stack_file: Path) -> str:
+    return stack_file.read_text(encoding="utf-8", errors="replace") if stack_file.is_file() else ""
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from typing import Literal
 
 from rehearsal.engines import (
     CONTROLLERS,
+    EARLIER,
     HERE,
     PULUMI_VERSION,
     EngineSet,
@@ -34,7 +35,6 @@ from rehearsal.engines import (
     manifest,
     pinned,
     pulumi_on_path,
-    release,
     wanted,
 )
 
@@ -49,15 +49,18 @@ _FAULTS_SHOWN = 5
 #: Set to anything, Go's modules and build results stay in the cache, so that the next build compiles what changed.
 KEEP_BUILDS = "KARPSTACK_KEEP_BUILDS"
 _DURATION = "On two free cores that takes a quarter of an hour or so."
-# Part -> the cloud whose Karpenter it has.
+# Part -> the cloud whose newest Karpenter it has, and so what is known of that cloud.
 _CLOUDS = {f"karpenter-{cloud}": cloud for cloud in CONTROLLERS}
+# Part -> the cloud whose Karpenter it has, of whichever release.
+_KARPENTERS = _CLOUDS | {part: cloud for cloud, parts in EARLIER.items() for part in parts}
 _KUBELET = "k8s.io/kubelet"
 # Parts with the same libraries, which are compiled once.
 _SHARING = {"kubernetes", "karpenter-azure"}
 # Part -> a package of each module of which it is built without a piece (see `_left_out`).
 _WITHOUT = {"pulumi": ("gocloud.dev/blob", "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi")}
-# Generated clients, the largest packages of all: they wait for answers, so that optimised ones would not be faster.
-_GENERATED = {"karpenter-aws": "github.com/aws/aws-sdk-go-v2/service/..."}
+# Cloud -> generated clients, the largest packages of all: they wait for answers, so that optimised ones would not be
+# faster.
+_GENERATED = {"aws": "github.com/aws/aws-sdk-go-v2/service/..."}
 
 _VET = """\
 #!/bin/sh
@@ -90,22 +93,24 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         }
         for part, cloud in _CLOUDS.items()
     },
+    **{part: {part: f"karpstack/engines/{part}/controller"} for parts in EARLIER.values() for part in parts},
     "pulumi": {"pulumi": "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"},
 }
 
 
-def ensure(clouds: Collection[str] = tuple(CONTROLLERS)) -> EngineSet:
+def ensure(clouds: Collection[str] = tuple(CONTROLLERS), karpenters: Collection[str] = ()) -> EngineSet:
     """Return the current engines, building first what some clouds need of them and is missing, or damaged.
 
     Args:
         clouds: What will be rehearsed: `aws`, `azure`, or both.
+        karpenters: Versions of Karpenter that will be, where that is not the newest.
 
     Raises:
         ancestors.ExposedError: Others could exchange the cache folder.
         BuildError: Others may write in it, Go is missing or too old, or a build failed.
     """
     engines = EngineSet.current()
-    parts = [part for part in wanted(clouds) if part != "pulumi" or not pulumi_on_path()]
+    parts = [part for part in wanted(clouds, karpenters) if part != "pulumi" or not pulumi_on_path()]
     for part in parts:
         if exposed := manifest.exposure(cache_folder(), engines.part(part)):
             raise BuildError(f"The engines cannot be trusted: {exposed}.")
@@ -174,7 +179,7 @@ def _build_part(part: str, folder: Path, go: Go) -> None:
     if part == "charts":
         cilium = go.download(part, "github.com/cilium/cilium")
         _copy_chart(cilium / "install" / "kubernetes" / "cilium", folder / "charts" / "cilium")
-    elif part in _CLOUDS:
+    elif part in _KARPENTERS:
         _build_karpenter(part, folder, go)
     elif part == "pulumi":
         with _left_out(part, go) as modules:
@@ -185,21 +190,26 @@ def _build_part(part: str, folder: Path, go: Go) -> None:
 
 
 def _build_karpenter(part: str, folder: Path, go: Go) -> None:
-    cloud = _CLOUDS[part]
+    cloud = _KARPENTERS[part]
     with _upstream_main(part, go) as overlay:
         go.build(part, folder / "bin", overlay)
-        go.vet(part, overlay, *_compiling(part), "./...", "karpstack/engines/guard")
+        if part in _CLOUDS:  # what is ours is the same in all
+            go.vet(part, overlay, *_compiling(part), "./...", "karpstack/engines/guard")
+    module = CONTROLLERS[cloud]
+    for chart in ("karpenter", "karpenter-crd"):
+        ours = f"{chart}{part.removeprefix('karpenter')}"
+        _copy_chart(go.download(part, module) / "charts" / chart, folder / "charts" / ours, pinned(part, module)[1:])
+    if part in _CLOUDS:
+        _write_facts(part, folder, go)
+
+
+def _write_facts(part: str, folder: Path, go: Go) -> None:
+    """What is known of a cloud from its newest Karpenter: prices, and the kubelet's configuration."""
+    cloud = _CLOUDS[part]
     dump = folder / "bin" / f"prices-{cloud}"
     with (folder / "prices.json").open("w") as output:
         subprocess.run([dump], stdout=output, check=True)
     dump.unlink()
-    charts = go.download(part, CONTROLLERS[cloud]) / "charts"
-    # The charts for AWS are marked with the release before in the module; what the registry serves differs in this
-    # mark alone. For Azure the mark of the controller's chart stays, and both get it, because they are published
-    # together: it trails the module by several releases, so the module's own number would be a guess.
-    version = release(cloud) if cloud == "aws" else _chart_version(charts / "karpenter")
-    for chart in ("karpenter", "karpenter-crd"):
-        _copy_chart(charts / chart, folder / "charts" / f"{chart}-{cloud}", version)
     if cloud == "aws":
         types = folder / "kubelet" / pinned(part, _KUBELET) / "types.go"
         types.parent.mkdir(parents=True)
@@ -212,9 +222,14 @@ def _upstream_main(part: str, go: Go) -> Iterator[str]:
 
     A main package cannot be imported, and a module cannot be added to. See docs/decisions/0014-guarded-controller.md.
     """
+    cloud = _KARPENTERS[part]
+    sources = [
+        *(go.download(part, CONTROLLERS[cloud]) / "cmd" / "controller").glob("*.go"),
+        *(HERE / f"karpenter-{cloud}" / "controller").glob("*.go"),
+    ]
     replace = {
         str(HERE / part / "controller" / source.name): str(source)
-        for source in (go.download(part, CONTROLLERS[_CLOUDS[part]]) / "cmd" / "controller").glob("*.go")
+        for source in sources
         if not source.name.endswith("_test.go")
     }
     with tempfile.NamedTemporaryFile("w", suffix=".json") as overlay:
@@ -260,7 +275,8 @@ def _stand_in(ours: Path, theirs: Path) -> None:
 
 def _compiling(part: str) -> list[str]:
     """Flags of `go` for the compiler: no tables for debuggers, without which the programs are linked anyway."""
-    generated = [f"-gcflags={_GENERATED[part]}=-dwarf=false -N -l"] if part in _GENERATED else []
+    clients = _GENERATED.get(_KARPENTERS.get(part, ""))
+    generated = [f"-gcflags={clients}=-dwarf=false -N -l"] if clients else []
     return ["-gcflags=all=-dwarf=false", *generated]
 
 
@@ -277,22 +293,24 @@ def _settings(part: str) -> dict[str, str]:
     return {f"{package}gitVersion": version, f"{package}gitMajor": major, f"{package}gitMinor": minor}
 
 
-def _chart_version(chart: Path) -> str:
-    found = re.search(r"(?m)^version: *(\S+)", (chart / "Chart.yaml").read_text())
-    if not found:
-        raise BuildError(f"{chart / 'Chart.yaml'} names no version")
-    return found[1]
-
-
 def _copy_chart(source: Path, target: Path, version: str | None = None) -> None:
+    """Copy a chart; with the number of its release, where its module has marked it with another.
+
+    What the registries serve of a Karpenter differs from its module in that number alone: the chart's, and the image's.
+    """
     # The CRD chart links to the CRDs beside it in the module: what is behind a link is copied.
     shutil.copytree(source, target, symlinks=False, copy_function=shutil.copyfile)
     if version:
-        description = target / "Chart.yaml"
-        text = description.read_text()
-        for key in ("version", "appVersion"):
-            text = re.sub(rf"(?m)^{key}:.*$", f"{key}: {version}", text)
-        description.write_text(text)
+        _mark(target / "Chart.yaml", {"version": version, "appVersion": version})
+        if (values := target / "values.yaml").exists():
+            _mark(values, {"    tag": version, "    digest": '""'})  # the digest is the other image's
+
+
+def _mark(file: Path, values: Mapping[str, str]) -> None:
+    text = file.read_text()
+    for key, value in values.items():
+        text = re.sub(rf"(?m)^{key}:.*$", f"{key}: {value}", text)
+    file.write_text(text)
 
 
 def _install_language_host(folder: Path) -> None:

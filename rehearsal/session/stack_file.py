@@ -51,6 +51,7 @@ class StackFile:
         subscription: Id of the subscription that the stack is for; empty where it names none.
         account: Id of the AWS account that alone is allowed; empty where any is.
         kubernetes: Minor version of the cluster, `1.36`; empty where it says none that could be one.
+        karpenter: Version of Karpenter, `1.14.3`; empty where it says none.
         waits: How the waits of its NodePools are changed in Pulumi's copy.
     """
 
@@ -60,6 +61,7 @@ class StackFile:
     subscription: str = ""
     account: str = ""
     kubernetes: str = ""
+    karpenter: str = ""
     waits: Waits = AS_ASKED
 
     @classmethod
@@ -109,7 +111,16 @@ class StackFile:
         account = _account(path, config) if cloud.name == "aws" else ""
         version = _section(config, "cluster").get("version")
         kubernetes = version if isinstance(version, str) and _MINOR.fullmatch(version) else ""
-        return cls(path, cloud.name, region.replace(" ", "").lower(), subscription.lower(), account, kubernetes)
+        chart = _section(config, "karpenter").get("chartVersion")
+        return cls(
+            path,
+            cloud.name,
+            region.replace(" ", "").lower(),
+            subscription.lower(),
+            account,
+            kubernetes,
+            chart if isinstance(chart, str) else "",
+        )
 
     def check_version(self, kubernetes: str) -> None:
         """See that the cluster's version is the one that the engines have.

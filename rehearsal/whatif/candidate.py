@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rehearsal.engines import EngineSet
+from rehearsal.engines.builder import ensure
 from rehearsal.session import daemon, lifetime
 from rehearsal.session.deployment import PROJECT, CommandError, Deployment
 from rehearsal.session.stack_file import StackFile
@@ -65,6 +66,7 @@ def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -
                 f"would not begin from nothing; take it down first: {_down(question, folder)}"
             )
         _forget(results)
+        ensure([changed.cloud], [changed.karpenter])
         tell(f"The base, {question.base.name}, comes up.")
         started = time.monotonic()
         try:

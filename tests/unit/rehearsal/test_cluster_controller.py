@@ -48,7 +48,7 @@ class Processes:
 
 
 class Programs:
-    def program(self, name: str) -> Path:
+    def controller(self, name: str, release: str) -> Path:
         return Path(name)
 
 

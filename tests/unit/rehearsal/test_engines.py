@@ -16,7 +16,9 @@ from rehearsal.engines import __main__ as command
 from rehearsal.engines.__main__ import _clouds
 
 ROOT = HERE.parents[1]
-PARTS = ("kubernetes", "karpenter-azure", "karpenter-aws", "pulumi", "charts")
+NEWEST = ("kubernetes", "karpenter-azure", "karpenter-aws", "pulumi", "charts")
+EARLIER = {part: cloud for cloud, parts in engines.EARLIER.items() for part in parts}
+PARTS = (*NEWEST, *EARLIER)
 
 
 @pytest.fixture
@@ -33,15 +35,36 @@ def keys() -> dict[str, str]:
 
 
 def test_a_change_of_a_pin_or_of_a_line_of_ours_concerns_its_part_alone(pins: Path) -> None:
-    assert engines.wanted(["aws", "azure"]) == list(PARTS)
     sources = [path for path in sorted(pins.rglob("*")) if path.is_file()]
     assert {path.name for path in sources} >= {"go.mod", "go.sum", "guarded.go", "main.go", "guard.go", "left_out.go"}
     for source in sources:
         before = keys()
         source.write_text(source.read_text() + "// changed\n")
-        folder = source.relative_to(pins).parts[0]
-        concerned = {"karpenter-aws", "karpenter-azure"} if folder == "guard" else {folder}
+        folder, inner, *_ = source.relative_to(pins).parts
+        karpenters = {"karpenter-aws": "aws", "karpenter-azure": "azure"} | EARLIER
+        concerned = {folder}
+        if folder == "guard":
+            concerned = set(karpenters)
+        elif inner == "controller":
+            concerned = {part for part, cloud in karpenters.items() if cloud == karpenters[folder]}
         assert {part for part, key in keys().items() if key != before[part]} == concerned
+
+
+def test_earlier_releases_are_built_where_they_are_asked_for() -> None:
+    assert engines.wanted(["aws", "azure"]) == list(NEWEST)
+    for cloud, parts in engines.EARLIER.items():
+        newest, *earlier = engines.releases(cloud)
+        assert engines.wanted([cloud], [newest, "0.1.0"]) == engines.wanted([cloud])
+        for version, part in zip(earlier, parts, strict=True):
+            assert part.endswith(version.rpartition(".")[0])
+            assert set(engines.wanted([cloud], [version])) - set(engines.wanted([cloud])) == {part}
+            assert engines.cache_key([cloud], [version]) != engines.cache_key([cloud])
+
+
+def test_a_stack_file_names_the_release(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.x.yaml"
+    file.write_text('config:\n  karpstack:cloud: aws\n  karpstack:karpenter:\n    chartVersion: "1.14.3" # why\n')
+    assert command._karpenters([file, tmp_path / "none.yaml"]) == ["1.14.3"]
 
 
 def test_files_that_go_does_not_read_change_no_key(pins: Path) -> None:
@@ -53,6 +76,9 @@ def test_files_that_go_does_not_read_change_no_key(pins: Path) -> None:
 def test_each_engine_is_looked_for_in_its_part() -> None:
     set_ = EngineSet(Path("/cache"), dict.fromkeys(PARTS, "key"))
     assert set_.program("kubectl") == Path("/cache/kubernetes/key/bin/kubectl")
+    assert set_.controller("karpenter-aws", "1.14.3") == Path("/cache/karpenter-aws-1.14/key/bin/karpenter-aws-1.14")
+    assert set_.controller("karpenter-azure", "0.1.0") == Path("/cache/karpenter-azure/key/bin/karpenter-azure")
+    assert set_.chart("karpenter-crd-aws-1.14") == Path("/cache/karpenter-aws-1.14/key/charts/karpenter-crd-aws-1.14")
     assert set_.program("karpenter-aws") == Path("/cache/karpenter-aws/key/bin/karpenter-aws")
     assert set_.chart("karpenter-crd-azure") == Path("/cache/karpenter-azure/key/charts/karpenter-crd-azure")
     assert set_.chart("cilium") == Path("/cache/charts/key/charts/cilium")
@@ -79,18 +105,24 @@ def texts() -> list[tuple[str, str]]:
     return [(part, (HERE / part / "go.mod").read_text()) for part in builder.PROGRAMS]
 
 
-@pytest.mark.parametrize("cloud", engines.CONTROLLERS)
-def test_upstreams_main_is_laid_beside_our_guard(tmp_path: Path, cloud: str) -> None:
-    part, module = f"karpenter-{cloud}", engines.CONTROLLERS[cloud]
+@pytest.mark.parametrize(("part", "cloud"), [("karpenter-aws", "aws"), ("karpenter-azure", "azure"), *EARLIER.items()])
+def test_upstreams_main_is_laid_beside_our_guard(tmp_path: Path, part: str, cloud: str) -> None:
+    module = engines.CONTROLLERS[cloud]
     for source in (f"{module}/cmd/controller/main.go", f"{module}/cmd/controller/main_test.go"):
         (tmp_path / source).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / source).touch()
-    assert 'import _ "karpstack/engines/guard"' in (HERE / part / "controller" / "guarded.go").read_text()
+    guarded = HERE / f"karpenter-{cloud}" / "controller" / "guarded.go"
+    assert 'import _ "karpstack/engines/guard"' in guarded.read_text()
     go = SimpleNamespace(download=lambda _, module: tmp_path / module)
     with builder._upstream_main(part, go) as flag:  # type: ignore[arg-type]
         overlay = json.loads(Path(flag.removeprefix("-overlay=")).read_text())
-    main = "controller/main.go"
-    assert overlay == {"Replace": {str(HERE / part / main): str(tmp_path / module / "cmd" / main)}}
+    folder = HERE / part / "controller"
+    assert overlay == {
+        "Replace": {
+            str(folder / "main.go"): str(tmp_path / module / "cmd" / "controller" / "main.go"),
+            str(folder / "guarded.go"): str(guarded),
+        }
+    }
 
 
 MODULES = {"gocloud.dev", "github.com/pulumi/pulumi/pkg/v3"}
