@@ -33,7 +33,8 @@ class _Source:
         """Version -> what the engine set calls the chart, the newest first."""
         if not self.cloud:
             return {pinned("charts", f"github.com/{self.name}/{self.name}").removeprefix("v"): self.name}
-        return {version: part.replace("karpenter", self.name, 1) for version, part in releases(self.cloud).items()}
+        known = releases(f"karpenter-{self.cloud}")
+        return {version: part.replace("karpenter", self.name, 1) for version, part in known.items()}
 
 
 _AWS, _AZURE = "oci://public.ecr.aws/karpenter", "oci://mcr.microsoft.com/aks/karpenter"

@@ -21,7 +21,7 @@ from rehearsal.cluster.ports import ReservedPort
 from rehearsal.cluster.registrar import Registrar
 from rehearsal.cluster.releases import Releases
 from rehearsal.cluster.service_controller import ServiceController
-from rehearsal.engines import EngineSet
+from rehearsal.engines import EngineSet, releases
 from rehearsal.host.processes import Engines, wait_until
 from rehearsal.state import records
 from rehearsal.state.folder import StackFolder
@@ -251,7 +251,7 @@ class Clusters:
             deployer: Options of the cloud's plugin, by which it asks for the identity of who makes it.
 
         Raises:
-            ValueError: A cluster is running already, or the version is not that of the engines.
+            ValueError: A cluster is running already, or the engines do not have the version.
             EngineCrashError: One of the processes ended.
             TimeoutError: The API server was not ready in a minute.
         """
@@ -261,6 +261,7 @@ class Clusters:
                     f"the cluster {self._cluster.name} is running, and a rehearsal has one at a time, so "
                     f"{name} cannot be created; put it into a stack of its own"
                 )
+            self.check_version(version)
             self._port = ReservedPort()
             try:
                 running = servers.start(
@@ -268,11 +269,11 @@ class Clusters:
                     self._engines,
                     self._engine_set,
                     name=name,
+                    version=version,
                     port=self._port.number,
                     service_cidr=service_cidr,
                     issuer=issuer,
                 )
-                _check_version(running.objects(), version)
                 cluster = Cluster(
                     name,
                     version,
@@ -314,6 +315,27 @@ class Clusters:
             # The endpoint may soon be somebody else's; the keys in it open nothing any more.
             cluster.kubeconfig.unlink(missing_ok=True)
 
+    def upgrade(self, name: str, version: str) -> None:
+        """Move a cluster to another version; what is in it stays. What the cloud allows is the cloud's business.
+
+        Args:
+            name: Its name.
+            version: Minor version of Kubernetes.
+
+        Raises:
+            LookupError: It does not run.
+            ValueError: The engines do not have the version.
+            EngineCrashError: One of the processes ended by itself.
+            TimeoutError: The API server was not ready in a minute.
+        """
+        with self._lock:
+            cluster = self.get(name)
+            if cluster is None:
+                raise LookupError(f"the cluster {name} does not run, so there is nothing to upgrade")
+            self.check_version(version)
+            servers.upgrade(self._engines, self._engine_set, cluster.objects, version)
+            cluster.version = version
+
     def restart_api_server(self) -> None:
         """Restart the API server of the cluster that runs, and wait until it is ready.
 
@@ -333,17 +355,25 @@ class Clusters:
         if cluster is not None:
             self.stop(cluster.name)
 
+    def check_version(self, version: str) -> None:
+        """See that the engines have a version.
+
+        Raises:
+            ValueError: They do not.
+        """
+        known = releases("kubernetes")
+        if version not in known:
+            raise ValueError(
+                f"the cluster is to have Kubernetes {version}, but the rehearsal's engines are {' and '.join(known)}, "
+                f"so something else would be rehearsed; ask for one of these, or rehearse a copy that does"
+            )
+        if not self._engine_set.complete(known[version]):
+            raise ValueError(
+                f"Kubernetes {version} can be rehearsed, and is not built yet; run `python -m rehearsal.engines FILE` "
+                "with the stack file that asks for it, then this command again"
+            )
+
     def _stop_servers(self) -> None:
         servers.stop(self._engines)
         if self._port is not None:
             self._port.close()
-
-
-def _check_version(objects: Objects, version: str) -> None:
-    found = objects.request("GET", "/version")
-    running = f"{found['major']}.{found['minor']}"
-    if running != version:
-        raise ValueError(
-            f"the cluster is to have Kubernetes {version}, but the rehearsal's engines are {running}, so "
-            f"something else would be rehearsed; ask for {running}, or rehearse a copy that does"
-        )

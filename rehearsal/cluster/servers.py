@@ -36,6 +36,8 @@ _RESTART_GRACE = 1.0
 
 # Started first, stopped last: a kube-apiserver whose etcd is gone hangs when it is asked to end.
 _ORDER = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
+# Of which there are several versions: what a cloud upgrades. The API server comes first.
+_VERSIONED = (API_SERVER, "kube-controller-manager", "kube-scheduler")
 # Without cloud controllers: what they would do is the cloud's stand-in's business. Cilium gives pods addresses. With
 # the one that deletes expired bootstrap tokens, which is off by default: AKS's own tokens go when they have expired.
 _CONTROLLERS = (
@@ -69,6 +71,7 @@ def start(
     engine_set: EngineSet,
     *,
     name: str,
+    version: str,
     port: int,
     service_cidr: str,
     issuer: str,
@@ -80,6 +83,7 @@ def start(
         engines: Keeps the processes.
         engine_set: Has the programs.
         name: Name of the cluster, for the kubeconfig.
+        version: Minor version of Kubernetes, one that the engine set has.
         port: The API server's, a reserved one (see `ports`).
         service_cidr: Range of the services' addresses.
         issuer: Issuer of the service account tokens.
@@ -90,7 +94,7 @@ def start(
     """
     shutil.rmtree(folder.control_plane, ignore_errors=True)
     folder.control_plane.mkdir(parents=True, mode=0o700)
-    starter = _Starter(folder, engines, engine_set)
+    starter = _Starter(folder, engines, engine_set, version)
     etcd = starter.etcd()
     service_ip = str(next(ipaddress.ip_network(service_cidr).hosts()))
     certificates = Certificates.create(folder.control_plane, service_ip)
@@ -127,6 +131,26 @@ def restart_api_server(engines: Engines, objects: Objects) -> None:
     wait_until(objects.healthy, API_SERVER, _TIMEOUT, engines=[engine], interval=0.02)
 
 
+def upgrade(engines: Engines, engine_set: EngineSet, objects: Objects, version: str) -> None:
+    """Put another version in the place of the one that runs, on the same etcd: the API server first, as upstream asks.
+
+    Args:
+        engines: Has the processes.
+        engine_set: Has the programs.
+        objects: A client of the cluster.
+        version: Minor version of Kubernetes, one that the engine set has.
+
+    Raises:
+        LookupError: It does not run.
+        EngineCrashError: One ended by itself; the text has its last log lines.
+        TimeoutError: The API server was not ready in a minute.
+    """
+    engine = engines.restart(API_SERVER, _RESTART_GRACE, engine_set.server(API_SERVER, version))
+    wait_until(objects.healthy, API_SERVER, _TIMEOUT, engines=[engine], interval=0.02)
+    for name in _VERSIONED[1:]:
+        engines.restart(name, program=engine_set.server(name, version))
+
+
 def stop(engines: Engines) -> None:
     """Stop a control plane; nothing happens to what does not run."""
     for name in reversed(_ORDER):
@@ -141,10 +165,12 @@ def _listens(port: int) -> bool:
 class _Starter:
     """The command line of each process."""
 
-    def __init__(self, folder: StackFolder, engines: Engines, engine_set: EngineSet) -> None:
+    def __init__(self, folder: StackFolder, engines: Engines, engine_set: EngineSet, version: str) -> None:
         self._folder = folder
         self._engines = engines
-        self._engine_set = engine_set
+        self._programs = {name: engine_set.program(name) for name in _ORDER} | {
+            name: engine_set.server(name, version) for name in _VERSIONED
+        }
 
     def etcd(self) -> Engine:
         return self._start(
@@ -236,7 +262,7 @@ class _Starter:
         environment = {**keep, "HOME": str(self._folder.control_plane)}
         return self._engines.start(
             name,
-            [self._engine_set.program(name), *arguments],
+            [self._programs[name], *arguments],
             environment=environment,
             cwd=self._folder.control_plane,
         )

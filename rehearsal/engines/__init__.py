@@ -30,10 +30,11 @@ CONTROLLERS = {
     "aws": "github.com/aws/karpenter-provider-aws",
     "azure": "github.com/Azure/karpenter-provider-azure",
 }
-#: Earlier releases of each cloud's Karpenter, the newest first. Each is a part, built where a stack asks for it.
+#: Parts of which there are earlier releases too, with those, the newest first. Each is built where a stack asks for it.
 EARLIER = {
-    "aws": ("karpenter-aws-1.14", "karpenter-aws-1.13"),
-    "azure": ("karpenter-azure-1.10",),
+    "karpenter-aws": ("karpenter-aws-1.14", "karpenter-aws-1.13"),
+    "karpenter-azure": ("karpenter-azure-1.10",),
+    "kubernetes": ("kubernetes-1.35",),
 }
 
 
@@ -101,7 +102,16 @@ class EngineSet:
             newest: `karpenter-aws`, or `karpenter-azure`: what is taken where there is no such release.
             release: Its version, for example `1.14.3`.
         """
-        return self.program(releases(newest.removeprefix("karpenter-")).get(release, newest))
+        return self.program(releases(newest).get(release, newest))
+
+    def server(self, name: str, version: str) -> Path:
+        """Path of a server of the control plane: kube-apiserver, kube-controller-manager or kube-scheduler.
+
+        Args:
+            name: Which.
+            version: Minor version of Kubernetes, one of `releases`.
+        """
+        return self.part(releases("kubernetes")[version]) / "bin" / name
 
     def chart(self, name: str) -> Path:
         """Path of an unpacked chart: cilium, the part of a Karpenter, or its part with `-crd` behind `karpenter`."""
@@ -123,16 +133,18 @@ class EngineSet:
         return next((self.part("karpenter-aws") / "kubelet").glob("*/types.go"))
 
 
-def wanted(clouds: Collection[str], karpenters: Collection[str] = ()) -> list[str]:
+def wanted(clouds: Collection[str], earlier: Collection[str] = ()) -> list[str]:
     """The parts that rehearsals of some clouds need, in the order in which they are built.
 
     Args:
         clouds: `aws`, `azure`, or both. What is known of a cloud comes from its newest Karpenter, so that one is there.
-        karpenters: Versions of earlier releases that are needed too; of what is none, the program and Helm tell.
+        earlier: Versions of Karpenter and of Kubernetes (as `releases` has them) that are needed too, if they are
+            earlier ones; of what is none, the program and Helm tell.
     """
-    newest = [f"karpenter-{cloud}" for cloud in ("azure", "aws") if cloud in clouds]
-    earlier = [part for cloud in clouds for version, part in releases(cloud).items() if version in karpenters]
-    return ["kubernetes", *newest, *(part for part in earlier if part not in newest), "pulumi", "charts"]
+    karpenters = [f"karpenter-{cloud}" for cloud in ("azure", "aws") if cloud in clouds]
+    parts = ["kubernetes", *karpenters, "pulumi", "charts"]
+    asked = [part for newest in ("kubernetes", *karpenters) for one, part in releases(newest).items() if one in earlier]
+    return [*parts, *(part for part in asked if part not in parts)]
 
 
 def _parts() -> list[str]:
@@ -158,16 +170,16 @@ def _cloud(part: str) -> str:
     return part.split("-")[1]
 
 
-def cache_key(clouds: Collection[str], karpenters: Collection[str] = ()) -> str:
+def cache_key(clouds: Collection[str], earlier: Collection[str] = ()) -> str:
     """A name for what rehearsals of some clouds need of the engines, for a cache of others: another name, other parts.
 
     Args:
-        clouds, karpenters: As of `wanted`.
+        clouds, earlier: As of `wanted`.
 
     Returns:
         `engines-linux-x86_64-` and the digest of all parts' keys.
     """
-    parts = " ".join(f"{part}/{part_key(part)}" for part in wanted(clouds, karpenters))
+    parts = " ".join(f"{part}/{part_key(part)}" for part in wanted(clouds, earlier))
     digest = hashlib.sha256(parts.encode()).hexdigest()[:16]
     return f"engines-{platform.system().lower()}-{platform.machine()}-{digest}"
 
@@ -201,23 +213,20 @@ def release(cloud: str) -> str:
     return pinned(f"karpenter-{cloud}", module).removeprefix("v")
 
 
-def releases(cloud: str) -> dict[str, str]:
-    """Version of each Karpenter for a cloud that can be rehearsed -> the part that has it, the newest first.
+def releases(newest: str) -> dict[str, str]:
+    """Version of each release that can be rehearsed -> the part that has it, the newest first.
 
     Args:
-        cloud: `aws` or `azure`.
+        newest: A part of which there are several: `karpenter-aws`, `karpenter-azure`; or `kubernetes`, whose versions
+            are minor ones, `1.36`.
     """
-    module = CONTROLLERS[cloud]
-    return {pinned(part, module).removeprefix("v"): part for part in (f"karpenter-{cloud}", *EARLIER[cloud])}
+    return {_version(part): part for part in (newest, *EARLIER[newest])}
 
 
-def kubernetes() -> str:
-    """Minor version of the pinned control plane, `1.36`: the only one that can be rehearsed.
-
-    Raises:
-        LookupError: The pins do not say.
-    """
-    return pinned("kubernetes", "k8s.io/kubernetes").removeprefix("v").rpartition(".")[0]
+def _version(part: str) -> str:
+    if part.startswith("kubernetes"):
+        return pinned(part, "k8s.io/kubernetes").removeprefix("v").rpartition(".")[0]
+    return pinned(part, CONTROLLERS[_cloud(part)]).removeprefix("v")
 
 
 def pulumi_on_path() -> Path | None:

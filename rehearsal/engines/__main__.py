@@ -12,7 +12,8 @@ from rehearsal.engines import CONTROLLERS, cache_key
 from rehearsal.engines.builder import BuildError, ensure, lint
 from rehearsal.state.ancestors import ExposedError
 
-_CHART_VERSION = re.compile(r"""(?m)^ +["']?chartVersion["']?: *["']?([\d.]+)""")
+# Of Karpenter's charts, and of the cluster.
+_VERSION = re.compile(r"""(?m)^ +["']?(?:chartVersion|version)["']?: *["']?([\d.]+)""")
 
 
 def main() -> int:
@@ -26,7 +27,7 @@ def main() -> int:
         "stack_files",
         nargs="*",
         type=Path,
-        help="stacks' configurations: leave out the Karpenter of other clouds, and build the release that one asks for",
+        help="stacks' configurations: leave other clouds' Karpenter out, and build earlier releases that they name",
     )
     parser.add_argument(
         "--cache-key",
@@ -41,11 +42,11 @@ def main() -> int:
         if options.lint:
             lint()
             return 0
-        clouds, karpenters = _clouds(options.stack_files), _karpenters(options.stack_files)
+        clouds, earlier = _clouds(options.stack_files), _versions(options.stack_files)
         if options.cache_key:
-            print(cache_key(clouds, karpenters))
+            print(cache_key(clouds, earlier))
             return 0
-        engines = ensure(clouds, karpenters)
+        engines = ensure(clouds, earlier)
     except (BuildError, ExposedError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -73,9 +74,9 @@ def _cloud(stack_file: Path) -> str:
     return found[1] if found else ""
 
 
-def _karpenters(stack_files: Sequence[Path]) -> list[str]:
-    """The earlier releases that stacks ask for; what is no release is the program's to refuse."""
-    return [version for file in stack_files for version in _CHART_VERSION.findall(_text(file))]
+def _versions(stack_files: Sequence[Path]) -> list[str]:
+    """What stacks ask for; what is no release is the program's to refuse."""
+    return [version for file in stack_files for version in _VERSION.findall(_text(file))]
 
 
 def _text(stack_file: Path) -> str:

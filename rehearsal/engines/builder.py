@@ -52,7 +52,8 @@ _DURATION = "On two free cores that takes a quarter of an hour or so."
 # Part -> the cloud whose newest Karpenter it has, and so what is known of that cloud.
 _CLOUDS = {f"karpenter-{cloud}": cloud for cloud in CONTROLLERS}
 # Part -> the cloud whose Karpenter it has, of whichever release.
-_KARPENTERS = _CLOUDS | {part: cloud for cloud, parts in EARLIER.items() for part in parts}
+_KARPENTERS = _CLOUDS | {part: cloud for newest, cloud in _CLOUDS.items() for part in EARLIER[newest]}
+_SERVERS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 _KUBELET = "k8s.io/kubelet"
 # Parts with the same libraries, which are compiled once.
 _SHARING = {"kubernetes", "karpenter-azure"}
@@ -80,9 +81,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "kubernetes": {
         "etcd": "go.etcd.io/etcd/server/v3",
         "helm": "helm.sh/helm/v3/cmd/helm",
-        "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
-        "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
-        "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+        **{server: f"k8s.io/kubernetes/cmd/{server}" for server in _SERVERS},
         "kubectl": "k8s.io/kubernetes/cmd/kubectl",
         "kwok": "sigs.k8s.io/kwok/cmd/kwok",
     },
@@ -93,24 +92,25 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         }
         for part, cloud in _CLOUDS.items()
     },
-    **{part: {part: f"karpstack/engines/{part}/controller"} for parts in EARLIER.values() for part in parts},
+    **{part: {part: f"karpstack/engines/{part}/controller"} for newest in _CLOUDS for part in EARLIER[newest]},
+    **{part: {server: f"k8s.io/kubernetes/cmd/{server}" for server in _SERVERS} for part in EARLIER["kubernetes"]},
     "pulumi": {"pulumi": "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"},
 }
 
 
-def ensure(clouds: Collection[str] = tuple(CONTROLLERS), karpenters: Collection[str] = ()) -> EngineSet:
+def ensure(clouds: Collection[str] = tuple(CONTROLLERS), earlier: Collection[str] = ()) -> EngineSet:
     """Return the current engines, building first what some clouds need of them and is missing, or damaged.
 
     Args:
         clouds: What will be rehearsed: `aws`, `azure`, or both.
-        karpenters: Versions of Karpenter that will be, where that is not the newest.
+        earlier: Versions of Karpenter and Kubernetes that will be, where these are not the newest.
 
     Raises:
         ancestors.ExposedError: Others could exchange the cache folder.
         BuildError: Others may write in it, Go is missing or too old, or a build failed.
     """
     engines = EngineSet.current()
-    parts = [part for part in wanted(clouds, karpenters) if part != "pulumi" or not pulumi_on_path()]
+    parts = [part for part in wanted(clouds, earlier) if part != "pulumi" or not pulumi_on_path()]
     for part in parts:
         if exposed := manifest.exposure(cache_folder(), engines.part(part)):
             raise BuildError(f"The engines cannot be trusted: {exposed}.")
@@ -284,7 +284,7 @@ def _settings(part: str) -> dict[str, str]:
     """Link-time variables."""
     if part == "pulumi":
         return {"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version": f"v{PULUMI_VERSION}"}
-    if part != "kubernetes":
+    if part in _KARPENTERS:
         return {}
     # Without these, kubectl and Karpenter cannot parse the server's version.
     version = pinned(part, "k8s.io/kubernetes")

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -191,12 +191,13 @@ class Engines:
         )
         return self._start(name, launch)
 
-    def restart(self, name: str, grace: float = 5.0) -> Engine:
+    def restart(self, name: str, grace: float = 5.0, program: Path | None = None) -> Engine:
         """Stop an engine and start it again as it was started before; that is no crash.
 
         Args:
             name: Its name.
             grace: Seconds until it is killed.
+            program: Another one to take its place, with the same arguments.
 
         Raises:
             LookupError: No engine of that name was started.
@@ -205,7 +206,10 @@ class Engines:
         if engine is None:
             raise LookupError(f"no engine {name} runs")
         engine.stop(grace)
-        return self._start(name, engine.launch)
+        launch = engine.launch
+        if program is not None:
+            launch = replace(launch, command=[os.fspath(program), *launch.command[1:]])
+        return self._start(name, launch)
 
     def _start(self, name: str, launch: _Launch) -> Engine:
         with self._lock:

@@ -59,7 +59,7 @@ def bring_up(
         stay: Whether it is to stay when this command has ended.
         judged: Whether the policy pack judges it.
     """
-    engines = ensure([stack_file.cloud], [stack_file.karpenter])
+    engines = ensure([stack_file.cloud], stack_file.releases)
     running = daemon.running(folder)
     if running:
         tell(f"The rehearsal of {folder.stack} is running (pid {running.pid}); updating it.")

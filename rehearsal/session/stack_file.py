@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,17 +122,26 @@ class StackFile:
             chart if isinstance(chart, str) else "",
         )
 
-    def check_version(self, kubernetes: str) -> None:
-        """See that the cluster's version is the one that the engines have.
+    @property
+    def releases(self) -> tuple[str, str]:
+        """The versions that it asks for, of Kubernetes and of Karpenter, for the engines."""
+        return self.kubernetes, self.karpenter
+
+    def check_version(self, known: Collection[str]) -> None:
+        """See that the cluster's version is one that the engines have.
+
+        Args:
+            known: Minor versions, the newest first.
 
         Raises:
             StackFileError: It is another one. What is no version at all is the program's to refuse.
         """
-        if self.kubernetes not in ("", kubernetes):
+        if self.kubernetes not in ("", *known):
+            newest = next(iter(known))
             raise StackFileError(
                 f'{self.path}: karpstack:cluster.version = "{self.kubernetes}": the rehearsal has Kubernetes '
-                f'{kubernetes} alone, so something else would be rehearsed; nothing was started. Write "{kubernetes}", '
-                "or rehearse a copy that does: --config-file FILE; `review` takes any version"
+                f"{' and '.join(known)} alone, so something else would be rehearsed; nothing was started. Write "
+                f'"{newest}", or rehearse a copy that does: --config-file FILE; `review` takes any version'
             )
 
     def configuration(self) -> dict[str, Any]:

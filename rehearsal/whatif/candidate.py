@@ -66,7 +66,7 @@ def rehearse(question: Question, change: Source, results: Path, *, keep: bool) -
                 f"would not begin from nothing; take it down first: {_down(question, folder)}"
             )
         _forget(results)
-        ensure([changed.cloud], [changed.karpenter])
+        ensure([changed.cloud], changed.releases)
         tell(f"The base, {question.base.name}, comes up.")
         started = time.monotonic()
         try:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from rehearsal.engines import kubernetes
+from rehearsal.engines import releases
 from rehearsal.session.deployment import PROJECT
 from rehearsal.session.terminal import tell
 from rehearsal.session.waits import Waits
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     base = sources.source(options.base, options.stack, laid_down)
     sides = _distinct([sources.source(each, options.stack, laid_down) for each in changes])
     for side in (base, *sides):
-        side.stack_file.check_version(kubernetes())
+        side.stack_file.check_version([*releases("kubernetes")])
         _check_same(base, side)
     if len(sides) == 1:
         judge = [

@@ -3,7 +3,7 @@
 `Eks` has them with boto3's names, parameters and answers, and raises botocore's ClientError. `eks_moto` puts them on
 the wire, so `Account.client("eks")` has all of them, and corrects moto's clusters and node groups.
 
-Absent: Fargate, EKS Auto Mode, identity provider configurations, cluster insights, upgrades of a cluster's version.
+Absent: Fargate, EKS Auto Mode, identity provider configurations, cluster insights.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import hashlib
 import secrets
 import string
 import threading
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from karpenter.releases import releases
+from karpenter.releases import number, offered, releases
 from rehearsal.aws.errors import refusal
 from rehearsal.aws.iam import policies
 from rehearsal.aws.iam.roles import Roles
@@ -49,6 +50,7 @@ _ENTRY_TYPES = frozenset({"STANDARD", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX
 
 #: EKS' names of what a version is.
 _VERSION_STATUS = {"standard": "STANDARD_SUPPORT", "extended": "EXTENDED_SUPPORT", "ended": "UNSUPPORTED"}
+_BAD_UPGRADE = "Unsupported Kubernetes minor version update from {old} to {new}"
 _NO_CLUSTER = "No cluster found for name: {name}."
 _BAD_MODE = (
     "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation."
@@ -104,6 +106,7 @@ class Eks:
     #: Operations that moto has not: their method here is the snake_case name.
     OPERATIONS = (
         "DescribeClusterVersions",
+        "UpdateClusterVersion",
         "CreateAddon",
         "DescribeAddon",
         "UpdateAddon",
@@ -206,6 +209,29 @@ class Eks:
                 }
             )
         return {"clusterVersions": found[::-1]}
+
+    def update_cluster_version(self, name: str, version: str, **rest: Any) -> dict[str, Any]:
+        """UpdateClusterVersion: up, one minor version at a time. It is done when this returns."""
+        operation = "UpdateClusterVersion"
+        cluster = self.cluster(name, operation)
+        if (
+            version not in offered("aws", datetime.now(UTC).date())
+            or number(version)[1] != number(str(cluster.version))[1] + 1
+        ):
+            message = _BAD_UPGRADE.format(old=cluster.version, new=version)
+            raise refusal("InvalidParameterException", message, operation)
+        cluster.version = version
+        parameters = [{"type": "Version", "value": version}]
+        return {
+            "update": {
+                "id": str(uuid.uuid4()),
+                "status": "Successful",
+                "type": "VersionUpdate",
+                "params": parameters,
+                "createdAt": datetime.now(UTC),
+                "errors": [],
+            }
+        }
 
     # Add-ons.
 

@@ -436,6 +436,7 @@ _ROUTES = (
     *(
         "{0}/clusters/(?P<name>[^/]+)/" + rest
         for rest in (
+            "updates$",
             "addons$",
             "addons/(?P<addonName>[^/]+)$",
             "addons/(?P<addonName>[^/]+)/update$",

@@ -206,15 +206,17 @@ class Cluster(EksResource):
         }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
-        """Endpoint access, subnets, logs, zonal shift and protection; the rest has no stand-in."""
+        """The version, endpoint access, subnets, logs, zonal shift and protection; the rest has no stand-in."""
         differs = self.differs(old, new)
-        beyond = differs - {"vpcConfig", "enabledClusterLogTypes", "zonalShiftConfig", "deletionProtection"}
+        beyond = differs - {"version", "vpcConfig", "enabledClusterLogTypes", "zonalShiftConfig", "deletionProtection"}
         if beyond:
             names = ", ".join(sorted(beyond))
             raise AwsRefusalError(
                 "InvalidParameterException",
                 f"the rehearsal cannot change {names} of a running cluster; take the stack down and create it anew",
             )
+        if "version" in differs:
+            self._upgrade(id, new["version"])
         if "vpcConfig" in differs:
             _check_public_access(new["vpcConfig"])
             self.client.update_cluster_config(name=id, resourcesVpcConfig=new["vpcConfig"])
@@ -222,6 +224,14 @@ class Cluster(EksResource):
             self.client.update_cluster_config(name=id, **{name: new[name]})
         if "enabledClusterLogTypes" in differs:
             self.client.update_cluster_config(name=id, logging=_logging(new.get("enabledClusterLogTypes") or []))
+
+    def _upgrade(self, id: str, version: str) -> None:
+        try:
+            self.session.clusters.check_version(version)
+        except ValueError as error:  # not what AWS would refuse
+            raise RefusedError(str(error)) from error
+        self.client.update_cluster_version(name=id, version=version)
+        self.session.clusters.upgrade(id, version)
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """Delete it, unless it has node groups, and stop the control plane."""

@@ -136,11 +136,13 @@ class ManagedCluster(AzureResource):
     def _control_plane(self, id: str, cloud: AzureCloud, properties: Mapping[str, Any]) -> Cluster:
         name, network = ResourceId.parse(id).name, properties["networkProfile"]
         running = self.session.clusters.get(name)
+        minor = ".".join(properties["currentKubernetesVersion"].split(".")[:2])
         if running is not None:
             if running.cloud is not cloud:
                 raise RefusedError(_OTHER.format(name=name, id=id))
+            if running.version != minor:
+                self.session.clusters.upgrade(name, minor)
             return running
-        minor = ".".join(properties["currentKubernetesVersion"].split(".")[:2])
         try:
             started = self.session.clusters.start(
                 name, version=minor, service_cidr=network["serviceCidr"], issuer=cloud.issuer, cloud=cloud

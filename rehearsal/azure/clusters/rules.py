@@ -67,6 +67,7 @@ def check_cluster(kind: Kind, identifier: ResourceId, body: Mapping[str, Any], b
             if at(before, name) != at(properties, name):
                 raise _fixed(f"properties.{name}")
         _check_fixed_pools(before, properties)
+        _check_upgrade(str(before["currentKubernetesVersion"]), version(str(properties["kubernetesVersion"])))
     if at(properties, "nodeProvisioningProfile.mode") == "Auto":
         _check_provisioning(body, before)
 
@@ -156,6 +157,23 @@ def version(given: str) -> str:
             f"{', '.join([*KUBERNETES_VERSIONS, *KUBERNETES_VERSIONS.values()])}.",
         )
     return patch
+
+
+def _check_upgrade(old: str, new: str) -> None:
+    """Up, one minor version at a time: rancher/dashboard#11884 and rancher/rancher#24071 have AKS's words."""
+    minor = _minor(old)
+    if _minor(new) in (minor, minor + 1):
+        return
+    up = [patch for patch in KUBERNETES_VERSIONS.values() if _minor(patch) == minor + 1]
+    raise _bad(
+        "OperationNotAllowed",
+        f"{'Upgrading' if _minor(new) > minor else 'Downgrading'} Kubernetes version {old} to {new} is not allowed. "
+        f"Available upgrades: [{' '.join(up)}]. Please see https://aka.ms/aks-supported-k8s-ver for version details.",
+    )
+
+
+def _minor(given: str) -> int:
+    return int(given.split(".")[1])
 
 
 def _check_identity(kind: Kind, identifier: ResourceId, body: Mapping[str, Any]) -> None:

@@ -68,6 +68,7 @@ class FakeClusters:
     def __init__(self) -> None:
         self.running: dict[str, FakeCluster] = {}
         self.started: list[dict[str, Any]] = []
+        self.upgraded: list[tuple[str, str]] = []
         self.fails = False
 
     def start(self, name: str, **options: Any) -> FakeCluster:
@@ -81,6 +82,13 @@ class FakeClusters:
 
     def get(self, name: str) -> FakeCluster | None:
         return self.running.get(name)
+
+    def check_version(self, version: str) -> None:
+        if version == "1.34":
+            raise ValueError("the rehearsal's engines are 1.36 and 1.35")
+
+    def upgrade(self, name: str, version: str) -> None:
+        self.upgraded.append((name, version))
 
     def stop(self, name: str) -> None:
         self.running.pop(name, None)

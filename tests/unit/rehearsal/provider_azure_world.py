@@ -57,8 +57,9 @@ class FakeCluster:
     endpoint = "https://127.0.0.1:6443"
     token = "administrator"
 
-    def __init__(self, name: str, cloud: Any, kubeconfig: Path) -> None:
+    def __init__(self, name: str, version: str, cloud: Any, kubeconfig: Path) -> None:
         self.name = name
+        self.version = version
         self.cloud = cloud
         self.kubeconfig = kubeconfig
         self.objects = self
@@ -116,12 +117,15 @@ class FakeClusters:
         if self.running:
             raise ValueError("a cluster is running, and a rehearsal has one at a time")
         self.started.append({"name": name, **options})
-        self.running[name] = FakeCluster(name, options["cloud"], self._kubeconfig)
+        self.running[name] = FakeCluster(name, options["version"], options["cloud"], self._kubeconfig)
         self.running[name].never_ready = self.never_ready
         return self.running[name]
 
     def get(self, name: str) -> FakeCluster | None:
         return self.running.get(name)
+
+    def upgrade(self, name: str, version: str) -> None:
+        self.running[name].version = version
 
     def stop(self, name: str) -> None:
         self.running.pop(name, None)

@@ -75,6 +75,24 @@ def test_an_update_keeps_what_was_computed() -> None:
     assert second["tags"] == {"a": "b"}
 
 
+def test_versions_go_up_by_one() -> None:
+    world = World()
+    world.cluster(world.cluster_body(kubernetesVersion="1.34"))
+    for given, said in (
+        (
+            "1.36",
+            r"Upgrading Kubernetes version 1\.34\.6 to 1\.36\.3 is not allowed\. Available upgrades: \[1\.35\.4\]",
+        ),
+        ("1.33", "not supported in this region"),
+    ):
+        with pytest.raises(ArmError, match=said):
+            world.arm.put(CLUSTER, AKS, world.cluster_body(kubernetesVersion=given))
+    upgraded = world.arm.put(CLUSTER, AKS, world.cluster_body(kubernetesVersion="1.35"))
+    assert upgraded["properties"]["currentKubernetesVersion"] == "1.35.4"
+    with pytest.raises(ArmError, match=r"OperationNotAllowed.*Downgrading Kubernetes version 1\.35\.4 to 1\.34\.6"):
+        world.arm.put(CLUSTER, AKS, world.cluster_body(kubernetesVersion="1.34"))
+
+
 def test_creation_takes_its_time_and_is_exclusive() -> None:
     world = World(Durations(0.2, 0, 0, 0))
     accepted = world.arm.begin_put(CLUSTER, AKS, world.cluster_body())

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from rehearsal import cli
-from rehearsal.engines import kubernetes
+from rehearsal.engines import releases
 from rehearsal.session import daemon, lifetime, lock
 from rehearsal.session.stack_file import StackFile
 from rehearsal.state import ownership
@@ -74,7 +74,7 @@ class Started:
         self.info = object()
         self._code = code
         for module in (cli, lifetime):
-            monkeypatch.setattr(module, "ensure", lambda clouds: clouds)
+            monkeypatch.setattr(module, "ensure", lambda clouds, earlier: clouds)
             monkeypatch.setattr(module, "Deployment", lambda *_: self)
         monkeypatch.setattr(lifetime, "forget", lambda folder: self.calls.append("forget"))
         monkeypatch.setattr(lifetime, "tell_crashes", lambda folder: None)
@@ -197,7 +197,10 @@ def test_another_kubernetes_version_is_refused_before_anything_starts(
     )
     state = ["--state", str(tmp_path / "state"), "--config-file", str(configuration)]
     assert cli.main([command, "eks", *state]) == 1
-    assert f'cluster.version = "1.30": the rehearsal has Kubernetes {kubernetes()} alone' in capsys.readouterr().err
+    assert (
+        f'cluster.version = "1.30": the rehearsal has Kubernetes {" and ".join(releases("kubernetes"))} alone'
+        in capsys.readouterr().err
+    )
 
 
 def test_status_takes_no_lock_and_shows_who_has_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,10 +20,16 @@ class Processes:
     def __init__(self) -> None:
         self.arguments: dict[str, list[str]] = {}
         self.folders: dict[str, Path] = {}
+        self.programs: dict[str, Path] = {}
+
+    def restart(self, name: str, grace: float = 5.0, program: Path = Path()) -> SimpleNamespace:
+        self.programs[name] = program
+        return SimpleNamespace()
 
     def start(
         self, name: str, command: Sequence[object], *, environment: Mapping[str, str], cwd: Path
     ) -> SimpleNamespace:
+        self.programs[name] = Path(str(command[0]))
         self.arguments[name] = [str(argument) for argument in command[1:]]
         self.folders[name] = cwd
         return SimpleNamespace()
@@ -36,8 +42,9 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Processes:
     servers.start(
         StackFolder("test", tmp_path).create(),
         processes,  # type: ignore[arg-type]
-        SimpleNamespace(program=Path),  # type: ignore[arg-type]
+        SimpleNamespace(program=Path, server=lambda name, version: Path(version) / name),  # type: ignore[arg-type]
         name="test",
+        version="1.35",
         port=PORT,
         service_cidr="172.20.0.0/16",
         issuer="https://issuer.example",
@@ -86,3 +93,23 @@ def test_no_secret_is_in_a_command_line(started: Processes, tmp_path: Path) -> N
     tokens = StackFolder("test", tmp_path).control_plane / "tokens.csv"
     token = tokens.read_text().partition(",")[0]
     assert not [name for name, arguments in started.arguments.items() if token in " ".join(arguments)]
+
+
+def test_servers_of_the_version_are_started(started: Processes) -> None:
+    assert started.programs == {
+        "etcd": Path("etcd"),
+        "kwok": Path("kwok"),
+        **{name: Path("1.35") / name for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")},
+    }
+
+
+def test_an_upgrade_puts_another_version_of_the_servers_in_their_place_the_api_server_first(
+    started: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "wait_until", lambda *_, **__: None)
+    started.programs.clear()
+    engine_set = SimpleNamespace(server=lambda name, version: Path(version) / name)
+    servers.upgrade(started, engine_set, SimpleNamespace(healthy=None), "1.36")  # type: ignore[arg-type]
+    assert list(started.programs.items()) == [
+        (name, Path("1.36") / name) for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+    ]

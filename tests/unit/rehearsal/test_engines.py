@@ -17,7 +17,7 @@ from rehearsal.engines.__main__ import _clouds
 
 ROOT = HERE.parents[1]
 NEWEST = ("kubernetes", "karpenter-azure", "karpenter-aws", "pulumi", "charts")
-EARLIER = {part: cloud for cloud, parts in engines.EARLIER.items() for part in parts}
+EARLIER = {part: newest for newest, parts in engines.EARLIER.items() for part in parts}
 PARTS = (*NEWEST, *EARLIER)
 
 
@@ -41,30 +41,34 @@ def test_a_change_of_a_pin_or_of_a_line_of_ours_concerns_its_part_alone(pins: Pa
         before = keys()
         source.write_text(source.read_text() + "// changed\n")
         folder, inner, *_ = source.relative_to(pins).parts
-        karpenters = {"karpenter-aws": "aws", "karpenter-azure": "azure"} | EARLIER
+        families = {newest: {newest, *parts} for newest, parts in engines.EARLIER.items()}
         concerned = {folder}
         if folder == "guard":
-            concerned = set(karpenters)
+            concerned = families["karpenter-aws"] | families["karpenter-azure"]
         elif inner == "controller":
-            concerned = {part for part, cloud in karpenters.items() if cloud == karpenters[folder]}
+            concerned = families[folder]
         assert {part for part, key in keys().items() if key != before[part]} == concerned
 
 
 def test_earlier_releases_are_built_where_they_are_asked_for() -> None:
     assert engines.wanted(["aws", "azure"]) == list(NEWEST)
-    for cloud, parts in engines.EARLIER.items():
-        newest, *earlier = engines.releases(cloud)
-        assert engines.wanted([cloud], [newest, "0.1.0"]) == engines.wanted([cloud])
+    for newest, parts in engines.EARLIER.items():
+        first, *earlier = engines.releases(newest)
+        assert engines.wanted(["aws", "azure"], [first, "0.1.0"]) == list(NEWEST)
         for version, part in zip(earlier, parts, strict=True):
-            assert part.endswith(version.rpartition(".")[0])
-            assert set(engines.wanted([cloud], [version])) - set(engines.wanted([cloud])) == {part}
-            assert engines.cache_key([cloud], [version]) != engines.cache_key([cloud])
+            assert part.removeprefix(f"{newest}-") == ".".join(version.split(".")[:2])
+            assert engines.wanted(["aws", "azure"], [version]) == [*NEWEST, part]
+            assert engines.cache_key(["aws", "azure"], [version]) != engines.cache_key(["aws", "azure"])
+    assert engines.wanted(["azure"], ["1.14.3"]) == engines.wanted(["azure"]), "another cloud's"
 
 
-def test_a_stack_file_names_the_release(tmp_path: Path) -> None:
+def test_a_stack_file_names_the_releases(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.x.yaml"
-    file.write_text('config:\n  karpstack:cloud: aws\n  karpstack:karpenter:\n    chartVersion: "1.14.3" # why\n')
-    assert command._karpenters([file, tmp_path / "none.yaml"]) == ["1.14.3"]
+    file.write_text(
+        'config:\n  karpstack:cloud: aws\n  karpstack:karpenter:\n    chartVersion: "1.14.3" # why\n'
+        "  karpstack:cluster:\n    version: '1.35'\n"
+    )
+    assert command._versions([file, tmp_path / "none.yaml"]) == ["1.14.3", "1.35"]
 
 
 def test_files_that_go_does_not_read_change_no_key(pins: Path) -> None:
@@ -79,6 +83,7 @@ def test_each_engine_is_looked_for_in_its_part() -> None:
     assert set_.controller("karpenter-aws", "1.14.3") == Path("/cache/karpenter-aws-1.14/key/bin/karpenter-aws-1.14")
     assert set_.controller("karpenter-azure", "0.1.0") == Path("/cache/karpenter-azure/key/bin/karpenter-azure")
     assert set_.chart("karpenter-crd-aws-1.14") == Path("/cache/karpenter-aws-1.14/key/charts/karpenter-crd-aws-1.14")
+    assert set_.server("kube-scheduler", "1.35") == Path("/cache/kubernetes-1.35/key/bin/kube-scheduler")
     assert set_.program("karpenter-aws") == Path("/cache/karpenter-aws/key/bin/karpenter-aws")
     assert set_.chart("karpenter-crd-azure") == Path("/cache/karpenter-azure/key/charts/karpenter-crd-azure")
     assert set_.chart("cilium") == Path("/cache/charts/key/charts/cilium")
@@ -105,8 +110,9 @@ def texts() -> list[tuple[str, str]]:
     return [(part, (HERE / part / "go.mod").read_text()) for part in builder.PROGRAMS]
 
 
-@pytest.mark.parametrize(("part", "cloud"), [("karpenter-aws", "aws"), ("karpenter-azure", "azure"), *EARLIER.items()])
-def test_upstreams_main_is_laid_beside_our_guard(tmp_path: Path, part: str, cloud: str) -> None:
+@pytest.mark.parametrize("part", [part for part in PARTS if part.startswith("karpenter-")])
+def test_upstreams_main_is_laid_beside_our_guard(tmp_path: Path, part: str) -> None:
+    cloud = part.split("-")[1]
     module = engines.CONTROLLERS[cloud]
     for source in (f"{module}/cmd/controller/main.go", f"{module}/cmd/controller/main_test.go"):
         (tmp_path / source).parent.mkdir(parents=True, exist_ok=True)

@@ -152,9 +152,17 @@ def test_a_control_plane_that_this_machine_cannot_run_is_refused(world: World) -
     _refuses(lambda: world.cluster(version="1.35"), r"creating EKS Cluster \(rehearsed\): the rehearsal's engines")
 
 
-def test_version_does_not_change_in_place(world: World, cluster: Created) -> None:
-    inputs = world.cluster_inputs(cluster.outputs["vpcConfig"]["subnetIds"], version="1.35")
-    _refuses(lambda: world.update(CLUSTER, cluster, **inputs), "cannot change version of a running cluster")
+def test_the_version_goes_up_by_one_in_place(world: World, cluster: Created) -> None:
+    inputs = world.cluster_inputs(cluster.outputs["vpcConfig"]["subnetIds"])
+    refused = "Unsupported Kubernetes minor version update from 1.36 to 1.35"
+    _refuses(lambda: world.update(CLUSTER, cluster, **{**inputs, "version": "1.35"}), refused)
+    # What this machine cannot do changes nothing in the account.
+    _refuses(lambda: world.update(CLUSTER, cluster, **{**inputs, "version": "1.34"}), "engines are 1.36 and 1.35")
+    assert world.clusters.upgraded == []
+    world.account.eks.cluster(cluster.id, "DescribeCluster").version = "1.35"
+    older = Created(cluster.id, {**cluster.outputs, "version": "1.35"})
+    assert world.update(CLUSTER, older, **inputs)["version"] == "1.36"
+    assert world.clusters.upgraded == [(cluster.id, "1.36")]
 
 
 def test_cluster_with_node_groups_stays(world: World, cluster: Created) -> None:

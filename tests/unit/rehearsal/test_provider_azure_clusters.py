@@ -68,6 +68,15 @@ def test_the_nodes_of_its_pools_join_with_their_taints(provider: Provider) -> No
         assert node["labels"]["kubernetes.azure.com/ebpf-dataplane"] == "cilium"
 
 
+def test_another_version_is_another_control_plane_on_the_same_nodes(provider: Provider) -> None:
+    created = provider.cluster(kubernetesVersion="1.35")
+    nodes = set(provider.running.nodes)
+    assert provider.running.version == "1.35"
+    provider.update("ManagedCluster", created, **provider.cluster_inputs(kubernetesVersion="1.36"))
+    assert (provider.running.version, set(provider.running.nodes)) == ("1.36", nodes)
+    assert len(provider.clusters.started) == 1
+
+
 def test_another_count_brings_and_takes_nodes(provider: Provider) -> None:
     created = provider.cluster()
     before = set(provider.running.nodes)

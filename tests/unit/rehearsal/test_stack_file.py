@@ -70,15 +70,15 @@ def test_what_is_not_one_account_is_refused(tmp_path: Path, given: object) -> No
 def test_another_kubernetes_version_is_refused(tmp_path: Path, section: object) -> None:
     found = StackFile.load(write(tmp_path, {"config": {**GOOD["config"], "karpstack:cluster": section}}))
     assert found.kubernetes == "1.35"
-    found.check_version("1.35")
+    found.check_version(["1.35"])
     with pytest.raises(StackFileError, match=r'version = "1\.35": .* 1\.36 alone, .*Write "1\.36", or rehearse a copy'):
-        found.check_version("1.36")
+        found.check_version(["1.36"])
 
 
 @pytest.mark.parametrize("section", [{}, {"version": "latest"}, {"version": 1.35}, {"version": "1.35.1"}, "{", None])
 def test_what_is_no_version_is_the_programs_to_refuse(tmp_path: Path, section: object) -> None:
     found = StackFile.load(write(tmp_path, {"config": {**GOOD["config"], "karpstack:cluster": section}}))
-    found.check_version("1.36")
+    found.check_version(["1.36"])
 
 
 @pytest.mark.parametrize(
