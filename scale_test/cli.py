@@ -1,4 +1,4 @@
-"""The command line: `python -m scale_test check|scenario|record|wait|judge|report|why|compare|schema`.
+"""The command line: `python -m scale_test check|scenario|record|wait|publish-image|judge|report|why|compare|schema`.
 
 The playbooks use modules. What only some commands need is imported by them: charts and the lower bound take seconds.
 """
@@ -30,6 +30,7 @@ from .version import version
 _PLAYBOOKS = Path(__file__).resolve().parents[1] / "playbooks"
 _SCENARIOS = _PLAYBOOKS / "scenarios"
 _TOKEN = "KARPSTACK_METRICS_TOKEN"  # noqa: S105 - the name of a variable
+_REHEARSAL = "KARPSTACK_REHEARSAL_URL"
 _RECORDER_SECONDS = 30.0
 
 FAILED, WRONG, NOT_COMPARABLE = 1, 2, 3
@@ -96,6 +97,13 @@ def _parser() -> argparse.ArgumentParser:
     waiting.add_argument("timeline", type=Path, help="the file that a recorder writes")
     waiting.add_argument("scenario", type=Path, help="the scenario's file")
     waiting.add_argument("step", type=int, help="the step, from 1")
+
+    publishing = add(
+        "publish-image",
+        _publish_image,
+        "let the rehearsed cloud publish a newer image of nodes, and start Karpenter anew, so that it hears of it now",
+    )
+    publishing.add_argument("--namespace", default="kube-system", help="the controller's")
 
     for name, command, text in (
         ("judge", _judge, "judge a timeline, however old, by today's scenarios; nothing is written"),
@@ -174,6 +182,24 @@ def _wait(given: argparse.Namespace) -> int:
     for assertion in assertions:
         print(f"{'passed' if assertion.passed else 'FAILED'}: {visible(assertion.message)}")
     return 0 if all(assertion.passed for assertion in assertions) else FAILED
+
+
+def _publish_image(given: argparse.Namespace) -> int:
+    from .acting.faults import FaultError, kill_controller
+    from .acting.rehearsal_control import RehearsalControl, RehearsalError
+
+    url = os.environ.get(_REHEARSAL)
+    if not url:
+        raise InputError(
+            f"{_REHEARSAL} is not set, so there is no cloud that publishes what it is told; bring a stack up and run "
+            '`eval "$(python -m rehearsal env STACK)"`, then this command again'
+        )
+    try:
+        print(f"published: {', '.join(RehearsalControl(url).publish_image())}")
+        print(f"started anew: {', '.join(kill_controller(given.namespace))}")
+    except (FaultError, RehearsalError) as error:
+        raise InputError(str(error)) from error
+    return 0
 
 
 def _judge(given: argparse.Namespace) -> int:

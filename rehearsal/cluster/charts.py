@@ -111,19 +111,19 @@ class Charts:
             raise ChartNotFoundError(
                 f"the rehearsal has no chart {where}, so nothing could be installed; it has: {known}"
             )
-        known = source.releases
+        versions = source.releases
         if not version:
             raise ChartNotFoundError(
                 f"the chart {source.name} is asked for without a version, so each deployment could install another; "
-                f"set version to {next(iter(known))}, which the rehearsal has"
+                f"set version to {next(iter(versions))}, which the rehearsal has"
             )
         number = version.removeprefix("v")
-        if number not in known:
+        if number not in versions:
             raise ChartNotFoundError(
                 f"the rehearsal has no version {version} of the chart {source.name}, so something else would be "
-                f"rehearsed; ask for {' or '.join(known)}, or move the pin (rehearsal/engines/README.md)"
+                f"rehearsed; ask for {' or '.join(versions)}, or move the pin (rehearsal/engines/README.md)"
             )
-        found = Chart(source.name, number, self._engines.chart(known[number]))
+        found = Chart(source.name, number, self._engines.chart(versions[number]))
         if not found.folder.is_dir():
             raise ChartNotFoundError(
                 f"the chart {source.name} {number} can be rehearsed, and is not built yet; run "

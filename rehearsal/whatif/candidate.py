@@ -108,15 +108,18 @@ def judged(question: Question, results: Path) -> int:
 def _play(question: Question, change: Source, changed: StackFile, folder: StackFolder, results: Path) -> int:
     engines, info = EngineSet.current(), daemon.require(folder)
     events = folder.logs / "change-events.jsonl"
-    command = Deployment(folder, engines, info, change.program).change(changed, events)
+    if change.new_image:
+        command = [sys.executable, "-m", "scale_test", "publish-image"]
+    else:
+        command = Deployment(folder, engines, info, change.program).change(changed, events)
     variables = {
         "report_dir": str(results),
         "snapshot": str(question.workloads),
         "candidate": change.name,
         "base": question.base.name,
         "change": shlex.join(command),
-        "change_events": str(events),
-        "change_dir": str(change.program),
+        "change_events": "" if change.new_image else str(events),
+        "change_dir": str(PROJECT if change.new_image else change.program),
         "patience": str(question.patience),
         "settings": json.dumps(_settings(question.waits, question.base.stack_file, changed)),
         "remove": "false",  # all of the stack ends with it

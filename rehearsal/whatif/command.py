@@ -6,6 +6,7 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -36,6 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="REF|FILE",
         help="a git ref, or a stack file, as it may become; several times for several candidates (default: this "
         "checkout as it is)",
+    )
+    parser.add_argument(
+        "--new-image",
+        action="store_true",
+        help="the change is a newer image of nodes, which the cloud publishes; instead of --change",
     )
     parser.add_argument(
         "--workloads",
@@ -75,6 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Rehearse the candidates; 0 where all are within the limits, 1 where one is not, 2 where one has no answer."""
     changes = options.change or [""]
+    if options.new_image and options.change:
+        raise ValueError("--new-image and --change are two changes, of which one answer would tell; give one of them")
     if options.keep and len(changes) > 1:
         raise ValueError("--keep with several candidates would leave several stacks up; give it with one")
     results = ownership.place_results(options.output or PROJECT / "build" / "whatif" / options.stack, "--output")
@@ -82,7 +90,10 @@ def run(options: argparse.Namespace) -> int:
     _check(workloads)
     laid_down = results / "sources"
     base = sources.source(options.base, options.stack, laid_down)
-    sides = _distinct([sources.source(each, options.stack, laid_down) for each in changes])
+    if options.new_image:
+        sides = [replace(base, name="new-image", new_image=True)]
+    else:
+        sides = _distinct([sources.source(each, options.stack, laid_down) for each in changes])
     for side in (base, *sides):
         side.stack_file.check_version([*releases("kubernetes")])
         _check_same(base, side)

@@ -33,12 +33,14 @@ class Source:
         given: As it was given, a file by its whole path; empty for the checkout as it is.
         program: Folder of the Pulumi program.
         stack_file: The stack's configuration.
+        new_image: Whether the change is a newer image of nodes, which the cloud publishes, and nothing of the stack.
     """
 
     name: str
     given: str
     program: Path
     stack_file: StackFile
+    new_image: bool = False
 
 
 def source(given: str, stack: str, into: Path) -> Source:

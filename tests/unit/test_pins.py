@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from components import versions
+from components.documents import charts
 from rehearsal import engines
 from rehearsal.aws import provider as aws
 from rehearsal.cluster import provider as kubernetes
@@ -77,3 +78,18 @@ def test_every_direct_dependency_is_pinned_and_locked_with_hashes() -> None:
             rf"^{re.escape(name.lower())}(\[\S+\])?=={re.escape(version)}( ;.*)? \\$", lock, re.MULTILINE
         ), pin
     assert "http" not in re.sub(r"(aio)?http\S*==", "", lock).replace("httpx", ""), "a registry's address in the lock"
+
+
+def test_the_document_names_the_versions_that_can_be_rehearsed() -> None:
+    text = (ROOT / "docs" / "whatif.md").read_text(encoding="utf-8")
+    rows = [
+        line for line in text.splitlines() if line.startswith(("| `karpenter.chartVersion`", "| `cluster.version`"))
+    ]
+    for row, newest in zip(rows, ("karpenter-aws", "karpenter-azure", "kubernetes"), strict=True):
+        assert re.findall(r"\d+(?:\.\d+)+", row)[: len(engines.releases(newest))] == [*engines.releases(newest)], row
+
+
+@pytest.mark.parametrize("version", engines.releases("karpenter-aws"))
+def test_the_kubernetes_versions_of_each_release_are_known(version: str) -> None:
+    assert charts.release(version) >= charts.release(versions.KARPENTER_AWS_OLDEST)
+    assert min(map(charts.release, versions.KARPENTER_AWS_KUBERNETES_MAX)) <= charts.release(version)

@@ -48,6 +48,16 @@ def test_one_change_is_rehearsed_against_the_base(tmp_path: Path, nothing_starts
     assert nothing_starts == [("a", "b"), ("a", "working-tree")]
 
 
+def test_a_new_image_is_a_change_by_itself(
+    tmp_path: Path, nothing_starts: list[tuple[str, str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = stack_file(tmp_path, "a.yaml")
+    assert asked(tmp_path, "--base", base, "--new-image") == 0
+    assert nothing_starts == [("a", "new-image")]
+    assert asked(tmp_path, "--base", base, "--new-image", "--change", base) == 2
+    assert "--new-image and --change are two changes" in capsys.readouterr().err
+
+
 def test_another_region_is_another_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base, change = stack_file(tmp_path, "a.yaml"), stack_file(tmp_path, "b.yaml", aws__region="eu-west-1")
     assert asked(tmp_path, "--base", base, "--change", change) == 2

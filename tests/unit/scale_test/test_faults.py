@@ -24,6 +24,7 @@ from scale_test.acting.faults import (
     notice,
     send_notice,
 )
+from scale_test.cli import main
 from scale_test.judging.live import Live
 from scale_test.recording.timeline import Line, Reader, Writer, parse_time
 from scale_test.scenarios.scenario import Scenario, parse
@@ -201,6 +202,19 @@ def test_throttling_and_restarts_are_the_rehearsals_matter(
         ("DELETE", "/faults", None),
     ]
     assert marks(path) == [("throttle", {"calls": 3}), ("restart-api-server", {})]
+
+
+def test_a_command_publishes_an_image_and_starts_karpenter_anew(
+    rehearsal: Rehearsal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(faults, "kill_controller", lambda namespace: [f"{namespace}/karpenter-1"])
+    monkeypatch.setenv("KARPSTACK_REHEARSAL_URL", rehearsal.url)
+    rehearsal.answers["/images"] = (200, {"published": ["al2023@v20260814"]})
+    assert main(["publish-image"]) == 0
+    assert capsys.readouterr().out == "published: al2023@v20260814\nstarted anew: kube-system/karpenter-1\n"
+    monkeypatch.delenv("KARPSTACK_REHEARSAL_URL")
+    assert main(["publish-image"]) == 2
+    assert "no cloud that publishes what it is told" in capsys.readouterr().err
 
 
 def test_images_are_published_by_the_rehearsal_and_their_releases_kept(
