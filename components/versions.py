@@ -52,5 +52,7 @@ AZURE_APIS: Final[Mapping[str, str]] = {
 }
 
 CILIUM: Final = "1.20.2"
+#: What its chart takes is known from here on (`documents.charts`). A stack may choose another (cilium.chartVersion).
+CILIUM_OLDEST: Final = "1.19.0"
 CILIUM_CHART: Final = "cilium"
 CILIUM_REPOSITORY: Final = "https://helm.cilium.io"

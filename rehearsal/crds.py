@@ -67,19 +67,20 @@ _NOT_OURS = "registerWithTaints"
 
 def documents(engines: EngineSet) -> dict[str, str]:
     """Name of each file -> its text."""
-    charts = {f"{cloud}.json": _document(engines, f"karpenter-crd-{cloud}", kinds) for cloud, kinds in _KINDS.items()}
+    charts = {f"{cloud}.json": _document(engines, f"karpenter-{cloud}", kinds) for cloud, kinds in _KINDS.items()}
     return charts | {"kubelet.json": _kubelet(engines.kubelet())}
 
 
-def _document(engines: EngineSet, chart: str, kinds: Sequence[str]) -> str:
-    folder = engines.chart(chart)
+def _document(engines: EngineSet, part: str, kinds: Sequence[str]) -> str:
+    chart = "karpenter-crd"
+    folder = engines.chart(part, chart)
     rendered = subprocess.run(
         [engines.program("helm"), "template", folder], capture_output=True, text=True, check=True, timeout=60
     ).stdout
     found = {crd["spec"]["names"]["kind"]: crd for crd in yaml.safe_load_all(rendered) if crd}
     version = yaml.safe_load((folder / "Chart.yaml").read_text(encoding="utf-8"))["version"]
     content = {
-        "source": {"chart": chart.removesuffix("-aws").removesuffix("-azure"), "version": version},
+        "source": {"chart": chart, "version": version},
         "kinds": {kind: _without_words(_spec(found[kind])) for kind in kinds},
     }
     return json.dumps(content, indent=1, sort_keys=True) + "\n"

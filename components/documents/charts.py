@@ -101,7 +101,7 @@ def api_server_address(endpoint: str) -> tuple[str, int]:
 
 
 def cilium(*, host: Leaf, port: Leaf, pod_cidr: str, pod_cidr_mask_size: int, operator_replicas: int) -> Values:
-    """Values of the Cilium chart 1.20 for an overlay in place of the cloud's CNI and of kube-proxy.
+    """Values of the Cilium chart, since 1.19, for an overlay in place of the cloud's CNI and of kube-proxy.
 
     Args:
         host, port: The API server's address. Agents need it: they come before any service address works.

@@ -141,6 +141,7 @@ class Environment(pulumi.ComponentResource):
         return Cilium(
             f"{self._stem}-cilium",
             CiliumArgs(
+                version=self._args.cilium.chart_version,
                 api_server=cluster.endpoint,
                 pod_cidr=str(self._args.network.pod_cidr),
                 pod_cidr_mask_size=self._args.network.pod_cidr_mask_size,

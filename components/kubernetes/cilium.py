@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import pulumi
@@ -33,12 +34,14 @@ class CiliumArgs:
     """Arguments of `Cilium`.
 
     Attributes:
+        version: Version of the chart.
         api_server: URL of the API server.
         pod_cidr: Range of the overlay network.
         pod_cidr_mask_size: Prefix length of each node's share of it.
         operator_replicas: At most the number of nodes that are there first.
     """
 
+    version: str
     api_server: pulumi.Input[str]
     pod_cidr: str
     pod_cidr_mask_size: int
@@ -67,7 +70,7 @@ class Cilium(pulumi.ComponentResource):
             name="cilium",
             namespace="kube-system",
             chart=versions.CILIUM_CHART,
-            version=versions.CILIUM,
+            version=args.version,
             repository_opts=RepositoryOptsArgs(repo=versions.CILIUM_REPOSITORY),
             values=values,
             skip_await=True,
@@ -75,8 +78,8 @@ class Cilium(pulumi.ComponentResource):
                 parent=self, hooks=pulumi.ResourceHookBinding(before_update=[_guard(f"{name}-pods")])
             ),
         )
-        self.version = pulumi.Output.from_input(versions.CILIUM)
-        self.fingerprint = pulumi.Output.from_input(values).apply(_fingerprint)
+        self.version = pulumi.Output.from_input(args.version)
+        self.fingerprint = pulumi.Output.from_input(values).apply(partial(_fingerprint, args.version))
         self.register_outputs({"version": self.version, "fingerprint": self.fingerprint})
 
 
@@ -145,6 +148,6 @@ def _shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, (int, float)) else str(value)
 
 
-def _fingerprint(values: charts.Values) -> str:
-    content = json.dumps([versions.CILIUM, values], sort_keys=True)
+def _fingerprint(version: str, values: charts.Values) -> str:
+    content = json.dumps([version, values], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:16]

@@ -19,6 +19,7 @@ from ..documents.kubeconfig import KubeloginMode
 from ..naming import RESERVED_AZURE_TAG_PREFIXES, AksNames
 from ..problems import Reason, refuse
 from .sections import (
+    CHART_VERSION,
     AccessCidr,
     ClusterCidr,
     NetworkCidr,
@@ -352,9 +353,7 @@ class KarpenterSettings(Section):
         ),
     )
 
-    chart_version: str = Field(
-        versions.KARPENTER_AZURE, pattern=r"^\d+\.\d+\.\d+(-[\w.]+)?$", description="version of both charts"
-    )
+    chart_version: str = Field(versions.KARPENTER_AZURE, pattern=CHART_VERSION, description="version of both charts")
     ssh_public_key: str = Field(
         description="public key that every node gets, like 'ssh-rsa AAAA...'; Azure documents no other kind"
     )

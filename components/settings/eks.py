@@ -15,6 +15,7 @@ from ..documents import charts, subnets
 from ..naming import RESERVED_TAG_PREFIXES, EksNames
 from ..problems import Reason, refuse
 from .sections import (
+    CHART_VERSION,
     AccessCidr,
     Cidr,
     ClusterCidr,
@@ -215,6 +216,17 @@ class SystemNodesSettings(Section):
         return most
 
 
+class CiliumSettings(Section):
+    """karpstack:cilium."""
+
+    chart_version: str = Field(versions.CILIUM, pattern=CHART_VERSION, description="version of Cilium's chart")
+
+    @field_validator("chart_version")
+    @classmethod
+    def _its_chart_is_known(cls, version: str) -> str:
+        return chart_version(version, versions.CILIUM_OLDEST, versions.CILIUM)
+
+
 class FeatureGates(Switches):
     """karpstack:karpenter.featureGates; the defaults are the chart's."""
 
@@ -232,9 +244,7 @@ class FeatureGates(Switches):
 class KarpenterSettings(Section):
     """karpstack:karpenter."""
 
-    chart_version: str = Field(
-        versions.KARPENTER_AWS, pattern=r"^\d+\.\d+\.\d+(-[\w.]+)?$", description="version of both charts"
-    )
+    chart_version: str = Field(versions.KARPENTER_AWS, pattern=CHART_VERSION, description="version of both charts")
     identity: Identity = Field("pod-identity", description="pod-identity or irsa")
     interruption_queue: bool = Field(True, description="whether interruption events reach Karpenter")
     replicas: int = Field(2, ge=1, description="controllers; one leads, each needs a system node of its own")
@@ -300,6 +310,7 @@ class EksSettings(StackSettings):
     network: NetworkSettings = Field(description="address ranges and zones")
     cluster: ClusterSettings = Field(description="the control plane")
     system_nodes: SystemNodesSettings = Field(SystemNodesSettings(), description="the managed node group")
+    cilium: CiliumSettings = Field(CiliumSettings(), description="the dataplane")
     karpenter: KarpenterSettings = Field(KarpenterSettings(), description="the controller")
     node_classes: NodeClassSpecs = Field(description="EC2NodeClass specs by name")
 

@@ -32,6 +32,8 @@ from ..naming import AksNames, EksNames, worst
 from ..problems import Problem, Reason, did_you_mean, key_of, refuse, shown
 from .specs import NodeClassSpec, NodePoolSpec
 
+#: Pattern of a chart's version.
+CHART_VERSION: Final = r"^\d+\.\d+\.\d+(-[\w.]+)?$"
 _ROOT_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata", "spec"})
 
 
@@ -226,7 +228,7 @@ def kubernetes_version(version: object, service: str) -> object:
 
 
 def chart_version(version: str, oldest: str, newest: str) -> str:
-    """A version of Karpenter's charts of which is known what they take."""
+    """A version of a chart of which is known what it takes."""
     if release(version) < release(oldest):
         refuse(
             "is so old that its chart does not take what this stack gives it, and Helm would ignore that without a "

@@ -13,37 +13,29 @@ from typing import Any
 
 import yaml
 
-from rehearsal.engines import EngineSet, pinned, releases
+from rehearsal.engines import EngineSet, releases
 
 
 @dataclass(frozen=True)
 class _Source:
-    """Where users get a chart, and which clouds' Karpenter it is of, if it is: of that there are several releases."""
+    """Where users get a chart, and which part of the engine set has its newest release."""
 
     name: str
     repository: str
-    cloud: str = ""
+    part: str
 
     @property
     def oci(self) -> bool:
         return self.repository.startswith("oci://")
 
-    @property
-    def releases(self) -> dict[str, str]:
-        """Version -> what the engine set calls the chart, the newest first."""
-        if not self.cloud:
-            return {pinned("charts", f"github.com/{self.name}/{self.name}").removeprefix("v"): self.name}
-        known = releases(f"karpenter-{self.cloud}")
-        return {version: part.replace("karpenter", self.name, 1) for version, part in known.items()}
-
 
 _AWS, _AZURE = "oci://public.ecr.aws/karpenter", "oci://mcr.microsoft.com/aks/karpenter"
 _CATALOGUE = (
-    _Source("cilium", "https://helm.cilium.io"),
-    _Source("karpenter", _AWS, cloud="aws"),
-    _Source("karpenter-crd", _AWS, cloud="aws"),
-    _Source("karpenter", _AZURE, cloud="azure"),
-    _Source("karpenter-crd", _AZURE, cloud="azure"),
+    _Source("cilium", "https://helm.cilium.io", "charts"),
+    _Source("karpenter", _AWS, "karpenter-aws"),
+    _Source("karpenter-crd", _AWS, "karpenter-aws"),
+    _Source("karpenter", _AZURE, "karpenter-azure"),
+    _Source("karpenter-crd", _AZURE, "karpenter-azure"),
 )
 
 # Keys that take a piece of a pod's manifest: whatever the default is, the API server knows what may be in there.
@@ -111,7 +103,7 @@ class Charts:
             raise ChartNotFoundError(
                 f"the rehearsal has no chart {where}, so nothing could be installed; it has: {known}"
             )
-        versions = source.releases
+        versions = releases(source.part)
         if not version:
             raise ChartNotFoundError(
                 f"the chart {source.name} is asked for without a version, so each deployment could install another; "
@@ -123,7 +115,7 @@ class Charts:
                 f"the rehearsal has no version {version} of the chart {source.name}, so something else would be "
                 f"rehearsed; ask for {' or '.join(versions)}, or move the pin (rehearsal/engines/README.md)"
             )
-        found = Chart(source.name, number, self._engines.chart(versions[number]))
+        found = Chart(source.name, number, self._engines.chart(versions[number], source.name))
         if not found.folder.is_dir():
             raise ChartNotFoundError(
                 f"the chart {source.name} {number} can be rehearsed, and is not built yet; run "

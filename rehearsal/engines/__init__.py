@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 PULUMI_VERSION = "3.259.0"
 # Raised whenever the builder makes something else of the same pins; the second for each Karpenter.
 _RECIPE = 6
-_KARPENTER_RECIPE = 7
+_KARPENTER_RECIPE = 8
 #: The module of each cloud's Karpenter: the controller, its charts and a price table.
 CONTROLLERS = {
     "aws": "github.com/aws/karpenter-provider-aws",
@@ -35,6 +35,7 @@ EARLIER = {
     "karpenter-aws": ("karpenter-aws-1.14", "karpenter-aws-1.13"),
     "karpenter-azure": ("karpenter-azure-1.10",),
     "kubernetes": ("kubernetes-1.35",),
+    "charts": ("charts-1.19",),
 }
 
 
@@ -113,10 +114,9 @@ class EngineSet:
         """
         return self.part(releases("kubernetes")[version]) / "bin" / name
 
-    def chart(self, name: str) -> Path:
-        """Path of an unpacked chart: cilium, the part of a Karpenter, or its part with `-crd` behind `karpenter`."""
-        part = name.replace("-crd", "")
-        return self.part(part if part in self.keys else "charts") / "charts" / name
+    def chart(self, part: str, name: str) -> Path:
+        """Path of an unpacked chart: cilium of `charts`, karpenter and karpenter-crd of a Karpenter."""
+        return self.part(part) / "charts" / name
 
     def prices(self, cloud: str) -> Path:
         """On-demand prices that Karpenter's provider for a cloud carries, in dollars per hour.
@@ -138,12 +138,17 @@ def wanted(clouds: Collection[str], earlier: Collection[str] = ()) -> list[str]:
 
     Args:
         clouds: `aws`, `azure`, or both. What is known of a cloud comes from its newest Karpenter, so that one is there.
-        earlier: Versions of Karpenter and of Kubernetes (as `releases` has them) that are needed too, if they are
+        earlier: Versions of Karpenter, Kubernetes and Cilium (as `releases` has them) that are needed too, if they are
             earlier ones; of what is none, the program and Helm tell.
     """
     karpenters = [f"karpenter-{cloud}" for cloud in ("azure", "aws") if cloud in clouds]
     parts = ["kubernetes", *karpenters, "pulumi", "charts"]
-    asked = [part for newest in ("kubernetes", *karpenters) for one, part in releases(newest).items() if one in earlier]
+    asked = [
+        part
+        for newest in ("kubernetes", *karpenters, "charts")
+        for one, part in releases(newest).items()
+        if one in earlier
+    ]
     return [*parts, *(part for part in asked if part not in parts)]
 
 
@@ -217,8 +222,8 @@ def releases(newest: str) -> dict[str, str]:
     """Version of each release that can be rehearsed -> the part that has it, the newest first.
 
     Args:
-        newest: A part of which there are several: `karpenter-aws`, `karpenter-azure`; or `kubernetes`, whose versions
-            are minor ones, `1.36`.
+        newest: A part of which there are several: `karpenter-aws`, `karpenter-azure`; `charts`, by Cilium's version; or
+            `kubernetes`, whose versions are minor ones, `1.36`.
     """
     return {_version(part): part for part in (newest, *EARLIER[newest])}
 
@@ -226,7 +231,8 @@ def releases(newest: str) -> dict[str, str]:
 def _version(part: str) -> str:
     if part.startswith("kubernetes"):
         return pinned(part, "k8s.io/kubernetes").removeprefix("v").rpartition(".")[0]
-    return pinned(part, CONTROLLERS[_cloud(part)]).removeprefix("v")
+    module = "github.com/cilium/cilium" if part.startswith("charts") else CONTROLLERS[_cloud(part)]
+    return pinned(part, module).removeprefix("v")
 
 
 def pulumi_on_path() -> Path | None:

@@ -176,7 +176,7 @@ def _build(engines: EngineSet, parts: Sequence[str], go: Go) -> None:
 
 
 def _build_part(part: str, folder: Path, go: Go) -> None:
-    if part == "charts":
+    if part in ("charts", *EARLIER["charts"]):
         cilium = go.download(part, "github.com/cilium/cilium")
         _copy_chart(cilium / "install" / "kubernetes" / "cilium", folder / "charts" / "cilium")
     elif part in _KARPENTERS:
@@ -197,8 +197,7 @@ def _build_karpenter(part: str, folder: Path, go: Go) -> None:
             go.vet(part, overlay, *_compiling(part), "./...", "karpstack/engines/guard")
     module = CONTROLLERS[cloud]
     for chart in ("karpenter", "karpenter-crd"):
-        ours = f"{chart}{part.removeprefix('karpenter')}"
-        _copy_chart(go.download(part, module) / "charts" / chart, folder / "charts" / ours, pinned(part, module)[1:])
+        _copy_chart(go.download(part, module) / "charts" / chart, folder / "charts" / chart, pinned(part, module)[1:])
     if part in _CLOUDS:
         _write_facts(part, folder, go)
 

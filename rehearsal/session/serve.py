@@ -124,7 +124,7 @@ def _azure(
         subscription_id=stack_file.subscription or SUBSCRIPTION_ID,
     )
     subscription.uses.write_to(folder.rights)
-    definitions = engine_set.chart("karpenter-crd-azure") / "templates"
+    definitions = engine_set.chart("karpenter-azure", "karpenter-crd") / "templates"
 
     def start() -> Mapping[str, str]:
         subscription.start(folder.root / "azure")

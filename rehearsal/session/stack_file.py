@@ -51,7 +51,7 @@ class StackFile:
         subscription: Id of the subscription that the stack is for; empty where it names none.
         account: Id of the AWS account that alone is allowed; empty where any is.
         kubernetes: Minor version of the cluster, `1.36`; empty where it says none that could be one.
-        karpenter: Version of Karpenter, `1.14.3`; empty where it says none.
+        charts: Versions of charts that it asks for, Karpenter's and Cilium's; empty where it says none.
         waits: How the waits of its NodePools are changed in Pulumi's copy.
     """
 
@@ -61,7 +61,7 @@ class StackFile:
     subscription: str = ""
     account: str = ""
     kubernetes: str = ""
-    karpenter: str = ""
+    charts: tuple[str, ...] = ()
     waits: Waits = AS_ASKED
 
     @classmethod
@@ -111,7 +111,7 @@ class StackFile:
         account = _account(path, config) if cloud.name == "aws" else ""
         version = _section(config, "cluster").get("version")
         kubernetes = version if isinstance(version, str) and _MINOR.fullmatch(version) else ""
-        chart = _section(config, "karpenter").get("chartVersion")
+        charts = (_section(config, name).get("chartVersion") for name in ("karpenter", "cilium"))
         return cls(
             path,
             cloud.name,
@@ -119,13 +119,13 @@ class StackFile:
             subscription.lower(),
             account,
             kubernetes,
-            chart if isinstance(chart, str) else "",
+            tuple(chart for chart in charts if isinstance(chart, str)),
         )
 
     @property
-    def releases(self) -> tuple[str, str]:
-        """The versions that it asks for, of Kubernetes and of Karpenter, for the engines."""
-        return self.kubernetes, self.karpenter
+    def releases(self) -> tuple[str, ...]:
+        """The versions that it asks for, of Kubernetes and of charts, for the engines."""
+        return self.kubernetes, *self.charts
 
     def check_version(self, known: Collection[str]) -> None:
         """See that the cluster's version is one that the engines have.

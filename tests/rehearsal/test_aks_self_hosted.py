@@ -186,7 +186,7 @@ def test_a_controller_without_a_subscription_crashes_and_says_so(
         one for one in values["controller"]["env"] if not one["name"].endswith("SUBSCRIPTION_ID")
     ]
     (tmp_path / "values.json").write_text(json.dumps(values))
-    chart = EngineSet.current().chart("karpenter-azure")
+    chart = EngineSet.current().chart("karpenter-azure", "karpenter")
     upgraded = aks_self_hosted.by_hand(*helm, "upgrade", "karpenter", str(chart), "-f", str(tmp_path / "values.json"))
     assert upgraded.returncode == 0, upgraded.stdout
     back_off(aks_self_hosted, "panic: creating Azure config: subscription ID not set")

@@ -71,6 +71,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "systemNodes.desiredSize": 3,
         "systemNodes.maxSize": 11,
         "systemNodes.diskSize": 60,
+        "cilium.chartVersion": "1.19.6",
         "karpenter.chartVersion": "1.14.3",
         "karpenter.identity": "irsa",
         "karpenter.interruptionQueue": False,

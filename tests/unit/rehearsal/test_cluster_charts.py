@@ -27,18 +27,18 @@ settings:
 @pytest.fixture
 def charts(tmp_path: Path) -> Charts:
     engines = EngineSet(tmp_path)
-    for folder, values in (
-        ("karpenter-aws", VALUES),
-        ("karpenter-crd-aws", ""),
-        ("karpenter-azure", VALUES),
-        ("karpenter-crd-azure", ""),
-        ("karpenter-crd-azure-1.10", ""),
-        ("cilium", "ipam: {mode: x}"),
+    for part, name, values in (
+        ("karpenter-aws", "karpenter", VALUES),
+        ("karpenter-aws", "karpenter-crd", ""),
+        ("karpenter-azure", "karpenter", VALUES),
+        ("karpenter-azure", "karpenter-crd", ""),
+        ("karpenter-azure-1.10", "karpenter-crd", ""),
+        ("charts", "cilium", "ipam: {mode: x}"),
     ):
-        chart = engines.chart(folder)
+        chart = engines.chart(part, name)
         chart.mkdir(parents=True)
         (chart / "values.yaml").write_text(values)
-    (engines.chart("cilium") / "values.schema.json").write_text(
+    (engines.chart("charts", "cilium") / "values.schema.json").write_text(
         '{"properties": {"ipam": {"properties": {"extra": {}}}, "hidden": {}}}'
     )
     return Charts(engines)
