@@ -137,8 +137,9 @@ class NodeGroup(EksResource):
         }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
-        """Size, update settings and the image's release; nodes come and go with the first and the last."""
-        beyond = self.differs(old, new) - {"scalingConfig", "updateConfig", "launchTemplate", "releaseVersion"}
+        """Size, update settings, version and the image's release; nodes come and go with all but the second."""
+        differs = self.differs(old, new)
+        beyond = differs - {"scalingConfig", "updateConfig", "launchTemplate", "releaseVersion", "version"}
         if beyond:
             names = ", ".join(sorted(beyond))
             raise AwsRefusalError(
@@ -150,9 +151,11 @@ class NodeGroup(EksResource):
         before = {machine.node_name for machine in self._machines(id)}
         settings = {key: new[key] for key in ("scalingConfig", "updateConfig") if new.get(key)}
         self.client.update_nodegroup_config(clusterName=cluster, nodegroupName=name, **settings)
-        if new.get("releaseVersion"):
+        if differs & {"releaseVersion", "version"}:
+            # Without a release, EKS takes the newest of the version.
+            release = {"releaseVersion": new["releaseVersion"]} if new.get("releaseVersion") else {}
             self.client.update_nodegroup_version(
-                clusterName=cluster, nodegroupName=name, version=new["version"], releaseVersion=new["releaseVersion"]
+                clusterName=cluster, nodegroupName=name, version=new["version"], **release
             )
         gone = before - {machine.node_name for machine in self._machines(id)}
         if gone:

@@ -431,6 +431,18 @@ def test_an_addon_has_certain_versions(world: World, cluster: Created) -> None:
     assert world.update(ADDON, addon, **inputs, addonVersion=newest)["addonVersion"] == newest != default
 
 
+def test_another_version_replaces_the_nodes_by_those_of_its_newest_image(world: World, cluster: Created) -> None:
+    world.account.eks.cluster(cluster.id, "DescribeCluster").version = "1.35"
+    inputs = world.node_group_inputs(cluster)
+    group = world.create(NODES, **{**inputs, "version": "1.35"})
+    assert group.outputs["releaseVersion"] == "1.35.4-20260807"
+    before = set(_plane(world).nodes)
+    outputs = world.update(NODES, group, **{**inputs, "version": "1.36"})
+    assert (outputs["version"], outputs["releaseVersion"]) == ("1.36", "1.36.3-20260807")
+    assert len(_plane(world).nodes) == 2
+    assert not before & set(_plane(world).nodes)
+
+
 def test_another_release_of_the_image_replaces_the_nodes(world: World, cluster: Created) -> None:
     folder = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended"
     find = invokes(world.account)["aws:ssm/getParameter:getParameter"]
