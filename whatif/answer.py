@@ -470,6 +470,7 @@ class Answer(Part):
         moments: How it went.
         settings: What was shortened.
         prices: Where prices are from, a sentence each.
+        prices_elsewhere: That dollars are at the prices of another region than the stack's; null where they are not.
         given_prices: The file of prices and discounts that was given, as data; null without one.
         snapshot: The snapshot that was given: the first twelve digits of its file's SHA-256; null without one.
         before: The nodes before the change.
@@ -495,6 +496,7 @@ class Answer(Part):
     moments: list[Moment]
     settings: Settings
     prices: list[str]
+    prices_elsewhere: str | None = None
     given_prices: dict[str, Any] | None = None
     snapshot: str | None = None
     before: Inventory

@@ -14,7 +14,7 @@ from .limits import Limits
 from .nodes import inventory, series
 from .phases import ORDER, NotJudgedError, Told, there
 from .pod_budgets import PodBudget
-from .prices import Given, Priced, sentences
+from .prices import Given, Priced, elsewhere, sentences
 from .surviving import surviving
 from .truth import RealNode, compare
 from .week import week
@@ -91,6 +91,7 @@ def answer(
         moments=moments,
         settings=_settings(told),
         prices=sentences(market, bought),
+        prices_elsewhere=elsewhere(market, bought),
         given_prices=given.model_dump(mode="json", by_alias=True, exclude_defaults=True) if given else None,
         snapshot=snapshot,
         before=before,

@@ -29,6 +29,8 @@ def _document(answer: Answer) -> Iterator[str]:
     yield f"**{escape(answer.sentence) if answer.refused else _own(answer.sentence)}**\n"
     if answer.after and answer.blast_radius:
         yield from _summary(answer.before, answer.after, answer.blast_radius)
+        if answer.prices_elsewhere:
+            yield f"{escape(answer.prices_elsewhere)}\n"
     if answer.refused:
         said = "\n".join(escape(line) for line in answer.refused.splitlines() if line.strip())
         yield from folded("What was said", [f"<pre>{said}</pre>\n"])

@@ -54,6 +54,7 @@ class Made:
         deleting: float | None = None,
         gone: float | None = None,
         conditions: dict[str, str] | None = None,
+        simulated: bool = False,
     ) -> None:
         """A NodeClaim and its node `ip-<name>`; `conditions` are true ones, with a reason."""
         labels = {
@@ -85,7 +86,11 @@ class Made:
             seconds,
             "ADDED",
             kind="Node",
-            object={"metadata": {"name": f"ip-{name}"}, "allocatable": {"cpu": "2", "memory": "8Gi"}},
+            object={
+                "metadata": {"name": f"ip-{name}"},
+                "allocatable": {"cpu": "2", "memory": "8Gi"},
+                **({"simulated": True} if simulated else {}),
+            },
         )
         if price is not None:
             bought = {"instanceType": type_, "capacityType": capacity, "zone": zone}
