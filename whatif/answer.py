@@ -271,6 +271,24 @@ class Homeless(Part):
     words: str | None
 
 
+class NotAnew(Part):
+    """Pods of a workload that run and could not be scheduled anew: after the change no NodePool can have such a node.
+
+    Attributes:
+        namespace: Theirs.
+        workload: Theirs.
+        pods: How many of them run when the record ends.
+        nodes: On how many nodes.
+        why: Why none of the NodePools can, each with its reason.
+    """
+
+    namespace: str
+    workload: str
+    pods: int
+    nodes: int
+    why: str
+
+
 class BlastRadius(Part):
     """What the change set in motion.
 
@@ -289,6 +307,8 @@ class BlastRadius(Part):
         without_home_at_once: How many at the same time, at most.
         longest_without_home: Seconds, of one pod at most.
         unschedulable: Pods without a node when the record ended that are more than before the change.
+        not_anew: Workloads whose pods run still and for which no NodePool could make a node any more, as one could
+            before.
     """
 
     applied: list[Planned] | None
@@ -305,6 +325,7 @@ class BlastRadius(Part):
     without_home_at_once: int
     longest_without_home: float
     unschedulable: int
+    not_anew: list[NotAnew] = []
 
 
 class Surviving(Node):

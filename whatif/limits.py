@@ -45,6 +45,7 @@ class Limits(BaseModel):
         max_pods_without_home: Pods that may be without a node for a while.
         max_seconds_without_home: For how long one may be.
         max_pods_unschedulable: Pods that may be without a node at the end, more than before.
+        max_workloads_without_node_pool: Workloads that may run on though no NodePool fits any more.
         max_distance_from_truth: How far the rehearsed base may be from the real cluster in nodes and in dollars.
         must_settle: Whether base and change must come to rest.
     """
@@ -63,6 +64,7 @@ class Limits(BaseModel):
     max_pods_without_home: Count | None = None
     max_seconds_without_home: Seconds | None = None
     max_pods_unschedulable: Count | None = None
+    max_workloads_without_node_pool: Count | None = None
     max_distance_from_truth: Amount | None = None
     must_settle: bool = True
 
@@ -146,6 +148,7 @@ class Limits(BaseModel):
         yield from self._most("max_pods_without_home", radius.without_home, None, " pods")
         yield from self._most("max_seconds_without_home", radius.longest_without_home, None, " s")
         yield from self._most("max_pods_unschedulable", radius.unschedulable, None, " pods")
+        yield from self._most("max_workloads_without_node_pool", len(radius.not_anew), None, " workloads")
         distances = {figure.what: figure.distance for figure in truth.figures}
         far = [distances.get("nodes"), distances.get("dollars an hour")]
         known = [one for one in far if one is not None]

@@ -40,6 +40,7 @@ def _document(answer: Answer) -> Iterator[str]:
     if answer.after and answer.blast_radius:
         yield from _inventory(answer.before, answer.after)
         yield from _radius(answer.blast_radius, answer.before)
+        yield from _not_anew(answer.blast_radius)
         yield from _surviving(answer)
     yield from _week(answer.week)
     yield from _truth(answer)
@@ -65,6 +66,7 @@ def _summary(before: Inventory, after: Inventory, radius: BlastRadius) -> Iterat
         ("pods moved", "", wording.moved(radius), ""),
         ("pods without a home for a while", "", str(radius.without_home), ""),
         ("pods without a node", str(before.waiting), str(after.waiting), ""),
+        ("workloads without a NodePool", "", str(len(radius.not_anew)), ""),
     ]
     if before.spot_usd_per_hour == 0 and after.spot_usd_per_hour == 0:
         del rows[1]
@@ -171,6 +173,16 @@ def _homeless(radius: BlastRadius) -> Iterator[str]:
     if rows:
         head = ("workload", "pods without a home:", "longest:", "still without:", "before:", "the controller's words")
         yield from table(head, rows, _WHOLE)
+
+
+def _not_anew(radius: BlastRadius) -> Iterator[str]:
+    rows = [
+        (escape(f"{one.namespace}/{one.workload}"), str(one.pods), str(one.nodes), escape(one.why))
+        for one in radius.not_anew
+    ]
+    if rows:
+        title = f"No NodePool any more for {wording.plural(len(rows), 'workload')}"
+        yield from folded(title, table(("workload", "pods that run:", "on nodes:", "why not anew"), rows, _WHOLE))
 
 
 def _surviving(answer: Answer) -> Iterator[str]:

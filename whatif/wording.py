@@ -69,7 +69,12 @@ def sentence(before: Inventory, after: Inventory | None, radius: BlastRadius | N
         return (
             f"The change was refused, and what of it was applied is not judged: {_gist(refused or 'nobody said why')}"
         )
-    return f"{_dollars(before, after)}; {_went(radius, before)}; {_homes(radius)}."
+    told = [_dollars(before, after), _went(radius, before), _homes(radius)]
+    if radius.not_anew:
+        told.append(
+            f"{plural(len(radius.not_anew), 'workload')} could not be scheduled anew, for no NodePool fits any more"
+        )
+    return f"{'; '.join(told)}."
 
 
 def _gist(refused: str) -> str:

@@ -118,7 +118,9 @@ class Made:
         cpu: float = 0.5,
         memory: float = 2**30,
         labels: dict[str, str] | None = None,
+        **asks: Any,
     ) -> None:
+        """A pod; `asks` is what else the recorder keeps of it, such as `nodeSelector` and `tolerations`."""
         own = {SCENARIO_LABEL: SCENARIO, WORKLOAD_LABEL: workload, **(labels or {})}
 
         def pod(when: float, type_: str, condition: dict[str, str], node: str | None = None, **metadata: Any) -> None:
@@ -131,6 +133,7 @@ class Made:
                     "conditions": [{"type": "PodScheduled", **condition}],
                     **({"nodeName": f"ip-{node}"} if node else {}),
                     "requests": {"cpu": cpu, "memory": memory},
+                    **asks,
                 },
             )
 
