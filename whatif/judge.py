@@ -144,7 +144,8 @@ def _unknown(told: Told, before: Inventory, after: Inventory | None) -> Iterable
         if one and one.no_lower_bound:
             yield f"{name}, there is no lower bound: {one.no_lower_bound}"
     for text in told.phases.get("loaded", {}).get("leftOut") or ():
-        yield f"of the workload was not loaded: {text}"
+        # It begins with a name, which is of small letters, or is a sentence.
+        yield f"of the workload: {text[:1].lower()}{text[1:]}"
     for gap in told.gaps:
         yield f"the record has a gap ({gap['kind']}: {gap['reason']}), in which something may be missing"
     if told.error:
