@@ -84,7 +84,7 @@ def answer(
         base=told.settings.get("base"),
         candidate=told.candidate,
         verdict=verdict,
-        sentence=sentence(before, after, radius, told.refused),
+        sentence=sentence(before, after, radius, told.refused, stayed),
         refused=told.refused,
         simulated=told.simulated,
         region=region,

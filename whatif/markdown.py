@@ -28,7 +28,7 @@ def _document(answer: Answer) -> Iterator[str]:
     # Who refuses the change, says so in words of theirs.
     yield f"**{escape(answer.sentence) if answer.refused else _own(answer.sentence)}**\n"
     if answer.after and answer.blast_radius:
-        yield from _summary(answer.before, answer.after, answer.blast_radius)
+        yield from _summary(answer.before, answer.after, answer.blast_radius, wording.drifted(answer.surviving))
         if answer.prices_elsewhere:
             yield f"{escape(answer.prices_elsewhere)}\n"
     if answer.refused:
@@ -52,7 +52,7 @@ def _own(text: str) -> str:
     return text.replace("$", "\\$")
 
 
-def _summary(before: Inventory, after: Inventory, radius: BlastRadius) -> Iterator[str]:
+def _summary(before: Inventory, after: Inventory, radius: BlastRadius, drifted: int) -> Iterator[str]:
     marked = "simulated" if before.spot_simulated or after.spot_simulated else ""
     rows = [
         ("dollars an hour", *_dollars(before.usd_per_hour, after.usd_per_hour)),
@@ -63,6 +63,7 @@ def _summary(before: Inventory, after: Inventory, radius: BlastRadius) -> Iterat
         ("lower bound, times", _own(wording.bound(before)), _own(wording.bound(after)), ""),
         ("nodes", str(before.nodes), str(after.nodes), wording.counted(before.nodes, after.nodes)),
         ("nodes replaced", "", str(len(radius.replaced)), ""),
+        ("nodes that have drifted and stay", "", str(drifted), ""),
         ("pods moved", "", wording.moved(radius), ""),
         ("pods without a home for a while", "", str(radius.without_home), ""),
         ("pods without a node", str(before.waiting), str(after.waiting), ""),

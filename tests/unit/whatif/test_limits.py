@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,14 @@ def test_the_shipped_limits(tmp_path: Path) -> None:
     assert Limits.load(SHIPPED, shipped).max_pods_unschedulable == 0
     with pytest.raises(ThresholdsError, match="cannot be read"):
         Limits.load(tmp_path / "none.yml", shipped)
+
+
+def test_each_limit_that_does_not_ship_is_suggested(tmp_path: Path) -> None:
+    head, section = SHIPPED.read_text().split("\nwhatif:\n")
+    path = tmp_path / "all.yml"
+    path.write_text(f"{head}\nwhatif:\n{re.sub(r'^  # (?=max)', '  ', section, flags=re.MULTILINE)}")
+    found = Limits.load(path, names(SHIPPED.parent / "scenarios"))
+    assert found.model_fields_set == set(Limits.model_fields)
 
 
 @pytest.mark.parametrize(
