@@ -48,12 +48,16 @@ class Moment(Part):
     Attributes:
         phase: As the timeline names it.
         at: ISO 8601, by our clock.
+        quiet: For how many seconds nothing had moved, where it is about settling.
+        needed: How many of them are rest.
         gave_up: Why it did not settle; null if it did.
         left: What was under way still.
     """
 
     phase: str
     at: str
+    quiet: float | None = None
+    needed: float | None = None
     gave_up: str | None = None
     left: list[str] = []
 

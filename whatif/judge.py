@@ -111,6 +111,8 @@ def _moments(told: Told) -> list[Moment]:
         Moment(
             phase=name,
             at=told.phases[name]["received"],
+            quiet=told.phases[name].get("quiet"),
+            needed=told.phases[name].get("needed"),
             gave_up=told.phases[name].get("gaveUp"),
             left=[str(one) for one in told.phases[name].get("left") or ()],
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -130,11 +130,8 @@ class Limits(BaseModel):
     def _judge(
         self, before: Inventory, after: Inventory, radius: BlastRadius, truth: Truth, moments: list[Moment]
     ) -> Iterator[Limit]:
-        gave_up = [f"{moment.phase}: {moment.gave_up}" for moment in moments if moment.gave_up]
         if self.must_settle:
-            yield Limit(
-                name="mustSettle", limit="comes to rest", seen="; ".join(gave_up) or "came to rest", kept=not gave_up
-            )
+            yield _rest(moments)
         increase = None
         if before.usd_per_hour is not None and after.usd_per_hour is not None:
             increase = round(after.usd_per_hour - before.usd_per_hour, 6)
@@ -175,6 +172,22 @@ class Limits(BaseModel):
             seen=f"{written(seen)}{unit}" if seen is not None else "not known",
             kept=known and seen is not None and seen <= most + 1e-9,
         )
+
+
+def _rest(moments: Sequence[Moment]) -> Limit:
+    """Whether both sides came to rest, with how much quiet there was of that which was needed."""
+    gave_up = [moment for moment in moments if moment.gave_up]
+    told = [] if gave_up else ["came to rest"]
+    for moment in gave_up or moments:
+        if words := "; ".join(filter(None, (moment.gave_up, _quiet(moment)))):
+            told.append(f"{moment.phase}: {words}")
+    return Limit(name="mustSettle", limit="comes to rest", seen="; ".join(told), kept=not gave_up)
+
+
+def _quiet(moment: Moment) -> str:
+    if moment.quiet is None or moment.needed is None:
+        return ""
+    return f"nothing had moved for {moment.quiet:.0f} s, {moment.needed:.0f} s are rest"
 
 
 def _unknown(sections: dict[str, Any], source: str, scenarios: Collection[str]) -> Iterator[str]:
