@@ -13,6 +13,7 @@ from typing import Final
 from scale_test.text import shown
 
 from . import outcome, stacks, text
+from .given import ENDINGS
 from .job import Job, JobError, job
 from .outcome import Outcome, OutcomeError, Told
 from .rehearse import Question, rehearse
@@ -22,8 +23,7 @@ PROJECT: Final = Path(__file__).resolve().parents[1]
 _RESULTS: Final = Path("build") / "pull-request"
 _AUTHOR: Final = "github-actions[bot]"
 #: Of the what-if; it says itself what they mean, and what is wrong with them.
-_PASSED_ON: Final = ("workloads", "limits", "wait-factor", "patience")
-_FILES: Final = {"workloads", "limits"}
+_PASSED_ON: Final = (*ENDINGS, "wait-factor", "at", "patience")
 _WRONG: Final = 2
 _ALL: Final = "all"
 
@@ -89,7 +89,8 @@ def parser() -> argparse.ArgumentParser:
         help="whether the change is rehearsed too (default: true)",
     )
     for name in _PASSED_ON:
-        rehearsing.add_argument(f"--{name}", default="", help="as of `python -m rehearsal whatif`")
+        folder = f"; or a folder with STACK{ENDINGS[name][0]} for each stack" if name in ENDINGS else ""
+        rehearsing.add_argument(f"--{name}", default="", help=f"as of `python -m rehearsal whatif`{folder}")
     for one in (rehearsing, commenting, summing):
         one.add_argument(
             "--results", type=Path, default=_RESULTS, metavar="FOLDER", help=f"of what came of it (default: {_RESULTS})"
@@ -135,19 +136,18 @@ def _rehearse(given: argparse.Namespace) -> int:
     changed, touched = _touched(given)
     if given.whatif == "false":
         touched = [Touched(one.stack, one.why, "off") for one in touched]
-    options = [part for name in _PASSED_ON for part in _passed_on(given, name)]
-    question = Question(given.project.resolve(), changed.base, given.results.resolve(), options)
+    values = {name: value for name in _PASSED_ON if (value := getattr(given, name.replace("-", "_")))}
+    question = Question(
+        given.project.resolve(),
+        changed.base,
+        given.results.resolve(),
+        {name: Path(values[name]).resolve() for name in ENDINGS if name in values},
+        [part for name, value in values.items() if name not in ENDINGS for part in (f"--{name}", value)],
+    )
     outcomes = rehearse(question, touched)
     for one in outcomes:
         _tell(f"{one.stack}: review {one.review}; what-if {one.whatif}")
     return outcome.code(outcomes)
-
-
-def _passed_on(given: argparse.Namespace, name: str) -> list[str]:
-    value = getattr(given, name.replace("-", "_"))
-    if not value:
-        return []
-    return [f"--{name}", str(Path(value).resolve()) if name in _FILES else value]
 
 
 def _comment(given: argparse.Namespace) -> int:

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
+
+from scale_test.text import shown
 
 from . import outcome
+from .given import ENDINGS, of_stack
 from .outcome import REVIEW, WHATIF, Outcome
 from .stacks import Touched
+
+_ITS_OWN: Final = {
+    "workloads": "the example's workload, which is made up",
+    "limits": "playbooks/thresholds.yml",
+    "prices": "those of the timeline",
+}
 
 
 @dataclass(frozen=True)
@@ -21,12 +31,14 @@ class Question:
         project: Folder with Pulumi.yaml, and the commands.
         base: The commit before.
         results: Folder of the outcomes, made.
-        options: More arguments for the what-if, as `--workloads FILE`.
+        files: Option of the what-if -> a file for all stacks, or a folder with one for each.
+        options: More arguments for the what-if, as `--patience 600`.
     """
 
     project: Path
     base: str
     results: Path
+    files: Mapping[str, Path] = field(default_factory=dict)
     options: Sequence[str] = ()
 
 
@@ -52,10 +64,21 @@ def _rehearsed(question: Question, one: Touched, folder: Path) -> Outcome:
     review: outcome.Review = "passed" if code == 0 else "refused" if refused else "failed"
     if one.whatif != "asked":
         return Outcome(one.stack, review, one.whatif)
-    options = ["--base", question.base, *question.options, "--output", str(folder / WHATIF)]
+    files = [part for option in question.files for part in _given(question, option, one.stack)]
+    options = ["--base", question.base, *files, *question.options, "--output", str(folder / WHATIF)]
     code = _rehearsal(question, "whatif", one.stack, *options)
     broken = code == outcome.REFUSED and any((folder / WHATIF).glob("*/whatif.md"))
     return Outcome(one.stack, review, "within limits" if code == 0 else "beyond limits" if broken else "failed")
+
+
+def _given(question: Question, option: str, stack: str) -> Iterator[str]:
+    """The option with the stack's file; nothing, and the what-if takes its own, where the folder has none."""
+    folder = question.files[option]
+    if file := of_stack(option, folder, stack):
+        yield from (f"--{option}", str(file))
+    else:
+        said = f"{stack}: {shown.visible(folder)} has no {stack}{ENDINGS[option][0]} and no default{ENDINGS[option][0]}"
+        print(f"{said}, so the what-if takes {_ITS_OWN[option]}.", file=sys.stderr)
 
 
 def _rehearsal(question: Question, *arguments: str) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 
 from karpenter.instance_types import FOLDER, Facts, FactsError
 
-from .numbers.thresholds import Thresholds, ThresholdsError
+from .numbers.thresholds import WHATIF, Thresholds, ThresholdsError
 from .recording.process import RecorderError, wait_until_recorded
 from .recording.timeline import Reader, TimelineError, now, parse_time
 from .reports.folder import TIMELINE
@@ -244,7 +244,11 @@ def _why(given: argparse.Namespace) -> int:
     from .reports.reading import ReportError
     from .reports.reading import read as read_report
     from .reports.reasons import markdown
+    from .reports.writing import told
 
+    timeline = given.folder / TIMELINE
+    if not (given.folder / "report.json").exists() and timeline.is_file():
+        _refuse_whatif(given.folder, told(timeline).scenarios)
     try:
         print(markdown(read_report(given.folder / "report.json")))
     except ReportError as error:
@@ -268,6 +272,7 @@ def _made(given: argparse.Namespace) -> dict[str, Any]:
     if not timeline.is_file():
         raise InputError(f"{timeline}: is not there, so there is nothing to judge; name the folder of a report")
     about = told(timeline)
+    _refuse_whatif(given.folder, about.scenarios)
     stack = Stack(given.stack, _outputs(given.outputs)) if given.stack and given.outputs else about.stack
     if stack is None:
         raise InputError(
@@ -293,6 +298,20 @@ def _made(given: argparse.Namespace) -> dict[str, Any]:
         version=version(),
     )
     return with_evidence_in(given.folder, made)
+
+
+def _refuse_whatif(folder: Path, scenarios: Sequence[str]) -> None:
+    """A what-if is no story: nothing is expected of it, and its nodes are told of in its own answer.
+
+    Raises:
+        InputError: The scenarios are a what-if's.
+    """
+    if WHATIF in scenarios:
+        raise InputError(
+            f"{folder}: is the folder of a what-if, which has no report. Its answer, whatif.html there, says of each "
+            "node why it went, came or stayed; without one, make it with "
+            f"`python -m whatif report {folder} --snapshot FILE`"
+        )
 
 
 def _shown(made: dict[str, Any]) -> int:

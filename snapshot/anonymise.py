@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from karpenter.offers import LABELS
+from karpenter.quantities import duration
 
 from . import stack_own
 from .model import LeftOut, Snapshot
@@ -195,7 +196,7 @@ class _Anonymiser:
                 "topologySpreadConstraints": self._within,
                 "priorityClassName": self._priority_class,
                 "schedulerName": self._name,
-                "doNotDisrupt": lambda given: given if given in ("true", "false") else self._hash(given),
+                "doNotDisrupt": lambda given: given if _says_when(given) else self._hash(given),
                 "hostPorts": lambda given: [_with(one, {"hostIP": self._address}) for one in given],
             },
         )
@@ -305,6 +306,14 @@ def _entry(what: str, count: int, why: str) -> Data:
 def _with(one: Mapping[str, Any], changes: Mapping[str, Callable[[Any], Any]]) -> Data:
     """The same with some of its values changed, where they are there."""
     return {key: changes[key](value) if key in changes else value for key, value in one.items()}
+
+
+def _says_when(do_not_disrupt: str) -> bool:
+    """Whether a value of `karpenter.sh/do-not-disrupt` is one that Karpenter reads, and no name."""
+    try:
+        return do_not_disrupt in ("true", "false") or bool(duration(do_not_disrupt))
+    except ValueError:
+        return False
 
 
 def _public(key: str) -> bool:

@@ -22,18 +22,19 @@ from .opening import convert
 from .reading import Read, SnapshotError, load, write
 from .reference import schema
 from .shown import headline, told
-from .stack_file import stack_file
+from .stack_file import refusal, stack_file
 from .taking_cluster import take
 from .unschedulable import unschedulable
 
 REFUSED: Final = 2
+_EXPORT: Final = "kubectl get pods,replicasets,deployments,statefulsets,daemonsets,jobs -A -o json"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments say.
 
     Returns:
-        0; 2 where a file or the cluster cannot be read, or the snapshot not be written.
+        0; 2 where a file or the cluster cannot be read or holds no workload, or the snapshot not be written.
     """
     given = _parser().parse_args(arguments)
     try:
@@ -55,19 +56,11 @@ def _run(given: argparse.Namespace) -> None:
             read = load(given.file, known_only=given.known_only)
             _check(read, Place(given.cloud, given.region))
         case "stack-file":
-            text = stack_file(load(given.file, known_only=given.known_only).snapshot, given.like)
-            try:
-                with given.output.open("x") as file:
-                    file.write(text)
-            except FileExistsError as error:
-                raise SnapshotError(f"{given.output}: is there already and would be lost; give another file") from error
-            except OSError as error:
-                raise SnapshotError(f"{given.output}: cannot be written ({error.strerror}); give another") from error
-            print(f"{visible(given.output)}: node classes have the images, and all has the version, of {given.like}")
+            _stack_file(given)
         case "anonymise":
             _write(given, load(given.file, known_only=given.known_only).snapshot)
         case "convert":
-            _write(given, convert(given.files, known_only=given.known_only))
+            _write(given, _with_workloads(convert(given.files, known_only=given.known_only)))
         case "read":
             _write(given, take(given.kubeconfig, given.context))
 
@@ -78,6 +71,36 @@ def _check(read: Read, place: Place) -> None:
     print(f"objects that would be made: {len(loaded.objects)}, of them workloads: {len(loaded.workloads)}")
     for sentence in (*read.passed_over, *unschedulable(read.snapshot), *loaded.notes):
         print(f"note: {visible(sentence)}")
+
+
+def _stack_file(given: argparse.Namespace) -> None:
+    made = stack_file(load(given.file, known_only=given.known_only).snapshot, given.like)
+    if not given.unchecked and (why := refusal(made.text)):
+        raise SnapshotError(
+            f"{given.output}: is not written, for the program would refuse it; write it with --unchecked, and mend "
+            f"what is said here:\n{why}"
+        )
+    try:
+        with given.output.open("x") as file:
+            file.write(made.text)
+    except FileExistsError as error:
+        raise SnapshotError(f"{given.output}: is there already and would be lost; give another file") from error
+    except OSError as error:
+        raise SnapshotError(f"{given.output}: cannot be written ({error.strerror}); give another") from error
+    print(f"{visible(given.output)}: node classes have the images, and all has the version, of {given.like}")
+    for sentence in made.notes:
+        print(f"note: {visible(sentence)}")
+
+
+def _with_workloads(made: Snapshot) -> Snapshot:
+    """The same, if there is anything in it to load."""
+    if made.workloads:
+        return made
+    found = [headline(made), *(f"left out: {one.what}: {one.count}; {one.why}" for one in made.left_out)]
+    raise SnapshotError(
+        "the files hold no workload, so there would be nothing to load, and no snapshot is written; add an export of "
+        f"pods, or of their controllers: {_EXPORT}\n" + "\n".join(map(visible, found))
+    )
 
 
 def _write(given: argparse.Namespace, snapshot: Snapshot) -> None:
@@ -115,6 +138,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     stacking.add_argument("--like", type=Path, required=True, metavar="FILE", help="stack file that all else is from")
     stacking.add_argument("--output", type=Path, required=True, metavar="FILE", help="the stack file")
+    stacking.add_argument(
+        "--unchecked", action="store_true", help="write it also if the program would refuse it, to be mended by hand"
+    )
     showing = commands.add_parser("show", help="say what is in a snapshot")
     commands.add_parser("schema", help="print the JSON schema of the format")
     for command in (hashing, checking, showing, stacking):

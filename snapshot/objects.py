@@ -16,6 +16,8 @@ _NOWHERE: Final = Place()
 _BARE: Final = "Pod"
 _OF_JOBS: Final = "batch/v1"
 _OF_OTHERS: Final = "apps/v1"
+#: Of `karpenter.sh/do-not-disrupt`: for as long as the pod is there. Other values are for a time, or nothing.
+_FOR_EVER: Final = "true"
 _SCHEDULERS: Final = (None, "default-scheduler")
 _NAMED: Final = 20  # of a sentence that names many
 
@@ -77,6 +79,7 @@ def _loadable(snapshot: Snapshot, place: Place, notes: list[str]) -> Iterator[Wo
     own: list[Workload] = []
     bare: list[Workload] = []
     jobs: list[Workload] = []
+    pinned: list[Workload] = []
     others: list[Workload] = []
     for workload in snapshot.workloads:
         if stack_own.brought(workload):
@@ -94,6 +97,10 @@ def _loadable(snapshot: Snapshot, place: Place, notes: list[str]) -> Iterator[Wo
             bare.append(workload)
         elif workload.controller.api_version == _OF_JOBS:
             jobs.append(workload)
+            if workload.pod.do_not_disrupt == _FOR_EVER:
+                pinned.append(workload)
+                pod = workload.pod.model_copy(update={"do_not_disrupt": None})
+                workload = workload.model_copy(update={"pod": pod})
         elif workload.controller.api_version != _OF_OTHERS:
             others.append(workload)
         if workload.pod.scheduler_name not in _SCHEDULERS:
@@ -108,6 +115,12 @@ def _loadable(snapshot: Snapshot, place: Place, notes: list[str]) -> Iterator[Wo
         notes.append(f"Made as Deployments, so that pods which are evicted come again, as they did not: {_list(bare)}")
     if jobs:
         notes.append(f"Made as Deployments, for Jobs that have nothing to do would end at once: {_list(jobs)}")
+    if pinned:
+        notes.append(
+            "Loaded without karpenter.sh/do-not-disrupt, for pods of Jobs end, and these would hold their nodes for "
+            "ever; in the cluster a node that is to go waits until they have ended, and they do not move: "
+            f"{_list(pinned)}"
+        )
     if others:
         notes.append(f"Made as Deployments, for their own controllers are not there: {_list(others)}")
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple
 
 import yaml
 
+from karpenter.quantities import quantity
 from scale_test.text.yaml_file import YamlError, read
 
 from .model import NodeClass, Snapshot
@@ -19,7 +23,26 @@ _HEADER: Final = """\
 # Of a node class it has what says how large nodes are; the rest, and the image, is that of the class {model} there.
 """
 # Images are of the cluster's Kubernetes version, or of its account: a rehearsal has neither.
+_OF_AWS: Final = "EC2NodeClass"
+_THE_PROGRAMS: Final = 110  # pods of a node on which a stack file is silent
 _OF_THE_CLUSTER: Final = ("amiSelectorTerms", "imageFamily", "imageVersion")
+
+
+# The program's own reading of a stack file; it asks no cloud, and nothing of what it says besides is wanted.
+_PROJECT: Final = Path(__file__).resolve().parents[1]
+_JUDGED_BY: Final = ("-m", "preflight", "rights", "whatif", "--json", "--account", "000000000000", "--config-file")
+
+
+class StackFile(NamedTuple):
+    """A stack file.
+
+    Attributes:
+        text: Its text.
+        notes: What of it is to be known: a sentence each.
+    """
+
+    text: str
+    notes: list[str]
 
 
 class _Plain(yaml.SafeDumper):
@@ -29,8 +52,8 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
-def stack_file(snapshot: Snapshot, like: Path) -> str:
-    """The text of a stack file.
+def stack_file(snapshot: Snapshot, like: Path) -> StackFile:
+    """A stack file.
 
     Args:
         snapshot: Whose NodePools and node classes it has, its region and, on AWS, its zones.
@@ -60,21 +83,75 @@ def stack_file(snapshot: Snapshot, like: Path) -> str:
     models = config.get("karpstack:nodeClasses")
     model = next(iter(models), "") if isinstance(models, dict) else ""
     base = models[model] if isinstance(models, dict) and model else {}
+    classes = {one.name: _node_class(one, base, _pods(snapshot, one)) for one in snapshot.node_classes}
     changed = {
         **config,
         **({_REGIONS[cloud]: region} if region else {}),
-        "karpstack:nodeClasses": {one.name: _node_class(one, base) for one in snapshot.node_classes} or models,
+        "karpstack:nodeClasses": classes or models,
         "karpstack:nodePools": {one.name: one.spec for one in snapshot.node_pools},
     }
     network = config.get("karpstack:network")
     if cloud == "aws" and isinstance(network, dict) and (zones := _zones(snapshot)):
         changed["karpstack:network"] = {**network, "zones": zones}
     text = yaml.dump({**content, "config": changed}, Dumper=_Plain, sort_keys=False, width=120)
-    return _HEADER.format(like=like.name, model=model) + text
+    return StackFile(_HEADER.format(like=like.name, model=model) + text, list(_notes(snapshot, classes)))
 
 
-def _node_class(of: NodeClass, base: Mapping[str, Any]) -> dict[str, Any]:
-    return {**base, **{key: value for key, value in of.spec.items() if value and key not in _OF_THE_CLUSTER}}
+def refusal(text: str) -> str:
+    """Why the program would refuse a stack file; empty where it would not."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "Pulumi.whatif.yaml"
+        path.write_text(text)
+        done = subprocess.run(
+            [sys.executable, *_JUDGED_BY, str(path)],
+            cwd=_PROJECT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    return done.stderr.strip().removeprefix("error: ") if done.returncode else ""
+
+
+def _node_class(of: NodeClass, base: Mapping[str, Any], pods: set[int]) -> dict[str, Any]:
+    made = {**base, **{key: value for key, value in of.spec.items() if value and key not in _OF_THE_CLUSTER}}
+    if len(pods) != 1 or _max_pods(of.spec):
+        return made
+    (number,) = pods
+    if of.kind == _OF_AWS:
+        return {**made, "kubelet": {**(made.get("kubelet") or {}), "maxPods": number}}
+    return {**made, "maxPods": number}
+
+
+def _max_pods(spec: Mapping[str, Any]) -> Any:
+    """How many pods a node of a class takes, as far as the class says; None where it does not."""
+    return spec.get("maxPods") or (spec.get("kubelet") or {}).get("maxPods")
+
+
+def _pods(snapshot: Snapshot, of: NodeClass) -> set[int]:
+    """How many pods the nodes of a node class take."""
+    pools = {one.name for one in snapshot.node_pools if _class_name(one.spec) == of.name}
+    return {
+        round(quantity(node.capacity["pods"]))
+        for node in snapshot.nodes
+        if node.node_pool in pools and "pods" in node.capacity
+    }
+
+
+def _class_name(spec: Mapping[str, Any]) -> Any:
+    return (((spec.get("template") or {}).get("spec") or {}).get("nodeClassRef") or {}).get("name")
+
+
+def _notes(snapshot: Snapshot, classes: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for one in snapshot.node_classes:
+        pods = _pods(snapshot, one)
+        if len(pods) > 1 and not _max_pods(one.spec):
+            has = _max_pods(classes[one.name]) or _THE_PROGRAMS
+            yield (
+                f"nodeClasses.{one.name}: its nodes take {min(pods)} to {max(pods)} pods, by their types, and here "
+                f"each takes {has}; so small pods are packed closer than in the cluster. Set maxPods to {min(pods)} "
+                "for the other extreme"
+            )
 
 
 def _zones(snapshot: Snapshot) -> list[str]:

@@ -1,4 +1,4 @@
-"""Workloads whose pods no node of their cloud could ever hold: too large, or of labels that no instance type has.
+"""Workloads whose pods no node of their cloud could ever hold: too large, or of labels that no such node has.
 
 What the facts do not list is passed over, so that what is said is so; pods that are not named may still never find a
 node, for there must be a NodePool too.
@@ -13,6 +13,7 @@ from karpenter.instance_types import CAPACITY_TYPE, REGION, ZONE, Facts, Instanc
 from karpenter.quantities import quantity
 from karpenter.requirements import Requirement, RequirementError, contradiction, fits, requirement
 
+from .managed_groups import labels_of_groups, only_in_groups
 from .model import Snapshot, Workload
 from .pod import Pod
 
@@ -28,14 +29,16 @@ def unschedulable(snapshot: Snapshot) -> list[str]:
     facts = Facts.load(cloud)
     region = snapshot.cluster.region or ""
     known = facts.labels - {CAPACITY_TYPE} - (set() if region in facts.regions else {REGION, ZONE})
+    managed = labels_of_groups(snapshot)
     return [
         f"{workload.namespace}/{workload.name}: {why}; its pods ({workload.replicas}) will wait for ever"
         for workload in snapshot.workloads
-        if workload.controller.kind not in ("DaemonSet", "Node") and (why := _why(workload, facts, region, known))
+        if workload.controller.kind not in ("DaemonSet", "Node")
+        and (why := _why(workload, facts, region, known, managed))
     ]
 
 
-def _why(workload: Workload, facts: Facts, region: str, known: Set[str]) -> str | None:
+def _why(workload: Workload, facts: Facts, region: str, known: Set[str], managed: Set[str]) -> str | None:
     requests = workload.pod.requests
     cpu, memory = (quantity(requests.get(resource, "0")) for resource in ("cpu", "memory"))
     large = [type_ for type_ in facts.types.values() if type_.vcpus >= cpu and type_.memory >= memory]
@@ -45,6 +48,9 @@ def _why(workload: Workload, facts: Facts, region: str, known: Set[str]) -> str 
         choices = list(_choices(workload.pod))
     except RequirementError as error:
         return f"Kubernetes takes no such requirement: {error.requirement}"
+    if labels := only_in_groups(choices, managed):
+        asked = ", ".join(dict.fromkeys(map(str, labels)))
+        return f"only nodes of a managed node group or agent pool have {asked}, and none that Karpenter makes"
     if any(_some(choice, large, region, known) for choice in choices):
         return None
     if any(_some(choice, facts.types.values(), region, known) for choice in choices):

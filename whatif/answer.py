@@ -48,12 +48,16 @@ class Moment(Part):
     Attributes:
         phase: As the timeline names it.
         at: ISO 8601, by our clock.
+        quiet: For how many seconds nothing had moved, where it is about settling.
+        needed: How many of them are rest.
         gave_up: Why it did not settle; null if it did.
         left: What was under way still.
     """
 
     phase: str
     at: str
+    quiet: float | None = None
+    needed: float | None = None
     gave_up: str | None = None
     left: list[str] = []
 
@@ -271,6 +275,24 @@ class Homeless(Part):
     words: str | None
 
 
+class NotAnew(Part):
+    """Pods of a workload that run and could not be scheduled anew: after the change no NodePool can have such a node.
+
+    Attributes:
+        namespace: Theirs.
+        workload: Theirs.
+        pods: How many of them run when the record ends.
+        nodes: On how many nodes.
+        why: Why none of the NodePools can, each with its reason.
+    """
+
+    namespace: str
+    workload: str
+    pods: int
+    nodes: int
+    why: str
+
+
 class BlastRadius(Part):
     """What the change set in motion.
 
@@ -289,6 +311,8 @@ class BlastRadius(Part):
         without_home_at_once: How many at the same time, at most.
         longest_without_home: Seconds, of one pod at most.
         unschedulable: Pods without a node when the record ended that are more than before the change.
+        not_anew: Workloads whose pods run still and for which no NodePool could make a node any more, as one could
+            before.
     """
 
     applied: list[Planned] | None
@@ -305,6 +329,7 @@ class BlastRadius(Part):
     without_home_at_once: int
     longest_without_home: float
     unschedulable: int
+    not_anew: list[NotAnew] = []
 
 
 class Surviving(Node):
@@ -470,6 +495,7 @@ class Answer(Part):
         moments: How it went.
         settings: What was shortened.
         prices: Where prices are from, a sentence each.
+        prices_elsewhere: That dollars are at the prices of another region than the stack's; null where they are not.
         given_prices: The file of prices and discounts that was given, as data; null without one.
         snapshot: The snapshot that was given: the first twelve digits of its file's SHA-256; null without one.
         before: The nodes before the change.
@@ -495,6 +521,7 @@ class Answer(Part):
     moments: list[Moment]
     settings: Settings
     prices: list[str]
+    prices_elsewhere: str | None = None
     given_prices: dict[str, Any] | None = None
     snapshot: str | None = None
     before: Inventory

@@ -9,6 +9,7 @@ from scale_test.judging.replay import NodeClaim, Pod
 from scale_test.numbers.disruptions import reason as disruption_reason
 from scale_test.numbers.figures import accumulate
 
+from .anew import not_anew
 from .answer import BlastRadius, HeldUp, Made, Planned, Replaced
 from .departures import Departure, departures
 from .events import Said, of_claim
@@ -53,6 +54,7 @@ def blast_radius(told: Told, market: Priced, pod_budgets: Sequence[PodBudget] = 
         without_home_at_once=lived.at_once,
         longest_without_home=lived.longest,
         unschedulable=lived.unschedulable,
+        not_anew=not_anew(told, market),
     )
 
 

@@ -122,6 +122,7 @@ def candidates(answers: Sequence[Answer], missing: Sequence[str] = ()) -> str:
     else:
         notes = ["Each was asked once: how far two rehearsals of the same are apart is not known.\n"]
     notes += [f"{escape(text)}\n" for text in dict.fromkeys(one.truth.sentence for one in answers)]
+    notes += [f"{escape(text)}\n" for text in dict.fromkeys(one.prices_elsewhere for one in answers) if text]
     if any(one.before.spot_simulated or (one.after and one.after.spot_simulated) for one in answers):
         notes.append("Spot prices are simulated.\n")
     return "\n".join([*lines, *notes]).rstrip() + "\n"

@@ -98,6 +98,8 @@ def _report(given: argparse.Namespace) -> int:
     replace(given.folder / "whatif.md", markdown.render(made))
     replace(given.folder / "whatif.html", page.render(made))
     print(visible(f"{wording.title(made)}: {wording.verdict(made)}. {made.sentence}"))
+    if made.after and made.prices_elsewhere:
+        print(visible(made.prices_elsewhere))
     print(visible(made.truth.sentence))
     for limit in made.limits:
         if not limit.kept:

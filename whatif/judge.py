@@ -14,7 +14,7 @@ from .limits import Limits
 from .nodes import inventory, series
 from .phases import ORDER, NotJudgedError, Told, there
 from .pod_budgets import PodBudget
-from .prices import Given, Priced, sentences
+from .prices import Given, Priced, elsewhere, sentences
 from .surviving import surviving
 from .truth import RealNode, compare
 from .week import week
@@ -84,13 +84,14 @@ def answer(
         base=told.settings.get("base"),
         candidate=told.candidate,
         verdict=verdict,
-        sentence=sentence(before, after, radius, told.refused),
+        sentence=sentence(before, after, radius, told.refused, stayed),
         refused=told.refused,
         simulated=told.simulated,
         region=region,
         moments=moments,
         settings=_settings(told),
         prices=sentences(market, bought),
+        prices_elsewhere=elsewhere(market, bought),
         given_prices=given.model_dump(mode="json", by_alias=True, exclude_defaults=True) if given else None,
         snapshot=snapshot,
         before=before,
@@ -110,6 +111,8 @@ def _moments(told: Told) -> list[Moment]:
         Moment(
             phase=name,
             at=told.phases[name]["received"],
+            quiet=told.phases[name].get("quiet"),
+            needed=told.phases[name].get("needed"),
             gave_up=told.phases[name].get("gaveUp"),
             left=[str(one) for one in told.phases[name].get("left") or ()],
         )
@@ -143,7 +146,8 @@ def _unknown(told: Told, before: Inventory, after: Inventory | None) -> Iterable
         if one and one.no_lower_bound:
             yield f"{name}, there is no lower bound: {one.no_lower_bound}"
     for text in told.phases.get("loaded", {}).get("leftOut") or ():
-        yield f"of the workload was not loaded: {text}"
+        # It begins with a name, which is of small letters, or is a sentence.
+        yield f"of the workload: {text[:1].lower()}{text[1:]}"
     for gap in told.gaps:
         yield f"the record has a gap ({gap['kind']}: {gap['reason']}), in which something may be missing"
     if told.error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,6 +45,7 @@ class Limits(BaseModel):
         max_pods_without_home: Pods that may be without a node for a while.
         max_seconds_without_home: For how long one may be.
         max_pods_unschedulable: Pods that may be without a node at the end, more than before.
+        max_workloads_without_node_pool: Workloads that may run on though no NodePool fits any more.
         max_distance_from_truth: How far the rehearsed base may be from the real cluster in nodes and in dollars.
         must_settle: Whether base and change must come to rest.
     """
@@ -63,6 +64,7 @@ class Limits(BaseModel):
     max_pods_without_home: Count | None = None
     max_seconds_without_home: Seconds | None = None
     max_pods_unschedulable: Count | None = None
+    max_workloads_without_node_pool: Count | None = None
     max_distance_from_truth: Amount | None = None
     must_settle: bool = True
 
@@ -128,11 +130,8 @@ class Limits(BaseModel):
     def _judge(
         self, before: Inventory, after: Inventory, radius: BlastRadius, truth: Truth, moments: list[Moment]
     ) -> Iterator[Limit]:
-        gave_up = [f"{moment.phase}: {moment.gave_up}" for moment in moments if moment.gave_up]
         if self.must_settle:
-            yield Limit(
-                name="mustSettle", limit="comes to rest", seen="; ".join(gave_up) or "came to rest", kept=not gave_up
-            )
+            yield _rest(moments)
         increase = None
         if before.usd_per_hour is not None and after.usd_per_hour is not None:
             increase = round(after.usd_per_hour - before.usd_per_hour, 6)
@@ -146,6 +145,7 @@ class Limits(BaseModel):
         yield from self._most("max_pods_without_home", radius.without_home, None, " pods")
         yield from self._most("max_seconds_without_home", radius.longest_without_home, None, " s")
         yield from self._most("max_pods_unschedulable", radius.unschedulable, None, " pods")
+        yield from self._most("max_workloads_without_node_pool", len(radius.not_anew), None, " workloads")
         distances = {figure.what: figure.distance for figure in truth.figures}
         far = [distances.get("nodes"), distances.get("dollars an hour")]
         known = [one for one in far if one is not None]
@@ -172,6 +172,22 @@ class Limits(BaseModel):
             seen=f"{written(seen)}{unit}" if seen is not None else "not known",
             kept=known and seen is not None and seen <= most + 1e-9,
         )
+
+
+def _rest(moments: Sequence[Moment]) -> Limit:
+    """Whether both sides came to rest, with how much quiet there was of that which was needed."""
+    gave_up = [moment for moment in moments if moment.gave_up]
+    told = [] if gave_up else ["came to rest"]
+    for moment in gave_up or moments:
+        if words := "; ".join(filter(None, (moment.gave_up, _quiet(moment)))):
+            told.append(f"{moment.phase}: {words}")
+    return Limit(name="mustSettle", limit="comes to rest", seen="; ".join(told), kept=not gave_up)
+
+
+def _quiet(moment: Moment) -> str:
+    if moment.quiet is None or moment.needed is None:
+        return ""
+    return f"nothing had moved for {moment.quiet:.0f} s, {moment.needed:.0f} s are rest"
 
 
 def _unknown(sections: dict[str, Any], source: str, scenarios: Collection[str]) -> Iterator[str]:

@@ -28,7 +28,9 @@ def _document(answer: Answer) -> Iterator[str]:
     # Who refuses the change, says so in words of theirs.
     yield f"**{escape(answer.sentence) if answer.refused else _own(answer.sentence)}**\n"
     if answer.after and answer.blast_radius:
-        yield from _summary(answer.before, answer.after, answer.blast_radius)
+        yield from _summary(answer.before, answer.after, answer.blast_radius, wording.drifted(answer.surviving))
+        if answer.prices_elsewhere:
+            yield f"{escape(answer.prices_elsewhere)}\n"
     if answer.refused:
         said = "\n".join(escape(line) for line in answer.refused.splitlines() if line.strip())
         yield from folded("What was said", [f"<pre>{said}</pre>\n"])
@@ -38,6 +40,7 @@ def _document(answer: Answer) -> Iterator[str]:
     if answer.after and answer.blast_radius:
         yield from _inventory(answer.before, answer.after)
         yield from _radius(answer.blast_radius, answer.before)
+        yield from _not_anew(answer.blast_radius)
         yield from _surviving(answer)
     yield from _week(answer.week)
     yield from _truth(answer)
@@ -49,7 +52,7 @@ def _own(text: str) -> str:
     return text.replace("$", "\\$")
 
 
-def _summary(before: Inventory, after: Inventory, radius: BlastRadius) -> Iterator[str]:
+def _summary(before: Inventory, after: Inventory, radius: BlastRadius, drifted: int) -> Iterator[str]:
     marked = "simulated" if before.spot_simulated or after.spot_simulated else ""
     rows = [
         ("dollars an hour", *_dollars(before.usd_per_hour, after.usd_per_hour)),
@@ -60,9 +63,11 @@ def _summary(before: Inventory, after: Inventory, radius: BlastRadius) -> Iterat
         ("lower bound, times", _own(wording.bound(before)), _own(wording.bound(after)), ""),
         ("nodes", str(before.nodes), str(after.nodes), wording.counted(before.nodes, after.nodes)),
         ("nodes replaced", "", str(len(radius.replaced)), ""),
+        ("nodes that have drifted and stay", "", str(drifted), ""),
         ("pods moved", "", wording.moved(radius), ""),
         ("pods without a home for a while", "", str(radius.without_home), ""),
         ("pods without a node", str(before.waiting), str(after.waiting), ""),
+        ("workloads without a NodePool", "", str(len(radius.not_anew)), ""),
     ]
     if before.spot_usd_per_hour == 0 and after.spot_usd_per_hour == 0:
         del rows[1]
@@ -169,6 +174,16 @@ def _homeless(radius: BlastRadius) -> Iterator[str]:
     if rows:
         head = ("workload", "pods without a home:", "longest:", "still without:", "before:", "the controller's words")
         yield from table(head, rows, _WHOLE)
+
+
+def _not_anew(radius: BlastRadius) -> Iterator[str]:
+    rows = [
+        (escape(f"{one.namespace}/{one.workload}"), str(one.pods), str(one.nodes), escape(one.why))
+        for one in radius.not_anew
+    ]
+    if rows:
+        title = f"No NodePool any more for {wording.plural(len(rows), 'workload')}"
+        yield from folded(title, table(("workload", "pods that run:", "on nodes:", "why not anew"), rows, _WHOLE))
 
 
 def _surviving(answer: Answer) -> Iterator[str]:

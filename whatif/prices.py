@@ -158,6 +158,16 @@ class Priced(Market):
             return False
         return self.given.spot_price(offering.instance_type, offering.zone) is None
 
+    def is_elsewhere(self, offering: Offering) -> bool:
+        """Whether the price of what was bought is another region's: a rehearsed controller has no other prices."""
+        if not self.simulated or self.given.region or self.region in self.facts.regions:
+            return False
+        if offering.capacity_type == _SPOT:
+            own = self.given.spot_price(offering.instance_type, offering.zone)
+        else:
+            own = self._on_demand(offering.instance_type)
+        return own is None and self.replay.price_sources.get(offering) == "controller"
+
     def price(self, choice: Allowed, capacity_type: str) -> float | None:
         """USD an hour of what may be bought, in the cheapest zone."""
         name = choice.type.name
@@ -184,6 +194,17 @@ class Priced(Market):
     def _discounted(self, instance_type: str, price: float | None) -> float | None:
         discount = self.given.discounts.get(_family(self.facts, instance_type) or "", 0.0)
         return None if price is None else round(price * (1 - discount), 6)
+
+
+def elsewhere(market: Priced, bought: set[Offering]) -> str | None:
+    """That dollars are another region's than the stack's, and what to do; None where they are not."""
+    if not any(map(market.is_elsewhere, bought)):
+        return None
+    where = " and ".join(market.facts.regions)
+    return (
+        f"Dollars are at the prices of {where}, not of {market.region}: compare them with each other, or give yours "
+        "with --prices."
+    )
 
 
 def sentences(market: Priced, bought: set[Offering]) -> list[str]:

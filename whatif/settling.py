@@ -10,7 +10,7 @@ seconds went by between two of its movements.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -28,6 +28,7 @@ _THINKING = "Consolidation"  # as the reasons of its events begin: Consolidation
 # What is under way and does not get on, such as a node whose pods a PodDisruptionBudget holds, is looked at for longer.
 _UNDER_WAY = 3
 _BETWEEN_LOOKS = timedelta(seconds=1)  # thousands of pods are looked through each time
+_BETWEEN_WORDS = timedelta(seconds=20)
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,15 @@ class Settled:
 
     Attributes:
         seconds: How long it took.
+        quiet: For how many seconds nothing had moved then.
+        needed: How many of them are rest.
         left: What was under way still, a sentence each.
         gave_up: Why it was not waited for any longer; empty where it settled.
     """
 
     seconds: float
+    quiet: float
+    needed: float
     left: list[str]
     gave_up: str = ""
 
@@ -68,34 +73,49 @@ class Settling:
         if (state := _state(replay)) != self._before:
             self._before, self._since = state, at
         left = list(under_way(replay))
-        waited, enough = at - self._since, quiet(replay) * (_UNDER_WAY if left else 1)
-        if waited >= enough:
-            return Settled((self._since - self._begun).total_seconds(), left)
+        seen, needed = at - self._since, _enough(replay, left)
+        rest = (round(seen.total_seconds(), 1), needed.total_seconds())
+        if seen >= needed:
+            return Settled((self._since - self._begun).total_seconds(), *rest, left)
         if at - self._begun > self._patience:
-            last = f"the last change was {waited.total_seconds():.0f} s before"
-            why = f"it had not settled after {self._patience.total_seconds():g} s; {last}"
-            return Settled(self._patience.total_seconds(), left, why)
+            why = f"it had not settled after {self._patience.total_seconds():g} s"
+            return Settled(self._patience.total_seconds(), *rest, left, why)
         return None
 
+    def told(self, replay: Replay, at: datetime) -> str:
+        """How far it is, in a line."""
+        claims, pods = list(_claims(replay)), list(_pods(replay))
+        waiting, moving = sum(pod.node is None for pod in pods), sum(map(_moves, claims))
+        needed = _enough(replay, list(under_way(replay)))
+        return (
+            f"{(at - self._begun).total_seconds():.0f} s: {len(claims)} nodes, {moving} of them on their way in or "
+            f"out; {len(pods)} pods, {waiting} of them without a node; nothing has moved for "
+            f"{(at - self._since).total_seconds():.0f} s, and {needed.total_seconds():.0f} s are rest"
+        )
 
-def wait(live: Live, patience: float) -> Settled:
+
+def wait(live: Live, patience: float, tell: Callable[[str], object] = lambda _: None) -> Settled:
     """Return when the cluster has settled, or has not within `patience` seconds.
 
     Args:
         live: The timeline, into which a recorder writes.
         patience: Seconds.
+        tell: Is told how far it is, every now and then.
 
     Raises:
         RecorderError: The recorder has ended meanwhile.
         TimelineError: A line of the timeline cannot be read.
     """
     settling = Settling(begun := parse_time(now()), patience)
-    due = begun
+    due = word = begun
     for recorded in live.looks():
         if (at := parse_time(now())) >= due:
             due = at + _BETWEEN_LOOKS
             if settled := settling.outcome(live.replay, at):
                 return settled
+            if at >= word:
+                word = at + _BETWEEN_WORDS
+                tell(settling.told(live.replay, at))
         if not recorded:
             break
     raise RecorderError(
@@ -117,11 +137,17 @@ def under_way(replay: Replay) -> Iterator[str]:
         yield f"{len(pending)} pods wait for the scheduler"
     if starting:
         yield f"{len(starting)} pods start or stop"
-    for claim in _claims(replay):
-        if claim.deleting or claim.disrupted:
-            yield f"NodeClaim {claim.name} is on its way out"
-        elif "Initialized" not in claim.reached:
-            yield f"NodeClaim {claim.name} is on its way in"
+    for claim in filter(_moves, _claims(replay)):
+        yield f"NodeClaim {claim.name} is on its way {'out' if claim.deleting or claim.disrupted else 'in'}"
+
+
+def _moves(claim: NodeClaim) -> bool:
+    return bool(claim.deleting or claim.disrupted or "Initialized" not in claim.reached)
+
+
+def _enough(replay: Replay, left: Sequence[str]) -> timedelta:
+    """For how long nothing may move until that is rest, with what is under way still."""
+    return quiet(replay) * (_UNDER_WAY if left else 1)
 
 
 def _state(replay: Replay) -> Hashable:

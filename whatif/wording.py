@@ -29,8 +29,8 @@ WHY = {
 _GIST = 300  # characters of why a change was refused, in the sentence
 _TELLING = re.compile(r"\bmandatory\b|\berror\b|refus|denied|forbidden", re.IGNORECASE)
 # Names of pods in the controller's words, by which nodes differ that stay for the same cause.
-_POD = re.compile(r"\bPod=[^\s,)]+")
-_PODS = re.compile(r"[\w.-]+/[\w.-]+ =>")
+_POD = re.compile(r"(?<=\bPod=)[^\s,)]+|[\w.-]+/[\w.-]+(?= =>)")
+_NAMED = 4  # names of such pods for one cause
 _MINUS = "\N{MINUS SIGN}"
 
 
@@ -63,13 +63,34 @@ def _sign(number: float) -> str:
     return _MINUS if number < 0 else "+"
 
 
-def sentence(before: Inventory, after: Inventory | None, radius: BlastRadius | None, refused: str | None) -> str:
+def sentence(
+    before: Inventory,
+    after: Inventory | None,
+    radius: BlastRadius | None,
+    refused: str | None,
+    stayed: Sequence[Surviving] = (),
+) -> str:
     """The answer in one sentence."""
     if refused or after is None or radius is None:
         return (
             f"The change was refused, and what of it was applied is not judged: {_gist(refused or 'nobody said why')}"
         )
-    return f"{_dollars(before, after)}; {_went(radius, before)}; {_homes(radius)}."
+    told = [_dollars(before, after), _went(radius, before)]
+    if late := drifted(stayed):
+        told.append(
+            f"{plural(late, 'node')} {'has' if late == 1 else 'have'} drifted and {'stays' if late == 1 else 'stay'}"
+        )
+    told.append(_homes(radius))
+    if radius.not_anew:
+        told.append(
+            f"{plural(len(radius.not_anew), 'workload')} could not be scheduled anew, for no NodePool fits any more"
+        )
+    return f"{'; '.join(told)}."
+
+
+def drifted(stayed: Sequence[Surviving]) -> int:
+    """How many nodes are to be replaced, and were not."""
+    return sum(one.drifted for one in stayed)
 
 
 def _gist(refused: str) -> str:
@@ -242,7 +263,7 @@ class Cause(NamedTuple):
 
     Attributes:
         why: The kind of cause.
-        words: The controller's, of several nodes without the names of pods.
+        words: The controller's; of several nodes that differ in the names of pods, with the first few of these.
         said: Whether that was before the change or after it.
         nodes: The nodes.
     """
@@ -258,19 +279,26 @@ def causes(stayed: Sequence[Surviving]) -> list[Cause]:
     found: dict[tuple[bool, str, str, str], list[Surviving]] = {}
     for one in stayed:
         said = "" if one.said is None else "before the change" if one.said < 0 else "after it"
-        alike = _POD.sub("Pod=…", _PODS.sub("… =>", one.words or ""))
+        alike = _POD.sub("…", one.words or "")
         found.setdefault((not one.drifted, one.why, alike, said), []).append(one)
     return [
-        Cause(
-            ("" if settled else "drifted, and stays: ") + WHY[why],
-            alike if len(nodes) > 1 else nodes[0].words or "",
-            said,
-            nodes,
-        )
-        for (settled, why, alike, said), nodes in sorted(
+        Cause(("" if settled else "drifted, and stays: ") + WHY[why], _together(nodes), said, nodes)
+        for (settled, why, _, said), nodes in sorted(
             found.items(), key=lambda item: (item[0][0], -len(item[1]), item[0])
         )
     ]
+
+
+def _together(nodes: Sequence[Surviving]) -> str:
+    """What was said of several nodes, as of the first, with the pods of the others behind."""
+    first, *others = [one.words or "" for one in nodes]
+    named = dict.fromkeys(_POD.findall(first))
+    more = [pod for pod in dict.fromkeys(pod for words in others for pod in _POD.findall(words)) if pod not in named]
+    if not more:
+        return first
+    shown = more[: _NAMED - 1]
+    rest = f" and {units.count(len(more) - len(shown))} more" if len(more) > len(shown) else ""
+    return f"{first}; also {', '.join(shown)}{rest}"
 
 
 def settings(used: Settings) -> list[str]:

@@ -21,6 +21,7 @@ from rehearsal.cluster.ports import ReservedPort
 from rehearsal.cluster.registrar import Registrar
 from rehearsal.cluster.releases import Releases
 from rehearsal.cluster.service_controller import ServiceController
+from rehearsal.cluster.startup_taints import StartupTaints
 from rehearsal.engines import EngineSet, releases
 from rehearsal.host.processes import Engines, wait_until
 from rehearsal.state import records
@@ -78,6 +79,7 @@ class Cluster:
         self._deployer_known: threading.Timer | None = None
         self._registrar = Registrar(self.objects, cloud, timing)
         self._cilium = Cilium(self.objects, self.endpoint, timing)
+        self._startup_taints = StartupTaints(self.objects)
         self._services = ServiceController(self.objects, cloud.load_balancers) if cloud.load_balancers else None
 
     def apply(self, manifests: Iterable[Mapping[str, Any]]) -> None:
@@ -188,9 +190,10 @@ class Cluster:
         self._deployer_known.start()
 
     def start_players(self) -> None:
-        """Start those who play nodes, Cilium and the controller."""
+        """Start those who play nodes, Cilium, the CSI drivers' part in them, and the controller."""
         self._registrar.start()
         self._cilium.start()
+        self._startup_taints.start()
         if self._services is not None:
             self._services.start()
         self.controller.start()
@@ -204,6 +207,7 @@ class Cluster:
         self.controller.stop()
         if self._services is not None:
             self._services.stop()
+        self._startup_taints.stop()
         self._cilium.stop()
         self._registrar.stop()
         self.objects.close()

@@ -263,8 +263,16 @@ class Deployment:
         """
         return removal.hindrances(self._folder.stack, self._folder.stack_configuration, PROJECT, self._environment)
 
-    def play(self, playbook: Path, variables: Mapping[str, str], *more: str) -> int:
+    def play(
+        self, playbook: Path, variables: Mapping[str, str], *more: str, meanwhile: Callable[[], None] = lambda: None
+    ) -> int:
         """Run a playbook and return its exit code; Ansible takes the variables' values as they are, as no templates.
+
+        Args:
+            playbook: The playbook.
+            variables: Its variables.
+            more: More arguments.
+            meanwhile: Is called often, until it has ended.
 
         Raises:
             CommandError: Ansible was killed.
@@ -272,7 +280,7 @@ class Deployment:
         """
         given = json.dumps({key: {"__ansible_unsafe": value} for key, value in variables.items()})
         ansible = Path(sys.executable).parent / "ansible-playbook"
-        return self._call([str(ansible), str(playbook), "-e", given, *more])
+        return self._call([str(ansible), str(playbook), "-e", given, *more], meanwhile=meanwhile)
 
     def review(self, stack_file: StackFile, output: Path, configuration: str = "") -> int:
         """Preview the stack and write the review's documents; the exit code of `python -m review`.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rehearsal.cluster.startup_taints import never_lifted
 from rehearsal.engines import EngineSet
 from rehearsal.engines.builder import ensure
 from rehearsal.host import limits
@@ -59,6 +60,8 @@ def bring_up(
         stay: Whether it is to stay when this command has ended.
         judged: Whether the policy pack judges it.
     """
+    for sentence in never_lifted(stack_file.node_pools()):
+        tell(f"{sentence}.")
     engines = ensure([stack_file.cloud], stack_file.releases)
     running = daemon.running(folder)
     if running:

@@ -152,6 +152,14 @@ class StackFile:
         """
         return dict(_read(self.path).get("config") or {})
 
+    def node_pools(self) -> dict[str, Any]:
+        """Name -> `spec` of each NodePool, as somebody wrote it.
+
+        Raises:
+            StackFileError: It cannot be read any more.
+        """
+        return _section(self.configuration(), "nodePools")
+
     def copy_to(self, target: Path) -> None:
         """Write Pulumi's own copy, keeping the encryption salt that an earlier copy was given.
 

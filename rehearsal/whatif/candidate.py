@@ -21,6 +21,7 @@ from rehearsal.session.stack_file import StackFile
 from rehearsal.session.terminal import tell
 from rehearsal.session.waits import Waits
 from rehearsal.state.folder import StackFolder
+from rehearsal.whatif.progress import Progress
 from rehearsal.whatif.sources import Source
 
 
@@ -124,7 +125,9 @@ def _play(question: Question, change: Source, changed: StackFile, folder: StackF
         "settings": json.dumps(_settings(question.waits, question.base.stack_file, changed)),
         "remove": "false",  # all of the stack ends with it
     }
-    return Deployment(folder, engines, info).play(PROJECT / "playbooks" / "whatif.yml", variables)
+    progress = Progress(results / "progress.txt")
+    playbook = PROJECT / "playbooks" / "whatif.yml"
+    return Deployment(folder, engines, info).play(playbook, variables, meanwhile=progress.look)
 
 
 def _settings(waits: Waits, *sides: StackFile) -> Mapping[str, object]:

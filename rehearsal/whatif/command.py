@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from rehearsal.cluster.startup_taints import never_lifted
 from rehearsal.engines import releases
 from rehearsal.session.deployment import PROJECT
 from rehearsal.session.terminal import tell
@@ -104,6 +105,10 @@ def run(options: argparse.Namespace) -> int:
             if getattr(options, key)
             for part in (f"--{key}", str(getattr(options, key).resolve()))
         ]
+        known = set(never_lifted(base.stack_file.node_pools()))
+        for sentence in never_lifted(sides[0].stack_file.node_pools()):
+            if sentence not in known:  # which is said when the base comes up
+                tell(f"{sentence}.")
         question = Question(
             options.stack, base, workloads, Waits(options.wait_factor, options.at), options.patience, tuple(judge)
         )

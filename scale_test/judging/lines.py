@@ -258,6 +258,8 @@ class _Phase(_Line):
     leftOut: list[str] | None = None  # noqa: N815
     changes: list[_Planned] | None = None
     waitFactor: Number | None = None  # noqa: N815
+    quiet: Number | None = None
+    needed: Number | None = None
     at: Time | None = None
     pools: dict[str, dict[str, Annotated[list[Any], Field(min_length=2, max_length=2)]]] = {}
 

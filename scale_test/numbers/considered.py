@@ -64,6 +64,12 @@ class Constraints(NamedTuple):
     tolerations: str | None
     node_selector_terms: str | None
 
+    @property
+    def terms(self) -> list[Any]:
+        """Terms of the node affinity that is required, of which one is enough; none where it is not."""
+        found: list[Any] = json.loads(self.node_selector_terms or "[]")
+        return found
+
 
 class Considering:
     """Judges the NodePools of a replayed timeline; what many nodes have in common is judged once.
@@ -111,14 +117,14 @@ class Considering:
         # Of those that weigh as much, the last by name comes first.
         order = sorted(there, key=lambda name: (_weight(there[name]), name), reverse=True)
         turn = order.index(claim.node_pool) if claim.node_pool in order else len(order)
-        asked = sorted({_constraints(pod) for pod in pods}, key=str)
+        asked = sorted({constraints(pod) for pod in pods}, key=str)
         for index, name in enumerate(order):
             excerpt, limit = there[name], None
             about: tuple[str, ...] = ()
             if name == claim.node_pool:
                 verdict: Verdict = "taken"
-            elif left_out := _left_out(excerpt):
-                verdict = left_out
+            elif why := left_out(excerpt):
+                verdict = why
             elif index > turn:
                 verdict = "later"
             else:
@@ -151,7 +157,7 @@ class Considering:
     def _excludes(self, name: str, excerpt: Line, asked: Constraints) -> tuple[Verdict, tuple[str, ...]] | None:
         key = name, _spec(excerpt), asked
         if key not in self._excluded:
-            self._excluded[key] = _excludes(name, excerpt, asked)
+            self._excluded[key] = excludes(name, excerpt, asked)
         return self._excluded[key]
 
     def _limit(
@@ -210,7 +216,7 @@ def _weight(excerpt: Line) -> int:
     return int((excerpt.get("spec") or {}).get("weight") or 0)
 
 
-def _left_out(excerpt: Line) -> Verdict | None:
+def left_out(excerpt: Line) -> Verdict | None:
     """Why a NodePool is not asked at all."""
     if excerpt["metadata"].get("deletionTimestamp"):
         return "going"
@@ -220,7 +226,8 @@ def _left_out(excerpt: Line) -> Verdict | None:
     return "not ready" if ready.get("Ready") not in (None, "True") else None
 
 
-def _constraints(pod: Pod) -> Constraints:
+def constraints(pod: Pod) -> Constraints:
+    """What of a pod decides which NodePools may take it."""
     return Constraints(
         tuple(sorted(pod.node_selector.items())),
         None if pod.tolerations is None else json.dumps(pod.tolerations, sort_keys=True),
@@ -228,7 +235,7 @@ def _constraints(pod: Pod) -> Constraints:
     )
 
 
-def _excludes(name: str, excerpt: Line, asked: Constraints) -> tuple[Verdict, tuple[str, ...]] | None:
+def excludes(name: str, excerpt: Line, asked: Constraints) -> tuple[Verdict, tuple[str, ...]] | None:
     """What of a NodePool keeps a pod off; None where nothing certainly does."""
     spec = excerpt.get("spec") or {}
     taints = ((spec.get("template") or {}).get("spec") or {}).get("taints") or ()
@@ -239,10 +246,9 @@ def _excludes(name: str, excerpt: Line, asked: Constraints) -> tuple[Verdict, tu
         selected = [requirement(key, "In", (value,)) for key, value in asked.node_selector]
         if missing := unmet(of_nodes, selected):
             return "requirements", tuple(map(str, missing))
-        terms = json.loads(asked.node_selector_terms or "[]")
         # One term is enough: it is excluded where none can be met.
-        missing_of_terms = [unmet(of_nodes, _expressions(term)) for term in terms]
-        if terms and all(missing_of_terms):
+        missing_of_terms = [unmet(of_nodes, expressions(term)) for term in asked.terms]
+        if missing_of_terms and all(missing_of_terms):
             return "requirements", tuple(str(one) for missing in missing_of_terms for one in missing)
     except RequirementError:
         return None
@@ -251,7 +257,12 @@ def _excludes(name: str, excerpt: Line, asked: Constraints) -> tuple[Verdict, tu
     return None
 
 
-def _expressions(term: Mapping[str, Any]) -> list[Requirement]:
+def expressions(term: Mapping[str, Any]) -> list[Requirement]:
+    """The requirements of a term of a node affinity.
+
+    Raises:
+        RequirementError: Kubernetes takes no such term.
+    """
     return [
         requirement(entry["key"], entry["operator"], entry.get("values") or ())
         for entry in term.get("matchExpressions") or ()

@@ -30,8 +30,9 @@ Each line has `type` and `received` (our clock, UTC, microseconds). Types:
                               about, null for now; waitFactor, by which waits were divided; pools: name -> setting ->
                               [asked, used]), loaded (the workload is made; leftOut: what of it is not, a sentence
                               each), base-settled, change-begins (candidate: its name), change-applied (changes: list
-                              of op, type, name), change-settled. `gaveUp` says why it did not settle, and `left` what
-                              was under way still; `refused` what was said when the change was refused
+                              of op, type, name), change-settled. `quiet` says for how many seconds nothing had moved
+                              when it settled, and `needed` how many are rest; `gaveUp` why it did not settle, and
+                              `left` what was under way still; `refused` what was said when the change was refused
 
 An object that is ADDED also has what cannot change later: a NodeClaim its requirements and requests, a pod its
 tolerations and the node affinity that it requires. `apiTime` is the newest of the object's own timestamps; they have a

@@ -17,7 +17,7 @@ from ..text.shown import visible
 TIMELINE = "timeline.jsonl"
 RESULTS = (
     *("evidence", "report.html", "report.json", "junit.xml"),
-    *("whatif.html", "whatif.md", "whatif.json"),  # of a what-if
+    *("whatif.html", "whatif.md", "whatif.json", "progress.txt"),  # of a what-if
     TIMELINE,
 )
 

@@ -141,6 +141,7 @@ STANDARD_LIBRARY_ONLY = (
     "karpenter/requirements",
     "karpenter/type_names",
     "pull_request/cli",
+    "pull_request/given",
     "pull_request/job",
     "pull_request/outcome",
     "pull_request/rehearse",

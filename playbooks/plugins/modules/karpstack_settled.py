@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
@@ -27,6 +28,9 @@ options:
     description: Seconds to wait at most.
     type: int
     required: true
+  progress:
+    description: A file to which it is appended, every now and then, how far it is.
+    type: path
   phase:
     description: What is marked.
     type: str
@@ -39,12 +43,21 @@ EXAMPLES = r"""
   karpstack_settled:
     timeline: build/timeline.jsonl
     patience: 1800
+    progress: build/progress.txt
     phase: base-settled
 """
 
 RETURN = r"""
 seconds:
   description: How long it took until nothing moved any more.
+  type: float
+  returned: success
+quiet:
+  description: For how many seconds nothing had moved then.
+  type: float
+  returned: success
+needed:
+  description: How many of them are rest.
   type: float
   returned: success
 left:
@@ -57,6 +70,8 @@ gave_up:
   returned: success
 """
 
+_WHAT = {"base-settled": "The base settles", "change-settled": "The change settles"}
+
 
 def main() -> None:
     """Run the module."""
@@ -64,19 +79,27 @@ def main() -> None:
         argument_spec={
             "timeline": {"type": "path", "required": True},
             "patience": {"type": "int", "required": True},
+            "progress": {"type": "path"},
             "phase": {"type": "str", "choices": ["base-settled", "change-settled"], "required": True},
         }
     )
-    timeline = Path(module.params["timeline"])
+    timeline, phase, progress = Path(module.params["timeline"]), module.params["phase"], module.params["progress"]
+
+    def tell(said: str) -> None:
+        if progress:
+            with Path(progress).open("a") as file:
+                file.write(f"{_WHAT[phase]}, {said}\n")
+
     try:
-        settled = wait(Live(timeline), module.params["patience"])
+        settled = wait(Live(timeline), module.params["patience"], tell)
     except (RecorderError, TimelineError) as error:
         module.fail_json(msg=str(error))
-    content: dict[str, object] = {"left": settled.left} if settled.left else {}
+    content: dict[str, object] = {"seconds": settled.seconds, "quiet": settled.quiet, "needed": settled.needed}
+    content |= {"left": settled.left} if settled.left else {}
     content |= {"gaveUp": settled.gave_up} if settled.gave_up else {}
     with Writer(timeline) as writer:
-        writer.write("PHASE", phase=module.params["phase"], seconds=settled.seconds, **content)
-    module.exit_json(changed=False, seconds=settled.seconds, left=settled.left, gave_up=settled.gave_up)
+        writer.write("PHASE", phase=phase, **content)
+    module.exit_json(changed=False, **asdict(settled))
 
 
 if __name__ == "__main__":

@@ -192,11 +192,32 @@ def test_the_stack_that_a_pull_request_changes_is_rehearsed_and_told_of(
     assert "## whatif of eks" in (tmp_path / "summary.md").read_text()
 
 
+def test_each_stack_has_a_snapshot_of_its_own(repository: Repository, github: GitHubServer) -> None:
+    repository.merged(
+        **{f"Pulumi.{name}.yaml": f"{STACK.format(cloud='aws')}  a: 1\n" for name in ("eks", "aks-nap")},
+        **{"snapshots/eks.json.gz": "", "snapshots/default.json": "", "prices/eks.yml": ""},
+    )
+    assert act(repository, github, workloads="snapshots", prices="prices", at="2026-11-29T03:00+01:00") == 0
+    base, folder = repository.git("rev-parse", "HEAD^1"), repository.folder
+    same = {"--base": base, "--at": "2026-11-29T03:00+01:00"}
+    asked = {stack: options for command, stack, options in repository.asked() if command == "whatif"}
+    assert asked == {
+        "aks-nap": {**same, "--workloads": str(folder / "snapshots" / "default.json")},
+        "eks": {
+            **same,
+            "--workloads": str(folder / "snapshots" / "eks.json.gz"),
+            "--prices": str(folder / "prices" / "eks.yml"),
+        },
+    }
+    said = repository.step("rehearse", {}, {"prices": "prices"}).stderr
+    assert f"aks-nap: {folder}/prices has no aks-nap.yml and no default.yml, so the what-if takes those of the" in said
+
+
 def test_the_rehearsal_knows_what_it_is_asked() -> None:
     """The stand-in takes everything."""
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
-    number = {"wait-factor": "2", "patience": "60"}
+    number = {"wait-factor": "2", "patience": "60", "at": "2026-11-29T03:00+01:00"}
     words = [f"--{name}={number.get(name, 'file.yml')}" for name in (*cli._PASSED_ON, "base", "output")]
     assert parser.parse_args(words).patience == 60
 

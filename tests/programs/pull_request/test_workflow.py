@@ -131,6 +131,11 @@ def test_inputs_and_outputs_that_are_named_exist() -> None:
     assert all(set(one) <= set(action["inputs"]) for one in given)
 
 
+def test_what_the_workflow_has_as_comments_are_inputs() -> None:
+    commented = re.findall(r"^ +# ([a-z-]+): \S+$", WORKFLOW.read_text(), flags=re.MULTILINE)
+    assert set(commented) == {"workloads", "prices", "limits", "at", "wait-factor"} <= set(read(ACTION)["inputs"])
+
+
 def documented() -> list[dict[Any, Any]]:
     """The examples of docs/pull-request.md: GitHub's, then GitLab's."""
     return [yaml.safe_load(each) for each in re.findall(r"```yaml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)]
@@ -219,5 +224,5 @@ def test_each_command_takes_what_it_is_given(path: Path, step: Step, tmp_path: P
             assert words[:2] == ["-m", "pull_request"]
             given = cli.parser().parse_args(words[2:])
             if words[2] == "rehearse":
-                passed = {given.base, given.stacks, given.workloads, given.limits, given.wait_factor, given.patience}
+                passed = {getattr(given, name.replace("-", "_")) for name in ("base", "stacks", *cli._PASSED_ON)}
                 assert passed == {hostile}

@@ -37,6 +37,20 @@ def older(tmp_path: Path, outputs: dict[str, Any]) -> list[str]:
     return [str(tmp_path), "--stack", "eks", "--outputs", str(tmp_path / "outputs.json")]
 
 
+@pytest.mark.parametrize("command", ["why", "judge", "report"])
+def test_who_asks_about_a_what_if_is_told_where_its_answer_is(
+    command: str, folder: Path, timeline: list[Line], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for line in timeline:
+        if line["type"] == "STORY":
+            line["scenario"] = "whatif"
+    (folder / "timeline.jsonl").write_text("".join(json.dumps(line) + "\n" for line in timeline))
+    assert cli.main([command, str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert f"{folder}: is the folder of a what-if, which has no report. Its answer, whatif.html there, says" in said
+    assert f"`python -m whatif report {folder} --snapshot FILE`" in said
+
+
 def test_a_timeline_is_judged_and_nothing_is_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["judge", str(folder)]) == 0
     shown = capsys.readouterr().out

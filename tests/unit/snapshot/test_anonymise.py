@@ -119,6 +119,12 @@ def test_numbers_that_are_compared_stay_numbers() -> None:
     assert list(made["nodes"][0]["labels"].values()).count("5") == 1
 
 
+@pytest.mark.parametrize(("value", "stays"), [("true", True), ("1h30m", True), ("Black Friday", False)])
+def test_for_how_long_a_pod_must_not_be_disrupted_is_no_name(value: str, stays: bool) -> None:
+    pod = hidden(workloads=[workload(pod={"doNotDisrupt": value})])["workloads"][0]["pod"]
+    assert (pod["doNotDisrupt"] == value) is stays
+
+
 def test_devices_and_addresses_have_no_names() -> None:
     pod = {
         "requests": {"acme.example/fpga": "1", "nvidia.com/gpu": "1", "cpu": "1"},

@@ -37,6 +37,18 @@ def test_convert_says_what_is_in_it_and_what_was_left_out(tmp_path: Path, capsys
     assert api.CANARY not in told
 
 
+def test_exports_without_a_workload_are_no_snapshot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = [one for one in api.cluster() if one["kind"] in ("Node", "NodePool", "ConfigMap")]
+    (tmp_path / "nodes.json").write_text(json.dumps(api.exported(kept)))
+    out = tmp_path / "out.json"
+    assert main(["convert", str(tmp_path / "nodes.json"), "--output", str(out)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: the files hold no workload, so there would be nothing to load")
+    assert "kubectl get pods,replicasets," in said
+    assert "0 pods in 0 workloads (0 on no node), 4 nodes" in said
+    assert not out.exists()
+
+
 def test_anonymise_by_a_key_and_by_none(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,6 +42,20 @@ def test_the_scale_test_knows_pods_by_the_same_label() -> None:
     assert WORKLOAD_LABEL == timeline.WORKLOAD_LABEL
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "kept"),
+    [("CronJob", "true", None), ("Job", "true", None), ("Job", "30m", "30m"), ("Deployment", "true", "true")],
+)
+def test_a_jobs_pod_holds_its_node_no_longer_than_it_may(kind: str, value: str, kept: str | None) -> None:
+    of = controller(kind, "apps/v1" if kind == "Deployment" else "batch/v1")
+    loaded = made(workloads=[workload("sums", controller=of, pod={"doNotDisrupt": value})])
+    metadata = one_of(loaded, "Deployment")["spec"]["template"]["metadata"]
+    assert metadata.get("annotations", {}).get("karpenter.sh/do-not-disrupt") == kept
+    said = [note for note in loaded.notes if note.startswith("Loaded without karpenter.sh/do-not-disrupt")]
+    assert [note.rpartition(": ")[2] for note in said] == ([] if kept else [f"shop/sums ({kind}, 3 pods)"])
+    assert loaded.workloads["shop.sums"].pod.do_not_disrupt == kept
+
+
 def test_a_deployment_is_made_with_all_that_scheduling_depends_on() -> None:
     pod = {
         "requests": {"cpu": "2", "memory": "4Gi", "nvidia.com/gpu": "1"},

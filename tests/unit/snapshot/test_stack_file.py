@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from snapshot import cli
+from snapshot.model import Snapshot
 from snapshot.reading import SnapshotError, load
 from snapshot.stack_file import stack_file
 
@@ -18,7 +20,7 @@ SMALL = ROOT / "examples" / "snapshots" / "20-pods.json"
 
 def test_it_has_the_snapshots_node_pools_and_else_what_the_other_file_has() -> None:
     snapshot = load(SMALL).snapshot
-    config = yaml.safe_load(stack_file(snapshot, EKS))["config"]
+    config = yaml.safe_load(stack_file(snapshot, EKS).text)["config"]
     like = yaml.safe_load(EKS.read_text())["config"]
     assert config["karpstack:nodePools"] == {one.name: one.spec for one in snapshot.node_pools}
     assert set(config["karpstack:nodeClasses"]) == {one.name for one in snapshot.node_classes}
@@ -55,7 +57,7 @@ def test_images_are_of_the_other_file_and_nothing_is_an_alias() -> None:
     (first, *_) = snapshot.node_classes
     of_its_own = {"amiSelectorTerms": [], "kubelet": {"maxPods": 29}}
     classes = [first.model_copy(update={"name": name, "spec": of_its_own}) for name in ("default", "twin")]
-    text = stack_file(snapshot.model_copy(update={"node_classes": classes}), EKS)
+    text = stack_file(snapshot.model_copy(update={"node_classes": classes}), EKS).text
     found = yaml.safe_load(text)["config"]["karpstack:nodeClasses"]
     assert found["twin"]["amiSelectorTerms"] == [{"alias": "al2023@latest"}]
     assert found["twin"]["kubelet"] == {"maxPods": 29}
@@ -65,7 +67,35 @@ def test_images_are_of_the_other_file_and_nothing_is_an_alias() -> None:
 def test_a_file_that_is_there_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "mine.yaml"
     output.write_text("mine")
-    assert cli.main(["stack-file", str(SMALL), "--like", str(EKS), "--output", str(output)]) == 2
+    given = ["stack-file", str(SMALL), "--like", str(EKS), "--unchecked", "--output"]
+    assert cli.main([*given, str(output)]) == 2
     assert "is there already" in capsys.readouterr().err
     assert output.read_text() == "mine"
-    assert cli.main(["stack-file", str(SMALL), "--like", str(EKS), "--output", str(tmp_path / "new.yaml")]) == 0
+    assert cli.main([*given, str(tmp_path / "new.yaml")]) == 0
+
+
+def small(**node: Any) -> Snapshot:
+    """The small snapshot, of whose nodes each has this."""
+    snapshot = load(SMALL).snapshot
+    nodes = [one.model_copy(update=node) for one in snapshot.nodes]
+    return snapshot.model_copy(update={"nodes": nodes})
+
+
+def test_a_node_takes_as_many_pods_as_those_of_the_cluster_do() -> None:
+    made = stack_file(small(capacity={"pods": "29"}), EKS)
+    assert yaml.safe_load(made.text)["config"]["karpstack:nodeClasses"]["default"]["kubelet"]["maxPods"] == 29
+    assert made.notes == []
+
+
+def test_where_they_take_as_many_as_their_types_do_that_is_said() -> None:
+    snapshot = load(SMALL).snapshot
+    (of, *_), (first, *others) = snapshot.node_classes, snapshot.nodes
+    larger = first.model_copy(update={"capacity": {"pods": "110"}})
+    snapshot = snapshot.model_copy(update={"nodes": [larger, *others]})
+    (note,) = stack_file(snapshot, EKS).notes
+    assert note.startswith(
+        "nodeClasses.default: its nodes take 58 to 110 pods, by their types, and here each takes 110"
+    )
+    # What the node class says itself is so for all of its nodes.
+    own = of.model_copy(update={"spec": {"kubelet": {"maxPods": 58}}})
+    assert stack_file(snapshot.model_copy(update={"node_classes": [own]}), EKS).notes == []

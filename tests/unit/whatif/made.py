@@ -54,6 +54,7 @@ class Made:
         deleting: float | None = None,
         gone: float | None = None,
         conditions: dict[str, str] | None = None,
+        simulated: bool = False,
     ) -> None:
         """A NodeClaim and its node `ip-<name>`; `conditions` are true ones, with a reason."""
         labels = {
@@ -85,7 +86,11 @@ class Made:
             seconds,
             "ADDED",
             kind="Node",
-            object={"metadata": {"name": f"ip-{name}"}, "allocatable": {"cpu": "2", "memory": "8Gi"}},
+            object={
+                "metadata": {"name": f"ip-{name}"},
+                "allocatable": {"cpu": "2", "memory": "8Gi"},
+                **({"simulated": True} if simulated else {}),
+            },
         )
         if price is not None:
             bought = {"instanceType": type_, "capacityType": capacity, "zone": zone}
@@ -113,7 +118,9 @@ class Made:
         cpu: float = 0.5,
         memory: float = 2**30,
         labels: dict[str, str] | None = None,
+        **asks: Any,
     ) -> None:
+        """A pod; `asks` is what else the recorder keeps of it, such as `nodeSelector` and `tolerations`."""
         own = {SCENARIO_LABEL: SCENARIO, WORKLOAD_LABEL: workload, **(labels or {})}
 
         def pod(when: float, type_: str, condition: dict[str, str], node: str | None = None, **metadata: Any) -> None:
@@ -126,6 +133,7 @@ class Made:
                     "conditions": [{"type": "PodScheduled", **condition}],
                     **({"nodeName": f"ip-{node}"} if node else {}),
                     "requests": {"cpu": cpu, "memory": memory},
+                    **asks,
                 },
             )
 

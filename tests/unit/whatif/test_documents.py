@@ -147,8 +147,34 @@ def test_nodes_that_stay_for_pods_of_other_names_are_together() -> None:
     made.node("other")
     made.event(150, "Node", "ip-other", "Unconsolidatable", "Not all pods would schedule, a/b-1 => incompatible")
     (three, one) = wording.causes(judged(read(made.lines())).surviving)
-    assert (len(three.nodes), three.words) == (3, words.replace("data/ledger-{}", "…"))
+    assert (len(three.nodes), three.words) == (3, words.format(0) + "; also data/ledger-1, data/ledger-2")
     assert one.words == "Not all pods would schedule, a/b-1 => incompatible"
+
+
+def test_of_many_pods_the_first_few_are_named() -> None:
+    made = Made()
+    made.pool()
+    for index in range(10, 20):
+        made.node(f"n{index}")
+        words = f"Not all pods would schedule, shop/web-{index} => incompatible"
+        made.event(150, "Node", f"ip-n{index}", "Unconsolidatable", words)
+    (one,) = wording.causes(judged(read(made.lines())).surviving)
+    assert one.words == (
+        "Not all pods would schedule, shop/web-10 => incompatible; also shop/web-11, shop/web-12, shop/web-13 and 6 "
+        "more"
+    )
+
+
+def test_nodes_that_have_drifted_and_stay_are_in_the_first_lines() -> None:
+    made = Made()
+    made.pool(disruption={"budgets": [{"nodes": "0"}]})
+    made.node("one", conditions={"Drifted": "NodePoolDrifted"})
+    made.node("two")
+    answer = judged(read(made.lines()))
+    assert "none of 2 nodes goes; 1 node has drifted and stays; no pod is" in answer.sentence
+    assert "| nodes that have drifted and stay | | 1 |" in re.sub(" +", " ", markdown.render(answer))
+    assert "0 replaced; 1 drifted and stay" in Page(page.render(answer)).text
+    assert "drifted" not in judged(told("eks.consolidation-policies", 3)).sentence
 
 
 def test_a_week_that_varies_is_drawn() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,27 @@ def test_what_did_not_settle_breaks_a_limit_that_can_be_lifted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("base", "seen"),
+    [
+        (
+            {"gaveUp": "it had not settled after 600 s", "quiet": 41.2, "needed": 315},
+            "base-settled: it had not settled after 600 s; nothing had moved for 41 s, 315 s are rest",
+        ),
+        (
+            {"quiet": 105.7, "needed": 105},
+            "came to rest; base-settled: nothing had moved for 106 s, 105 s are rest",
+        ),
+        ({}, "came to rest"),  # of a record without it
+    ],
+)
+def test_how_much_quiet_there_was_of_that_which_is_needed_is_said(base: dict[str, Any], seen: str) -> None:
+    made = Made()
+    made.pool()
+    made.node("one")
+    assert answer({}, read(made.lines(base_settled=base))).limits[0].seen == seen
+
+
+@pytest.mark.parametrize(
     ("section", "message"),
     [
         (
@@ -112,6 +134,14 @@ def test_the_shipped_limits(tmp_path: Path) -> None:
     assert Limits.load(SHIPPED, shipped).max_pods_unschedulable == 0
     with pytest.raises(ThresholdsError, match="cannot be read"):
         Limits.load(tmp_path / "none.yml", shipped)
+
+
+def test_each_limit_that_does_not_ship_is_suggested(tmp_path: Path) -> None:
+    head, section = SHIPPED.read_text().split("\nwhatif:\n")
+    path = tmp_path / "all.yml"
+    path.write_text(f"{head}\nwhatif:\n{re.sub(r'^  # (?=max)', '  ', section, flags=re.MULTILINE)}")
+    found = Limits.load(path, names(SHIPPED.parent / "scenarios"))
+    assert found.model_fields_set == set(Limits.model_fields)
 
 
 @pytest.mark.parametrize(

@@ -98,14 +98,15 @@ def test_what_was_told_beside_is_said() -> None:
         read(
             Made().lines(
                 settings={"base": "main", "waitFactor": 2, "candidate": "arm", "snapshot": "pods.json"},
-                loaded={"pods": 3, "leftOut": ["kube-system/coredns: the stack has its own"]},
+                loaded={"pods": 3, "leftOut": ["kube-system/coredns: the stack has its own", "Made as Deployments: a"]},
                 base_settled={"gaveUp": "after 5 s", "left": ["1 pod waits"], "seconds": 5.0},
                 change_begins={"candidate": "arm"},
             )
         )
     )
     assert (found.base, found.candidate) == ("main", "arm")
-    assert "of the workload was not loaded: kube-system/coredns: the stack has its own" in found.unknown
+    assert "of the workload: kube-system/coredns: the stack has its own" in found.unknown
+    assert "of the workload: made as Deployments: a" in found.unknown
     assert [(moment.gave_up, moment.left) for moment in found.moments if moment.gave_up] == [
         ("after 5 s", ["1 pod waits"])
     ]

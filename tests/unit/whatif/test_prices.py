@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from karpenter.instance_types import Facts
+from tests.html_page import Page
 from tests.unit.whatif.made import Made
-from tests.unit.whatif.told import judged, told
+from tests.unit.whatif.told import STACK, judged, told
+from whatif import markdown, page
 from whatif.answer import Answer
 from whatif.phases import read
 from whatif.prices import Given, PricesError, load
@@ -62,6 +64,38 @@ def test_another_region_has_no_prices_of_this_one() -> None:
     assert {group.name: group.usd_per_hour for group in found.before.by_type} == {"m5.large": 0.112, "c5.large": None}
     assert any("as if they were in eu-west-3" in text for text in found.prices)
     assert answer(Given(region="eu-west-3", spot={"c5.large": {"eu-west-3a": 0.04}})).before.spot_usd_per_hour == 0.04
+
+
+def in_paris(given: Given, region: str = "eu-west-3", *, simulated: bool = True) -> Answer:
+    made = Made()
+    made.pool()
+    made.node("one", simulated=simulated)
+    made.node("two", type_="c5.large", capacity="spot", price=0.03)
+    lines = made.lines()
+    lines[0] = {**lines[0], "stack": {**STACK, "outputs": {"cloud": "aws", "region": region}}}
+    return judged(read(lines), given=given)
+
+
+def test_dollars_of_another_region_are_called_so_beside_them() -> None:
+    said = "Dollars are at the prices of us-east-1, not of eu-west-3: compare them with each other, or give yours"
+    found = in_paris(Given())
+    assert (found.prices_elsewhere or "").startswith(said)
+    assert said in markdown.render(found).partition("<details>")[0]
+    assert said in Page(page.render(found)).text
+    # Prices of one type's are none of the others'.
+    assert in_paris(Given(on_demand={"m5.large": 0.1})).prices_elsewhere is not None
+
+
+def test_dollars_of_the_stacks_region_are_not() -> None:
+    own = Given(on_demand={"m5.large": 0.1}, spot={"c5.large": 0.02})
+    for found in (
+        in_paris(Given(), "us-east-1"),
+        in_paris(own),
+        in_paris(Given(region="us-east-1")),
+        in_paris(Given(), simulated=False),
+    ):
+        assert found.prices_elsewhere is None
+        assert "Dollars are at the prices of" not in markdown.render(found)
 
 
 def test_a_region_that_the_facts_have() -> None:

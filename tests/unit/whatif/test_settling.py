@@ -54,7 +54,7 @@ def settled(lines: Mapping[float, Line], patience: float = 600) -> tuple[float, 
 
 def test_rest_is_longer_than_karpenter_may_wait() -> None:
     lines: dict[float, Line] = {0: pool("30s"), 1: claim("n", "Initialized"), 2: pod("a", "n")}
-    assert settled(lines) == (2 + 30 + 75, Settled(2.0, []))
+    assert settled(lines) == (2 + 30 + 75, Settled(2.0, 105.0, 105.0, []))
 
 
 def test_a_node_that_goes_begins_the_quiet_anew() -> None:
@@ -74,7 +74,10 @@ def test_what_is_no_time_is_not_waited_for(after: str) -> None:
 
 
 def test_a_pod_that_the_scheduler_has_not_looked_at_is_waited_for_and_one_that_it_refused_is_not() -> None:
-    assert settled({0: pod("a", None)}) == (225, Settled(0.0, ["1 pods wait for the scheduler"]))
+    assert settled({0: pod("a", None)}) == (
+        225,
+        Settled(0.0, 225.0, 225.0, ["1 pods wait for the scheduler"]),
+    )
     assert settled({0: pod("a", None, refused=True)})[0] == 75
 
 
@@ -82,7 +85,20 @@ def test_what_does_not_settle_is_given_up_and_says_so() -> None:
     lines = {float(second): pod(str(second), "n") for second in range(0, 500, 10)}
     when, found = settled(lines, patience=120)
     assert when == 121
-    assert found.gave_up == "it had not settled after 120 s; the last change was 1 s before"
+    assert found.gave_up == "it had not settled after 120 s"
+    assert (found.quiet, found.needed) == (1.0, 75.0)
+
+
+def test_how_far_it_is_fits_a_line() -> None:
+    replay, settling = Replay(), Settling(BEGIN, 600)
+    lines = [pool("30s"), claim("n", "Initialized"), claim("m"), pod("a", "n"), pod("b", None)]
+    replay.apply(told | {"received": at(1).isoformat()} for told in lines)
+    assert settling.outcome(replay, at(1)) is None
+    assert settling.outcome(replay, at(41)) is None
+    assert settling.told(replay, at(41)) == (
+        "41 s: 2 nodes, 1 of them on their way in or out; 2 pods, 1 of them without a node; nothing has moved for 40 "
+        "s, and 315 s are rest"
+    )
 
 
 def test_what_karpenter_thinks_over_is_movement_also_where_nothing_comes_of_it() -> None:

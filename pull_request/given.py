@@ -1,0 +1,33 @@
+"""Files that are given for all stacks, or in a folder for each stack by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+#: Option of the what-if -> how names of its files end.
+ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
+    "workloads": (".json.gz", ".json"),
+    "limits": (".yml", ".yaml"),
+    "prices": (".yml", ".yaml"),
+}
+_OTHERS: Final = "default"
+
+
+def of_stack(option: str, given: Path, stack: str) -> Path | None:
+    """The file for a stack.
+
+    Args:
+        option: The option that it is for.
+        given: A file, which is every stack's; or a folder, in which that of `eks` is `eks.yml`, and that of stacks
+            without one of their own `default.yml`.
+        stack: The stack.
+
+    Returns:
+        None where the folder has neither. What is not there is passed on: the what-if says what is wrong with it.
+    """
+    if not given.is_dir():
+        return given
+    names = (f"{name}{ending}" for name in (stack, _OTHERS) for ending in ENDINGS[option])
+    return next((path for name in names if (path := given / name).is_file()), None)

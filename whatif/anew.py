@@ -1,0 +1,129 @@
+"""Workloads that run on and could not be scheduled anew: of no NodePool could there be a node for their pods any more.
+
+A change of NodePools leaves nodes alone that its budgets, or do-not-disrupt, keep; when such a node goes one day, its
+pods have no place. Judged is what pods require of nodes, which taints they tolerate, and whether an instance type has
+such labels and is large enough; limits, the zones of volumes, spread and other pods are not. What is not certain is
+passed over, and so is a workload for which there was no NodePool before either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from karpenter.instance_types import CAPACITY_TYPE, REGION, ZONE
+from karpenter.requirements import Requirement, RequirementError, contradiction, fits, given, requirement, requirements
+from scale_test.judging.replay import NODE_POOL_LABEL, Pod
+from scale_test.numbers.considered import Constraints, Verdict, constraints, excludes, expressions, left_out
+from scale_test.recording.timeline import Line
+
+from .answer import NotAnew
+from .homes import workload_of
+from .phases import Told
+from .prices import Priced
+
+_GIB = 2**30
+_WORDS: dict[Verdict, str] = {"going": "is being deleted", "not ready": "is not ready"}
+
+
+class _Asked(NamedTuple):
+    """What pods that are alike ask for."""
+
+    constraints: Constraints
+    cpu: float
+    memory: float
+
+
+def not_anew(told: Told, market: Priced) -> list[NotAnew]:
+    """The workloads whose pods run when the record ends, and could not be scheduled anew, though they could before."""
+    before, after = (_pools(told, time) for time in told.ends)
+    running: dict[tuple[str, str], dict[_Asked, list[Pod]]] = {}
+    for pod in told.pods:
+        if pod.present_at(told.end) and pod.scheduled and pod.scheduled <= told.end and not pod.succeeded:
+            alike = running.setdefault(workload_of(pod), {})
+            alike.setdefault(_Asked(constraints(pod), pod.cpu, pod.memory), []).append(pod)
+    known: dict[_Asked, list[str]] = {}
+    found = []
+    for (namespace, workload), kinds in sorted(running.items()):
+        for asked in kinds:
+            if asked not in known:
+                known[asked] = _refusals(market, asked, after) if _some(market, asked, before) else []
+        lost = {asked: pods for asked, pods in kinds.items() if known[asked]}
+        if lost:
+            pods = [pod for some in lost.values() for pod in some]
+            found.append(
+                NotAnew(
+                    namespace=namespace,
+                    workload=workload,
+                    pods=len(pods),
+                    nodes=len({pod.node for pod in pods}),
+                    why="; ".join(dict.fromkeys(why for asked in lost for why in known[asked])),
+                )
+            )
+    return found
+
+
+def _pools(told: Told, time: datetime) -> dict[str, Line]:
+    names = sorted(told.replay.node_pools)
+    return {name: excerpt for name in names if (excerpt := told.replay.node_pool_at(name, time))}
+
+
+def _some(market: Priced, asked: _Asked, pools: dict[str, Line]) -> bool:
+    """Whether a NodePool may have had a node for such pods."""
+    return any(_refusal(market, asked, name, excerpt) is None for name, excerpt in pools.items())
+
+
+def _refusals(market: Priced, asked: _Asked, pools: dict[str, Line]) -> list[str]:
+    """Why each of the NodePools can have none, a sentence each; empty where one may."""
+    if not pools:
+        return ["there is no NodePool any more"]
+    told = {name: _refusal(market, asked, name, excerpt) for name, excerpt in pools.items()}
+    if None in told.values():
+        return []
+    return [f"NodePool {name} {why}" for name, why in told.items()]
+
+
+def _refusal(market: Priced, asked: _Asked, name: str, excerpt: Line) -> str | None:
+    """Why a NodePool can certainly have no node for such pods; None where it may."""
+    if words := _WORDS.get(left_out(excerpt) or "unknown"):
+        return words
+    spec = excerpt.get("spec")
+    if not spec:  # of a recorder of 0.1
+        return None
+    match excludes(name, excerpt, asked.constraints):
+        case ("taint", about):
+            return f"has the taint {', '.join(about)}, which they do not tolerate"
+        case ("requirements", about):
+            return f"gives no node {', '.join(about)}"
+    try:
+        return _no_type(market, asked, [*requirements(spec), given(NODE_POOL_LABEL, name)])
+    except RequirementError:
+        return None
+
+
+def _no_type(market: Priced, asked: _Asked, of_nodes: Sequence[Requirement]) -> str | None:
+    facts, region = market.facts, market.region
+    known = facts.labels - {CAPACITY_TYPE} - (set() if region in facts.regions else {REGION, ZONE})
+    ways = list(_ways(asked.constraints))
+
+    def some(cpu: float, memory: float) -> bool:
+        return any(
+            type_.vcpus >= cpu and type_.memory >= memory and fits(wanted, type_, region, known)
+            for way in ways
+            if not contradiction(wanted := [*of_nodes, *way])
+            for type_ in facts.types.values()
+        )
+
+    if some(asked.cpu, asked.memory):
+        return None
+    if some(0, 0):
+        return f"may launch no instance type that has {asked.cpu:g} CPUs and {asked.memory / _GIB:.4g} GiB"
+    return f"may launch no instance type with {'; or '.join(', '.join(map(str, way)) for way in ways)}"
+
+
+def _ways(asked: Constraints) -> Iterator[list[Requirement]]:
+    """What pods require of their node, in each of the ways that their affinity leaves."""
+    selected = [requirement(key, "In", (value,)) for key, value in asked.node_selector]
+    for term in asked.terms or [{}]:
+        yield [*selected, *expressions(term)]
