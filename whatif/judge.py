@@ -144,6 +144,7 @@ def _unknown(told: Told, before: Inventory, after: Inventory | None) -> Iterable
             yield f"{name}, there is no lower bound: {one.no_lower_bound}"
     for text in told.phases.get("loaded", {}).get("leftOut") or ():
         yield f"of the workload was not loaded: {text}"
+    yield from (told.phases.get("loaded", {}).get("nodes") or {}).get("leftOut") or ()
     for gap in told.gaps:
         yield f"the record has a gap ({gap['kind']}: {gap['reason']}), in which something may be missing"
     if told.error:
