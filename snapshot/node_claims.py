@@ -180,10 +180,9 @@ def _claim(node: Node, pool: Mapping[str, Any]) -> dict[str, Any]:
 
 def _chosen(node: Node, spec: Mapping[str, Any]) -> dict[str, str]:
     """The values of labels of one's own among which the NodePool lets choose: the node's, or else the first."""
-    found = {}
+    found: dict[str, str] = {}
     for one in spec.get("requirements") or ():
         key, values = one["key"], one.get("values") or ()
         if own(key) and one["operator"] == "In" and values:
-            value = node.labels.get(key)
-            found[key] = value if value in values else values[0]
+            found[key] = node.labels[key] if node.labels.get(key) in values else values[0]
     return found

@@ -169,7 +169,7 @@ def _zones(cluster: Cluster, pools: Mapping[str, Mapping[str, Any]]) -> dict[str
     found = {}
     for name, pool in pools.items():
         reference = pool["spec"]["template"]["spec"]["nodeClassRef"]
-        # The reference has no version; both clouds' classes that are judged here have subnets in `v1` alone.
+        # The reference has no version. AWS's is v1; Azure's has none of that name, and no subnets in its status.
         live = cluster.read(
             {
                 "apiVersion": f"{reference['group']}/v1",

@@ -105,8 +105,8 @@ def test_nodes_that_are_let_go_lose_what_kept_them() -> None:
 
 
 def test_what_the_node_pool_asks_for_itself_stays() -> None:
-    own = {"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}}
-    live = Live({"kind": "NodePool", **pool(**own)}, NODE_CLASS)
+    of = pool(metadata={"annotations": {"karpenter.sh/do-not-disrupt": "true"}})
+    live = Live({"kind": "NodePool", **of}, NODE_CLASS)
     clock = Clock(lambda: launch(live))
     base_nodes.make(live, taken("a"), PLACE, 300, clock, clock.sleep)
     base_nodes.let_go(live)

@@ -40,7 +40,12 @@ def web(**more: Any) -> dict[str, Any]:
 
 def test_pods_are_bound_as_they_come() -> None:
     live = Live(node("ip-1"), node("ip-2"), pod("web-a"))
-    clock = Clock(lambda: [live.create(pod(name)) for name in ("web-b", "web-c")] and None)
+
+    def come() -> None:
+        for name in ("web-b", "web-c"):
+            live.create(pod(name))
+
+    clock = Clock(come)
     placed = placing.place(live, web(nodes={"one": 2, "two": 1}), {"one": "ip-1", "two": "ip-2"}, clock, clock.sleep)
     assert placed == placing.Placed(3, 0)
     assert sorted(node for _, node in live.bound) == ["ip-1", "ip-1", "ip-2"]
