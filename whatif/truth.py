@@ -130,9 +130,7 @@ def _began(as_is: AsIs | None) -> str:
         told += f", {dollars.distance:.1%} away in dollars"
     if not as_is.gone and not as_is.came:
         return f"{told}; while it settled, no node went and none came."
-    moved = f"while it settled, {as_is.gone} nodes went and {as_is.came} came"
-    whole = as_is.made == as_is.of and as_is.pods_placed == as_is.pods
-    return f"{told}; {moved}{', which says the same of the real one' if whole else ''}."
+    return f"{told}; while it settled, {as_is.gone} nodes went and {as_is.came} came."
 
 
 def _priced(node: RealNode, market: Priced) -> RealNode:
