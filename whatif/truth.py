@@ -125,9 +125,10 @@ def _began(as_is: AsIs | None) -> str:
     nodes = f"{as_is.made} of the real cluster's {as_is.of} nodes"
     pods = f"{as_is.pods_placed} of {as_is.pods} pods on the node that they had"
     told = f"It began with {nodes} as they were, and {pods}"
-    dollars = next((figure for figure in as_is.figures if figure.what == "dollars an hour"), None)
-    if dollars and dollars.distance is not None:
-        told += f", {dollars.distance:.1%} away in dollars"
+    known = [figure for figure in as_is.figures if figure.distance is not None]
+    dollars = next((figure for figure in known if figure.what.startswith("dollars")), None)
+    away = [f"{figure.distance:.1%} in {figure.what}" for figure in (*known[:1], dollars) if figure]
+    told += f", then {' and '.join(away)} away" if away else ""
     if not as_is.gone and not as_is.came:
         return f"{told}; while it settled, no node went and none came."
     return f"{told}; while it settled, {as_is.gone} nodes went and {as_is.came} came."

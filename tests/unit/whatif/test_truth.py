@@ -104,7 +104,10 @@ def test_a_base_that_began_as_the_cluster_is_compared_when_it_was_loaded_too() -
     assert {figure.what: figure.rehearsed for figure in as_is.figures}["nodes"] == 2
     assert {figure.what: figure.rehearsed for figure in answer.truth.figures}["nodes"] == 3
     assert "began with 2 of the real cluster's 3 nodes as they were, and 3 of 4 pods" in answer.truth.sentence
-    assert "33.3% away in dollars; while it settled, 1 nodes went and 2 came." in answer.truth.sentence
+    assert (
+        "then 33.3% in nodes and 33.3% in dollars an hour away; while it settled, 1 nodes went and 2 came."
+        in answer.truth.sentence
+    )
     assert "one has no subnet" in answer.unknown
 
 
@@ -114,4 +117,7 @@ def test_a_base_in_which_nothing_moved_says_so() -> None:
     made.node("one")
     nodes = {"of": 1, "made": 1, "podsPlaced": 4, "leftOut": []}
     found = judged(read(made.lines(loaded={**AS_IS, "nodes": nodes})), real=[node()]).truth
-    assert "0.0% away in dollars; while it settled, no node went and none came." in found.sentence
+    assert (
+        "then 0.0% in nodes and 0.0% in dollars an hour away; while it settled, no node went and none came."
+        in found.sentence
+    )
