@@ -62,34 +62,42 @@ def make(
     """
     pools = _pools(cluster, snapshot, clock() + patience, clock, sleep)
     wanted = node_claims(snapshot, place, pools, _zones(cluster, pools))
-    left_out = list(wanted.left_out)
-    going: dict[str, Mapping[str, Any]] = {}
-    taken: list[str] = []
-    for claim in wanted.claims:
-        if cluster.create(claim):
-            going[claim["metadata"]["name"]] = claim
-        else:
-            taken.append(claim["metadata"]["annotations"][STANDS_FOR])
-    if taken:
-        left_out.append(sentence("another NodeClaim has their name", taken))
-    made, end, lost = len(going), clock() + patience, dict[str, list[str]]()
-    while going:
+    created = {claim["metadata"]["name"]: claim for claim in wanted.claims if cluster.create(claim)}
+    taken = [claim for claim in wanted.claims if claim["metadata"]["name"] not in created]
+    lost = _lost(cluster, created, patience, clock, sleep)
+    left_out = [
+        *wanted.left_out,
+        *([sentence("another NodeClaim has their name", [str(_annotation(one)) for one in taken])] if taken else []),
+        *(sentence(why + _said(cluster, names), names) for why, names in lost.items()),
+    ]
+    return Made(wanted.of, len(created) - sum(map(len, lost.values())), left_out)
+
+
+def _lost(
+    cluster: Cluster,
+    created: Mapping[str, Mapping[str, Any]],
+    patience: float,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+) -> dict[str, list[str]]:
+    """Why NodeClaims did not become nodes -> their names, when all others are initialized; they are gone then."""
+    coming, end, lost = dict(created), clock() + patience, dict[str, list[str]]()
+    while coming:
         there = {one["metadata"]["name"]: one for one in cluster.labelled(_API, "NodeClaim", NODE_POOL)}
-        ready = [name for name in going if name in there and _is(there[name], "Initialized")]
-        gone = [name for name in going if name not in there or "deletionTimestamp" in there[name]["metadata"]]
-        late = [name for name in going if name not in (*ready, *gone)] if clock() > end else []
-        for name in late:
-            cluster.delete(going[name], there[name]["metadata"]["uid"])
-        for name in (*gone, *late):
-            why = _missing(there[name]) if name in late else "Karpenter could not launch them"
-            lost.setdefault(why, []).append(name)
-        end = clock() + patience if ready or gone else end
-        going = {name: claim for name, claim in going.items() if name not in (*ready, *gone, *late)}
-        sleep(_PAUSE if going else 0)
-    for why, names in lost.items():
-        left_out.append(sentence(why + _said(cluster, names), names))
-        made -= len(names)
-    return Made(wanted.of, made, left_out)
+        ready = {name for name in coming if _is(there.get(name, {}), "Initialized")}
+        gone = {name for name in coming if name not in there or "deletionTimestamp" in there[name]["metadata"]}
+        late = coming.keys() - ready - gone if clock() > end else set[str]()
+        for name in sorted(late):
+            cluster.delete(coming[name], there[name]["metadata"]["uid"])
+            lost.setdefault(_missing(there[name]), []).append(name)
+        if gone:
+            lost.setdefault("Karpenter could not launch them", []).extend(sorted(gone))
+        if ready or gone:
+            end = clock() + patience
+        coming = {name: claim for name, claim in coming.items() if name not in ready | gone | late}
+        if coming:
+            sleep(_PAUSE)
+    return lost
 
 
 def standing(cluster: Cluster) -> dict[str, str]:
