@@ -191,7 +191,7 @@ def unmet(of_nodes: Iterable[Requirement], asked: Iterable[Requirement]) -> list
         one
         for one in asked
         if contradiction([*known.get(one.key, ()), one])
-        or (one.key not in known and _own(one.key) and not one.admits(None))
+        or (one.key not in known and own(one.key) and not one.admits(None))
     ]
 
 
@@ -240,6 +240,11 @@ def fits(wanted: Sequence[Requirement], instance_type: InstanceType, region: str
     return all(allowed(wanted, key, instance_type, region) for key in keys)
 
 
+def own(key: str) -> bool:
+    """Whether a label is the users' own: neither Kubernetes', nor a cloud's, nor Karpenter's."""
+    return not _owned(key) and key.partition("/")[0] != "karpenter.sh"
+
+
 def _satisfiable(together: Sequence[Requirement]) -> bool:
     """Whether a value, or the absence of the label, satisfies all of these requirements on one label."""
     if _admit(together, None):
@@ -265,11 +270,6 @@ def _by_key(wanted: Iterable[Requirement]) -> dict[str, list[Requirement]]:
     for requirement in wanted:
         by_key[requirement.key].append(requirement)
     return by_key
-
-
-def _own(key: str) -> bool:
-    """Whether a label is the users' own: neither Kubernetes', nor a cloud's, nor Karpenter's."""
-    return not _owned(key) and key.partition("/")[0] != "karpenter.sh"
 
 
 def _owned(key: str) -> bool:

@@ -66,12 +66,25 @@ def volume_of_all(volume: Volume, workload: Workload, labels: Mapping[str, str])
 
 def volumes_of_each(name: str, volume: Volume, workload: Workload, labels: Mapping[str, str]) -> list[dict[str, Any]]:
     """The volumes of a StatefulSet's pods in the order of their numbers; those of no zone are last."""
-    zones = [place.zones for place in sorted(volume.places, key=lambda one: one.zones) for _ in range(place.pods)]
-    zones += [[]] * (workload.replicas - len(zones))
     return [
         _volume(volume, there, workload.namespace, f"{name}-{object_name(workload.name)}-{number}", labels)
-        for number, there in enumerate(zones[: workload.replicas])
+        for number, there in enumerate(_zones(volume, workload))
     ]
+
+
+def zones_of_each(workload: Workload) -> list[set[str]]:
+    """The zones in which each pod can be by its own volumes, in the order of their numbers; none: in any."""
+    each: list[set[str]] = [set() for _ in range(workload.replicas)]
+    for volume in of_each_pod(workload).values():
+        for number, zones in enumerate(_zones(volume, workload)):
+            each[number] = each[number] & set(zones) or each[number] or set(zones)
+    return each
+
+
+def _zones(volume: Volume, workload: Workload) -> list[list[str]]:
+    zones = [place.zones for place in sorted(volume.places, key=lambda one: one.zones) for _ in range(place.pods)]
+    zones += [[]] * (workload.replicas - len(zones))
+    return zones[: workload.replicas]
 
 
 def _volume(

@@ -1,5 +1,6 @@
 """What a change would do to a cluster: judges a recorded what-if, and says the answer.
 
 The timeline is the only source: `phases` reads it; `nodes`, `blast_radius`, `homes`, `surviving`, `week` and `truth`
-say what it shows; `judge` puts that together into the `answer`, and `markdown` and `page` write it.
+say what it shows; `judge` puts that together into the `answer`, and `markdown` and `page` write it. Before there is
+one, `base_nodes` and `placing` make the cluster with which a what-if begins, and `settling` knows when it rests.
 """

@@ -433,20 +433,44 @@ class Compared(Part):
     note: str = ""
 
 
+class AsIs(Part):
+    """What of the real cluster's nodes the base began with.
+
+    Attributes:
+        of: How many nodes of NodePools the real cluster had.
+        made: How many of them were made as they were.
+        pods: How many pods the workload has, without those of DaemonSets.
+        pods_placed: How many of them were put on the node that they had.
+        figures: The base beside the real cluster when all was loaded; empty if it was not compared.
+        gone: How many nodes went while the base settled.
+        came: How many nodes came meanwhile.
+    """
+
+    of: int
+    made: int
+    pods: int
+    pods_placed: int
+    figures: list[Compared] = []
+    gone: int
+    came: int
+
+
 class Truth(Part):
     """How far the rehearsed base is from the real cluster that the snapshot was taken of.
 
     Attributes:
         compared: Whether it was compared.
         sentence: In words.
-        figures: Nodes, types, dollars; empty if it was not compared.
+        figures: Nodes, types, dollars before the change, when the base has settled; empty if it was not compared.
         types: Instance type -> nodes in the real cluster and in the base, where they differ.
+        as_is: What it began with; null where Karpenter chose the nodes of the base.
     """
 
     compared: bool
     sentence: str
     figures: list[Compared] = []
     types: dict[str, tuple[int, int]] = {}
+    as_is: AsIs | None = None
 
 
 class Limit(Part):

@@ -166,6 +166,7 @@ def _comparable(answers: Sequence[Answer]) -> None:
         ("given prices", {json.dumps(one.given_prices, sort_keys=True) for one in answers}),
         ("factors of waits", {one.settings.wait_factor for one in answers}),
         ("moments that are asked about", {one.settings.at for one in answers}),
+        ("whose nodes the base has", {"the cluster's" if one.truth.as_is else "Karpenter's" for one in answers}),
         ("snapshots of the workload", {one.snapshot for one in answers}),
     ):
         if len(values) > 1:

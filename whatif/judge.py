@@ -148,6 +148,7 @@ def _unknown(told: Told, before: Inventory, after: Inventory | None) -> Iterable
     for text in told.phases.get("loaded", {}).get("leftOut") or ():
         # It begins with a name, which is of small letters, or is a sentence.
         yield f"of the workload: {text[:1].lower()}{text[1:]}"
+    yield from (told.phases.get("loaded", {}).get("nodes") or {}).get("leftOut") or ()
     for gap in told.gaps:
         yield f"the record has a gap ({gap['kind']}: {gap['reason']}), in which something may be missing"
     if told.error:

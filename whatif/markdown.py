@@ -248,18 +248,32 @@ def calendar_words(hours: Sequence[Sequence[int]], begins: str) -> str:
 
 def _truth(answer: Answer) -> Iterator[str]:
     if answer.truth.compared:
+        as_is = answer.truth.as_is
+        loaded = {one.what: one.rehearsed for one in as_is.figures} if as_is else {}
         rows = [
             (
                 escape(one.what),
-                f"{one.real:.4g}" if one.real is not None else "not known",
-                f"{one.rehearsed:.4g}" if one.rehearsed is not None else "not known",
+                _figure(one.real),
+                *([_figure(loaded.get(one.what))] if as_is else []),
+                _figure(one.rehearsed),
                 f"{one.distance:.1%}".replace("%", " %") if one.distance is not None else "",
                 escape(one.note),
             )
             for one in answer.truth.figures
         ]
-        head = ("", "real cluster:", "rehearsed base:", "distance:", "")
+        head = (
+            "",
+            "real cluster:",
+            *(["base when loaded:"] if as_is else []),
+            "base before the change:",
+            "distance:",
+            "",
+        )
         yield from folded("How far the base is from the real cluster", table(head, rows, _WHOLE))
+
+
+def _figure(number: float | None) -> str:
+    return "not known" if number is None else f"{number:.4g}"
 
 
 def _made(answer: Answer) -> Iterator[str]:

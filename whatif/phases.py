@@ -55,6 +55,11 @@ class Told:
         """Who refused the change, and why; None if nobody did."""
         return self.phases.get("change-applied", {}).get("refused")
 
+    @property
+    def as_is(self) -> bool:
+        """Whether the base began with nodes of the real cluster."""
+        return bool((self.phases.get("loaded", {}).get("nodes") or {}).get("made"))
+
     def at(self, phase: Name) -> datetime:
         """When a phase began, that is in the record."""
         return parse_time(self.phases[phase]["received"])

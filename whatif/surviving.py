@@ -33,6 +33,8 @@ def surviving(told: Told, market: Priced) -> list[Surviving]:
 def _surviving(told: Told, market: Priced, claim: NodeClaim) -> Surviving:
     drifted = claim.conditions.get("Drifted", {}).get("status") == "True"
     said = _of_drift(told, claim) if drifted else of_staying(of_claim(told.replay, claim))
+    if told.as_is:  # until all was loaded, what-if itself kept the nodes
+        said = [one for one in said if one.time >= told.at("loaded")]
     last = next((one for one in reversed(said) if one.lasting), None)
     why, words = (last.why, last.words) if last else _by_the_pool(told, claim, drifted)
     return Surviving(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from scale_test.market.prices import Offering
 
-from .answer import Compared, Truth
+from .answer import AsIs, Compared, Truth
 from .nodes import described
 from .phases import Told, there
 from .prices import Priced
@@ -49,17 +50,37 @@ def compare(told: Told, market: Priced, real: Sequence[RealNode] | None, *, made
         made_up: Whether the snapshot is made up, so that there is no such cluster.
     """
     ours = [_priced(node, market) for node in real or () if node.pool is not None]
+    as_is = _as_is(told, market, ours)
     if not ours:
         left = f" (of {len(real)} nodes none is of a NodePool)" if real else ""
-        return Truth(compared=False, sentence=NOT_COMPARED.removesuffix(".") + left + ".")
-    base = [described(claim, market) for claim in told.claims if there(claim, told.before)]
-    rehearsed = [
+        return Truth(compared=False, sentence=NOT_COMPARED.removesuffix(".") + left + ".", as_is=as_is)
+    rehearsed = _at(told, market, told.before)
+    real_types, base_types = (Counter(node.instance_type for node in nodes) for nodes in (ours, rehearsed))
+    figures = _figures(ours, rehearsed)
+    types = {
+        name: (real_types[name], base_types[name])
+        for name in sorted(real_types | base_types)
+        if real_types[name] != base_types[name]
+    }
+    sentence = f"{_sentence(figures, len(real or ()) - len(ours))} {_began(as_is)}"
+    if made_up:
+        sentence += " The snapshot is made up, so that this says nothing of a cluster that exists."
+    return Truth(compared=True, sentence=sentence, figures=figures, types=types, as_is=as_is)
+
+
+def _at(told: Told, market: Priced, time: datetime) -> list[RealNode]:
+    """The nodes of the base at a moment."""
+    found = [described(claim, market) for claim in told.claims if there(claim, time)]
+    return [
         RealNode(str(node["instance_type"]), node["zone"], node["capacity_type"], node["pool"], node["usd_per_hour"])
-        for node in base
+        for node in found
     ]
+
+
+def _figures(ours: Sequence[RealNode], rehearsed: Sequence[RealNode]) -> list[Compared]:
     real_types, base_types = (Counter(node.instance_type for node in nodes) for nodes in (ours, rehearsed))
     alike = (real_types & base_types).total()
-    figures = [
+    return [
         _compared("nodes", float(len(ours)), float(len(rehearsed))),
         Compared(
             what="nodes of the same instance type",
@@ -78,16 +99,39 @@ def compare(told: Told, market: Priced, real: Sequence[RealNode] | None, *, made
         _dollars("dollars an hour", ours, rehearsed),
         *_by_capacity(ours, rehearsed),
     ]
-    outside = len(real or ()) - len(ours)
-    types = {
-        name: (real_types[name], base_types[name])
-        for name in sorted(real_types | base_types)
-        if real_types[name] != base_types[name]
-    }
-    sentence = _sentence(figures, outside)
-    if made_up:
-        sentence += " The snapshot is made up, so that this says nothing of a cluster that exists."
-    return Truth(compared=True, sentence=sentence, figures=figures, types=types)
+
+
+def _as_is(told: Told, market: Priced, ours: Sequence[RealNode]) -> AsIs | None:
+    if not told.as_is:
+        return None
+    loaded, then = told.phases["loaded"], told.at("loaded")
+    nodes = loaded["nodes"]
+    began, now = ({claim.name for claim in told.claims if there(claim, time)} for time in (then, told.before))
+    return AsIs(
+        of=nodes["of"],
+        made=nodes["made"],
+        pods=loaded["pods"],
+        pods_placed=nodes["podsPlaced"],
+        figures=_figures(ours, _at(told, market, then)) if ours else [],
+        gone=len(began - now),
+        came=len(now - began),
+    )
+
+
+def _began(as_is: AsIs | None) -> str:
+    """How the base came to its nodes."""
+    if as_is is None:
+        return "Karpenter chose the nodes of the base, all at once, for the pods that there are."
+    nodes = f"{as_is.made} of the real cluster's {as_is.of} nodes"
+    pods = f"{as_is.pods_placed} of {as_is.pods} pods on the node that they had"
+    told = f"It began with {nodes} as they were, and {pods}"
+    known = [figure for figure in as_is.figures if figure.distance is not None]
+    dollars = next((figure for figure in known if figure.what.startswith("dollars")), None)
+    away = [f"{figure.distance:.1%} in {figure.what}" for figure in (*known[:1], dollars) if figure]
+    told += f", then {' and '.join(away)} away" if away else ""
+    if not as_is.gone and not as_is.came:
+        return f"{told}; while it settled, no node went and none came."
+    return f"{told}; while it settled, {as_is.gone} nodes went and {as_is.came} came."
 
 
 def _priced(node: RealNode, market: Priced) -> RealNode:

@@ -22,7 +22,7 @@ class Machine:
         kubelet_version: For example `v1.36.3`.
         refusal: Why the instance cannot join the cluster, for people to read; empty when it can.
         capacity: Resources of the instance as quantities (`{"cpu": "2", "memory": "7910Mi", "pods": "110"}`). Needed
-            for nodes of managed groups; a NodeClaim carries its own.
+            for nodes of managed groups; a NodeClaim carries its own, which goes before.
         allocatable: What the kubelet leaves of them for pods; all of it when empty.
         internal_ip: The node's address inside its network, where it matters.
     """

@@ -45,12 +45,15 @@ def claim_node(machine: Machine, claim: Mapping[str, Any]) -> Object:
     """The node of a machine that Karpenter launched for a NodeClaim.
 
     Its taints are those that Karpenter's user data gives the kubelet: unregistered, the claim's and its startup
-    taints. What the machine says of itself goes before what the claim says of it, so that a difference shows.
+    taints. What it is, the machine says; how much it has, the claim, which Karpenter has reckoned for this type and its
+    node class: most pods, volumes, instance stores, and the kubelet's reservations and thresholds are in it
+    (`computeCapacity` and what follows it in aws/karpenter-provider-aws, pkg/providers/instancetype/types.go; the same
+    file of Azure/karpenter-provider-azure).
     """
     spec, status = claim["spec"], claim["status"]
     taints = [UNREGISTERED, *spec.get("taints", []), *spec.get("startupTaints", [])]
-    capacity = machine.capacity or status.get("capacity", {})
-    allocatable = machine.allocatable or status.get("allocatable", capacity)
+    capacity = status.get("capacity") or machine.capacity
+    allocatable = status.get("allocatable") or machine.allocatable or capacity
     return _node(machine, taints, claim["metadata"].get("labels", {}), capacity, allocatable)
 
 

@@ -33,6 +33,7 @@ class Question:
         stack: Name of the stack.
         base: What is there before.
         workloads: The snapshot whose workload is loaded.
+        nodes: Whose nodes the base has: `as-is` or `fresh`, as playbooks/whatif.yml says.
         waits: How waits are shortened.
         patience: Seconds until a side that has not settled is judged as it is.
         judge: More arguments for `python -m whatif report`.
@@ -41,6 +42,7 @@ class Question:
     stack: str
     base: Source
     workloads: Path
+    nodes: str
     waits: Waits
     patience: int
     judge: tuple[str, ...] = ()
@@ -116,6 +118,7 @@ def _play(question: Question, change: Source, changed: StackFile, folder: StackF
     variables = {
         "report_dir": str(results),
         "snapshot": str(question.workloads),
+        "nodes": question.nodes,
         "candidate": change.name,
         "base": question.base.name,
         "change": shlex.join(command),

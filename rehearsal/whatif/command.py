@@ -51,6 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=f"a snapshot of the cluster (default: {_WORKLOADS.relative_to(PROJECT)}, a made one)",
     )
+    parser.add_argument(
+        "--nodes",
+        choices=["as-is", "fresh"],
+        default="as-is",
+        help="as-is: the base has the snapshot's own nodes, as far as its NodePools allow, and pods on the node that "
+        "they were on; fresh: Karpenter chooses nodes for the pods (default: as-is)",
+    )
     parser.add_argument("--output", type=Path, help="folder for the answers (default: build/whatif/<stack>)")
     parser.add_argument(
         "--wait-factor",
@@ -110,7 +117,13 @@ def run(options: argparse.Namespace) -> int:
             if sentence not in known:  # which is said when the base comes up
                 tell(f"{sentence}.")
         question = Question(
-            options.stack, base, workloads, Waits(options.wait_factor, options.at), options.patience, tuple(judge)
+            options.stack,
+            base,
+            workloads,
+            options.nodes,
+            Waits(options.wait_factor, options.at),
+            options.patience,
+            tuple(judge),
         )
         folder = ownership.place_results(results / sides[0].name, "--output")
         return candidate.rehearse(question, sides[0], folder, keep=options.keep)
@@ -133,7 +146,7 @@ def _alone(options: argparse.Namespace, base: Source, side: Source, results: Pat
     given = ["whatif", options.stack, "--base", base.given, "--output", str(results)]
     given += ["--change", side.given] if side.given else []
     given += ["--workloads", str(options.workloads.resolve()), "--patience", str(options.patience)]
-    given += ["--wait-factor", str(options.wait_factor)]
+    given += ["--nodes", options.nodes, "--wait-factor", str(options.wait_factor)]
     given += ["--at", options.at.isoformat()] if options.at else []
     for key in ("limits", "prices"):
         given += [f"--{key}", str(getattr(options, key).resolve())] if getattr(options, key) else []

@@ -41,6 +41,30 @@ class Cluster:
         created = self._ask("POST", _collection(wanted), wanted, HTTPStatus.CONFLICT)
         return str(created["metadata"]["uid"]) if created else None
 
+    def tried(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """An object as it would be if it were created; it is not.
+
+        Raises:
+            ClusterError: The API server does not answer, or refuses.
+        """
+        return self._ask("POST", f"{_collection(wanted)}?dryRun=All", wanted) or {}
+
+    def bind(self, pod: Mapping[str, Any], node: str) -> bool:
+        """Give a pod its node, as the scheduler does; False where it is gone or has one.
+
+        Raises:
+            ClusterError: The API server does not answer, or refuses.
+        """
+        name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": name, "namespace": namespace},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        path = f"{_paths('v1', 'Pod', namespace)}/{name}/binding"
+        return self._ask("POST", path, binding, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT) is not None
+
     def read(self, wanted: Mapping[str, Any]) -> dict[str, Any] | None:
         """What has the kind and the name of an object; None where there is nothing.
 
@@ -50,7 +74,12 @@ class Cluster:
         return self._ask("GET", _path(wanted), None, HTTPStatus.NOT_FOUND)
 
     def labelled(self, api_version: str, kind: str, selector: str) -> list[dict[str, Any]]:
-        """What there is of a kind that is in no namespace, by its labels; nothing where the cluster has no such kind.
+        """What there is of a kind, in all namespaces, by its labels; nothing where the cluster has no such kind.
+
+        Args:
+            api_version: API version of the kind.
+            kind: The kind.
+            selector: Which labels it has; empty for any.
 
         Raises:
             ClusterError: The API server does not answer, or refuses.
@@ -114,6 +143,7 @@ def _collection(wanted: Mapping[str, Any]) -> str:
 def _paths(api_version: str, kind: str, namespace: str | None = None) -> str:
     group = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
     plural = f"{kind.lower()}{'es' if kind.endswith('s') else 's'}"
+    plural = f"{plural[:-2]}ies" if kind.endswith("y") else plural  # of a policy
     return f"{group}/namespaces/{namespace}/{plural}" if namespace else f"{group}/{plural}"
 
 

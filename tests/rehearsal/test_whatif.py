@@ -27,10 +27,25 @@ WORKLOAD = {
             "controller": {"apiVersion": "apps/v1", "kind": "Deployment"},
             "replicas": replicas,
             "pod": {"labels": {"app": name}, "requests": {"cpu": cpu, "memory": "1Gi"}, **more},
+            "nodes": nodes,
         }
-        for name, replicas, cpu, more in (
-            ("web", 6, "500m", {}),
-            ("never", 1, "1", {"nodeSelector": {"nobody.example.org/has": "this"}}),
+        for name, replicas, cpu, more, nodes in (
+            ("web", 6, "500m", {}, {"ip-10-0-0-4.ec2.internal": 4, "ip-10-0-0-9.ec2.internal": 1}),
+            ("never", 1, "1", {"nodeSelector": {"nobody.example.org/has": "this"}}, {}),
+        )
+    ],
+    "nodes": [
+        {
+            "name": name,
+            "nodePool": pool,
+            "nodeClaim": f"{pool}-{type_[:2]}x",
+            "instanceType": type_,
+            "zone": "us-east-1b",
+            "capacityType": "spot",
+        }
+        for name, pool, type_ in (
+            ("ip-10-0-0-4.ec2.internal", "default", "m6a.xlarge"),
+            ("ip-10-0-0-9.ec2.internal", "batch", "c6a.large"),
         )
     ],
 }
@@ -73,6 +88,9 @@ def test_a_change_is_applied_to_a_ref_under_load_and_its_answer_says_what_it_rep
     assert done.returncode == 1, done.stdout  # beyond the limit
     answer = json.loads((results / "whatif.json").read_text())
     assert answer["verdict"] == "limits broken"
+    as_is = answer["truth"]["asIs"]
+    assert (as_is["of"], as_is["made"], as_is["pods"], as_is["podsPlaced"]) == (2, 1, 7, 4)
+    assert any("the base has no NodePool batch" in text for text in answer["unknown"])
     replaced = answer["blastRadius"]["replaced"]
     assert replaced
     assert {one["reason"] for one in replaced} == {"Drifted"}

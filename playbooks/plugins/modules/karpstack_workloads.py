@@ -13,6 +13,7 @@ from scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR
 from snapshot.elsewhere import Place
 from snapshot.objects import objects
 from snapshot.reading import SnapshotError, load
+from whatif import base_nodes, placing
 from whatif.settling import SCENARIO
 
 DOCUMENTATION = r"""
@@ -20,6 +21,7 @@ module: karpstack_workloads
 short_description: Make the workload of a snapshot, or remove it
 description:
   - Makes what can be scheduled and nothing that could run; creates and never changes what is there.
+  - Where karpstack_nodes has made nodes of the snapshot, their pods are put on them; then Karpenter may disrupt them.
   - Removes what has the labels of a what-if, and waits until it is gone.
 author: karpstack
 options:
@@ -54,6 +56,10 @@ pods:
   description: How many pods the workload has, without those of DaemonSets.
   type: int
   returned: success
+placed:
+  description: How many of them were put on the node that they had in the snapshot.
+  type: int
+  returned: success
 left_out:
   description: What of the snapshot is not loaded, a sentence each.
   type: list
@@ -78,14 +84,29 @@ def main() -> None:
         place = Place(str(outputs.get("cloud", "")), str(outputs.get("region", "")))
         loaded = objects(snapshot, {part_of: scale_test, SCENARIO_LABEL: SCENARIO}, place)
         if module.params["state"] == "absent":
+            placing.forget(Cluster())
             done = remove(Cluster(), loaded.objects, [SCENARIO], {}, module.params["timeout"])
-            module.exit_json(changed=bool(done.removed), pods=0, left_out=done.kept)
-        made = dict(make(Cluster(), loaded.objects))
+            module.exit_json(changed=bool(done.removed), pods=0, placed=0, left_out=done.kept)
+        cluster = Cluster()
+        placed = placing.Placed(0, 0)
+        if standing := base_nodes.standing(cluster):
+            with placing.held(cluster):
+                made = dict(make(cluster, loaded.objects))
+                placed = placing.place(cluster, loaded.workloads, standing)
+            base_nodes.let_go(cluster)
+        else:
+            made = dict(make(cluster, loaded.objects))
     except (ClusterError, ConfigException, SnapshotError, TakenError) as error:
         module.fail_json(msg=str(error))
     counted = (workload for workload in loaded.workloads.values() if workload.controller.kind != "DaemonSet")
     pods = sum(workload.replicas for workload in counted)
-    module.exit_json(changed=bool(made), pods=pods, left_out=[*passed_over, *loaded.notes])
+    notes = [*passed_over, *loaded.notes]
+    if placed.without_room:
+        notes.append(
+            f"{placed.without_room} pods had no room on the node that they were on, which has a little less here; the "
+            "scheduler chose another"
+        )
+    module.exit_json(changed=bool(made), pods=pods, placed=placed.pods, left_out=notes)
 
 
 if __name__ == "__main__":

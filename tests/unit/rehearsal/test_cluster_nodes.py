@@ -59,6 +59,18 @@ def test_the_claim_gives_capacity_and_the_machine_says_what_it_is() -> None:
     assert {"type": "InternalIP", "address": "10.0.0.1"} in node["status"]["addresses"]
 
 
+def test_how_much_a_node_has_is_what_karpenter_reckoned_with_the_node_class() -> None:
+    machine = Machine("p", "n", capacity={"cpu": "2", "pods": "29"}, allocatable={"cpu": "1900m", "pods": "29"})
+    reckoned = {"cpu": "2", "pods": "110", "ephemeral-storage": "50Gi"}
+    left = {**reckoned, "cpu": "1930m", "ephemeral-storage": "44Gi"}
+
+    status = claim_node(machine, {**claim(), "status": {"capacity": reckoned, "allocatable": left}})["status"]
+    assert (status["capacity"], status["allocatable"]) == (reckoned, left)
+
+    status = claim_node(machine, {**claim(), "status": {}})["status"]
+    assert (status["capacity"], status["allocatable"]) == (machine.capacity, machine.allocatable)
+
+
 def test_a_taint_that_is_given_twice_is_registered_once() -> None:
     node = claim_node(MACHINE, claim(taints=[CILIUM], startupTaints=[CILIUM]))
     assert [taint["key"] for taint in node["spec"]["taints"]].count(CILIUM["key"]) == 1

@@ -35,6 +35,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         made = self._body()
+        if self.path.endswith("?dryRun=All"):
+            self._answer(201, made)
+            return
         path = f"{self.path}/{made['metadata']['name']}"
         self._answer(
             409 if path in self.server.there else 201, self.server.there.get(path) or self.server.put(path, made)

@@ -185,3 +185,23 @@ def test_an_api_server_that_is_away_is_an_error(tmp_path: Path, wanted: list[dic
         kubeconfig = closed.write_kubeconfig(tmp_path / "kubeconfig")
     with pytest.raises(ClusterError, match=r"POST /api/v1/namespaces: .*is the API server there\?"):
         next(make(Cluster(kubeconfig), wanted))
+
+
+def test_a_pod_gets_its_node_once(server: ApiServer, cluster: Cluster) -> None:
+    pod = {"metadata": {"name": "web", "namespace": "shop"}}
+    assert cluster.bind(pod, "ip-1")
+    assert not cluster.bind(pod, "ip-2")
+    (binding,) = server.there.values()
+    assert binding["target"] == {"apiVersion": "v1", "kind": "Node", "name": "ip-1"}
+    assert list(server.there) == ["/api/v1/namespaces/shop/pods/web/binding/web"]
+
+
+def test_what_is_tried_is_not_made(server: ApiServer, cluster: Cluster) -> None:
+    assert cluster.tried(VICTIM)["kind"] == "Namespace"
+    assert not server.there
+
+
+def test_policies_have_a_plural_of_their_own(server: ApiServer, cluster: Cluster) -> None:
+    policy = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "a"}}
+    cluster.create(policy)
+    assert list(server.there) == ["/apis/networking.k8s.io/v1/networkpolicies/a"]

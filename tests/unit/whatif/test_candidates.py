@@ -9,10 +9,12 @@ import pytest
 
 from tests.unit.whatif.made import Made
 from tests.unit.whatif.told import judged
-from whatif.answer import Answer, Settings
+from whatif.answer import Answer, AsIs, Settings, Truth
 from whatif.candidates import AnswersError, candidates, load, spread
 from whatif.phases import read
 from whatif.prices import Given
+
+AS_IS = AsIs(of=1, made=1, pods=1, pods_placed=1, gone=0, came=0)
 
 
 def asked(candidate: str, after: float, before: float = 0.096, **settings: Any) -> Answer:
@@ -115,6 +117,7 @@ def test_what_cannot_be_set_side_by_side_is_refused(answers: list[Answer], messa
         ({"region": "eu-west-3"}, "differ in regions"),
         ({"settings": Settings(at="2026-11-23T03:00:00+00:00")}, "differ in moments that are asked about"),
         ({"snapshot": "0123456789ab"}, "differ in snapshots of the workload"),
+        ({"truth": Truth(compared=False, sentence="", as_is=AS_IS)}, "differ in whose nodes the base has"),
     ],
 )
 def test_answers_to_other_questions_are_refused(other: dict[str, Any], message: str) -> None:

@@ -43,6 +43,7 @@ def nasty() -> Answer:
         read(
             made.lines(
                 settings={"waitFactor": 10, "pools": {"default": {"consolidateAfter": [NASTY, "3s"]}}},
+                loaded={"pods": 2, "nodes": {"of": 3, "made": 2, "podsPlaced": 1, "leftOut": [NASTY]}},
                 base_settled={"gaveUp": NASTY},
                 change_begins={"candidate": NASTY},
                 change_applied={"changes": [{"op": "update", "type": NASTY, "name": NASTY}]},
@@ -201,3 +202,17 @@ def test_a_large_answer_fits_into_a_comment() -> None:
     assert len(text) <= LONGEST + 200
     assert text.count("<details>") == text.count("</details>")
     assert "whatif.html" in text
+
+
+def test_the_base_is_set_beside_the_real_cluster_when_it_was_loaded_and_when_it_had_settled() -> None:
+    made = Made()
+    made.pool()
+    made.node("one")
+    made.node("two", gone=50)
+    nodes = {"of": 2, "made": 2, "podsPlaced": 0, "leftOut": []}
+    real = [RealNode("m5.large", "us-east-1a", "on-demand", "default", 0.096)] * 2
+    answer = judged(read(made.lines(loaded={"pods": 0, "nodes": nodes})), real=real)
+    assert "| nodes | 2 | 2 | 1 | 50.0 % |" in markdown.render(answer)
+    row = '<tr><td>nodes</td><td class="number">2</td><td class="number">2</td><td class="number">1</td>'
+    assert row in page.render(answer)
+    assert "base when loaded" not in page.render(judged(read(made.lines()), real=real))

@@ -146,3 +146,13 @@ def test_nodes_that_came_or_went_did_not_stay(made: Made) -> None:
     made.node("three", deleting=150, gone=160)
     made.node("four")
     assert only(made).node_claim == "four"
+
+
+def test_what_kept_nodes_until_all_was_loaded_is_no_cause(made: Made) -> None:
+    made.node("one")
+    words = 'Disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation'
+    made.event(15, "NodeClaim", "one", "DisruptionBlocked", words)
+    nodes = {"of": 1, "made": 1, "podsPlaced": 0, "leftOut": []}
+    (found,) = judged(read(made.lines(loaded={"pods": 0, "leftOut": [], "nodes": nodes}))).surviving
+    assert found.words is None or "do-not-disrupt" not in found.words
+    assert only(made).why == "do-not-disrupt"

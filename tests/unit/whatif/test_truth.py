@@ -79,3 +79,45 @@ def test_real_nodes_have_the_prices_that_rehearsed_ones_have() -> None:
     found = truth(node(), node("m5.xlarge", 0.192), node("m5.xlarge", 0.192), given=given)
     dollars = next(figure for figure in found.figures if figure.what == "dollars an hour")
     assert (dollars.real, dollars.rehearsed, dollars.distance) == (0.292, 0.292, 0.0)
+
+
+AS_IS = {"pods": 4, "leftOut": [], "nodes": {"of": 3, "made": 2, "podsPlaced": 3, "leftOut": ["one has no subnet"]}}
+
+
+def test_without_nodes_of_the_cluster_karpenter_chose_them() -> None:
+    found = truth(node(), node("m5.xlarge", 0.192), node("m5.xlarge", 0.192))
+    assert found.as_is is None
+    assert "Karpenter chose the nodes of the base" in found.sentence
+
+
+def test_a_base_that_began_as_the_cluster_is_compared_when_it_was_loaded_too() -> None:
+    made = Made()
+    made.pool()
+    made.node("one")
+    made.node("two", gone=50)
+    made.node("three", seconds=60)
+    made.node("four", seconds=61)
+    answer = judged(read(made.lines(loaded=AS_IS)), real=[node(), node(), node()])
+    as_is = answer.truth.as_is
+    assert as_is is not None
+    assert (as_is.made, as_is.of, as_is.pods_placed, as_is.pods, as_is.gone, as_is.came) == (2, 3, 3, 4, 1, 2)
+    assert {figure.what: figure.rehearsed for figure in as_is.figures}["nodes"] == 2
+    assert {figure.what: figure.rehearsed for figure in answer.truth.figures}["nodes"] == 3
+    assert "began with 2 of the real cluster's 3 nodes as they were, and 3 of 4 pods" in answer.truth.sentence
+    assert (
+        "then 33.3% in nodes and 33.3% in dollars an hour away; while it settled, 1 nodes went and 2 came."
+        in answer.truth.sentence
+    )
+    assert "one has no subnet" in answer.unknown
+
+
+def test_a_base_in_which_nothing_moved_says_so() -> None:
+    made = Made()
+    made.pool()
+    made.node("one")
+    nodes = {"of": 1, "made": 1, "podsPlaced": 4, "leftOut": []}
+    found = judged(read(made.lines(loaded={**AS_IS, "nodes": nodes})), real=[node()]).truth
+    assert (
+        "then 0.0% in nodes and 0.0% in dollars an hour away; while it settled, no node went and none came."
+        in found.sentence
+    )

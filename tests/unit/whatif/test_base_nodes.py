@@ -1,0 +1,122 @@
+"""The nodes of a snapshot are made, waited for, kept from disruption, and let go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scale_test.acting.cluster import ClusterError
+from snapshot.elsewhere import Place
+from snapshot.model import Snapshot
+from tests.unit.snapshot.made import snapshot
+from tests.unit.snapshot.test_node_claims import node, pool
+from tests.unit.whatif.live import Clock, Live
+from whatif import base_nodes
+
+PLACE = Place("aws", "us-east-1")
+NODE_POOL = {"kind": "NodePool", **pool()}
+NODE_CLASS = {
+    "kind": "EC2NodeClass",
+    "metadata": {"name": "default"},
+    "status": {"subnets": [{"id": "subnet-1", "zone": "us-east-1a"}]},
+}
+
+
+def taken(*names: str) -> Snapshot:
+    return snapshot(nodes=[node(name, nodeClaim=f"web-{name}") for name in names])
+
+
+def launch(live: Live, *refused: str) -> None:
+    """As Karpenter does: what cannot be launched is deleted, the others are initialized at once."""
+    for claim in live.all("NodeClaim"):
+        name = claim["metadata"]["name"]
+        if name in refused:
+            live.delete(claim, "")
+            said = {"kind": "NodeClaim", "name": name}
+            live.create(
+                {
+                    "kind": "Event",
+                    "metadata": {"name": f"e-{name}"},
+                    "involvedObject": said,
+                    "type": "Warning",
+                    "message": "no m5.large to be had",
+                }
+            )
+        else:
+            conditions = [{"type": one, "status": "True"} for one in ("Launched", "Registered", "Initialized")]
+            claim["status"] = {"conditions": conditions, "nodeName": f"of-{name}"}
+
+
+def test_each_node_is_made_and_waited_for() -> None:
+    live = Live(NODE_POOL, NODE_CLASS)
+    clock = Clock(lambda: launch(live))
+    assert base_nodes.make(live, taken("a", "b"), PLACE, 300, clock, clock.sleep) == base_nodes.Made(2, 2, [])
+    assert base_nodes.standing(live) == {"a": "of-web-a", "b": "of-web-b"}
+
+
+def test_what_the_cloud_does_not_have_is_told_in_karpenters_words() -> None:
+    live = Live(NODE_POOL, NODE_CLASS)
+    clock = Clock(lambda: launch(live, "web-b"))
+    made = base_nodes.make(live, taken("a", "b"), PLACE, 300, clock, clock.sleep)
+    assert (made.of, made.nodes) == (2, 1)
+    (sentence,) = made.left_out
+    assert sentence.endswith("Karpenter could not launch them: no m5.large to be had (web-b)")
+
+
+def test_what_does_not_come_in_time_is_removed_again() -> None:
+    live = Live(NODE_POOL, NODE_CLASS)
+    clock = Clock()
+    made = base_nodes.make(live, taken("a"), PLACE, 300, clock, clock.sleep)
+    assert made.nodes == 0
+    assert "they were not Launched in time" in made.left_out[0]
+    assert live.all("NodeClaim") == []
+
+
+def test_a_name_that_is_taken_is_left_alone() -> None:
+    other: dict[str, Any] = {"kind": "NodeClaim", "metadata": {"name": "web-a", "labels": {}}}
+    live = Live(NODE_POOL, NODE_CLASS, other)
+    clock = Clock(lambda: launch(live))
+    made = base_nodes.make(live, taken("a", "b"), PLACE, 300, clock, clock.sleep)
+    assert made.nodes == 1
+    assert "another NodeClaim has their name (a)" in made.left_out[0]
+
+
+def test_without_a_subnet_in_the_zone_nothing_is_tried() -> None:
+    live = Live(NODE_POOL, {**NODE_CLASS, "status": {"subnets": [{"zone": "us-east-1b"}]}})
+    made = base_nodes.make(live, taken("a"), PLACE, 300)
+    assert "has no subnet in us-east-1a" in made.left_out[0]
+
+
+def test_a_pool_without_its_hash_is_waited_for_and_then_refused() -> None:
+    bare = {**NODE_POOL, "metadata": {**NODE_POOL["metadata"], "annotations": {}}}
+    clock = Clock()
+    with pytest.raises(ClusterError, match="web has no annotation"):
+        base_nodes.make(Live(bare, NODE_CLASS), taken("a"), PLACE, 10, clock, clock.sleep)
+
+
+def test_nodes_that_are_let_go_lose_what_kept_them() -> None:
+    live = Live(NODE_POOL, NODE_CLASS)
+    clock = Clock(lambda: launch(live))
+    base_nodes.make(live, taken("a"), PLACE, 300, clock, clock.sleep)
+    base_nodes.let_go(live)
+    gone = {"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": None}}}
+    assert live.changed == [("NodeClaim", "web-a", gone), ("Node", "of-web-a", gone)]
+
+
+def test_what_the_node_pool_asks_for_itself_stays() -> None:
+    of = pool(metadata={"annotations": {"karpenter.sh/do-not-disrupt": "true"}})
+    live = Live({"kind": "NodePool", **of}, NODE_CLASS)
+    clock = Clock(lambda: launch(live))
+    base_nodes.make(live, taken("a"), PLACE, 300, clock, clock.sleep)
+    base_nodes.let_go(live)
+    assert {patch["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] for *_, patch in live.changed} == {"true"}
+
+
+def test_what_was_made_is_removed() -> None:
+    live = Live(NODE_POOL, NODE_CLASS)
+    live.create({"kind": "NodeClaim", "metadata": {"name": "own", "labels": {"karpenter.sh/nodepool": "web"}}})
+    clock = Clock(lambda: launch(live))
+    base_nodes.make(live, taken("a", "b"), PLACE, 300, clock, clock.sleep)
+    assert base_nodes.remove(live, 60, clock, clock.sleep) == 2
+    assert [claim["metadata"]["name"] for claim in live.all("NodeClaim")] == ["own"]

@@ -1,0 +1,225 @@
+"""Makes the nodes of a snapshot in a cluster: each as the NodeClaim that it was, launched by Karpenter.
+
+Nothing disrupts them until `let_go`: they have the annotation that Karpenter has for it, and lose it when all pods are
+there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from scale_test.acting.cluster import Cluster, ClusterError
+from scale_test.text.shown import cut, visible
+from snapshot.elsewhere import Place
+from snapshot.manifests import DO_NOT_DISRUPT
+from snapshot.model import Snapshot
+from snapshot.node_claims import HASHES, NODE_POOL, STANDS_FOR, node_claims, sentence
+
+_API: Final = "karpenter.sh/v1"
+_CONDITIONS: Final = ("Launched", "Registered", "Initialized")
+_PAUSE: Final = 1.0  # seconds between two looks
+_WORDS: Final = 300  # characters of why a node did not come
+
+
+@dataclass(frozen=True)
+class Made:
+    """What came of making the nodes.
+
+    Attributes:
+        of: How many nodes of NodePools the snapshot has.
+        nodes: How many of them were made.
+        left_out: Which were not, and why: a sentence each.
+    """
+
+    of: int
+    nodes: int
+    left_out: list[str]
+
+
+def make(
+    cluster: Cluster,
+    snapshot: Snapshot,
+    place: Place,
+    patience: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Made:
+    """Make the nodes of a snapshot, and wait until they are initialized.
+
+    Args:
+        cluster: The cluster.
+        snapshot: The snapshot.
+        place: The cloud and the region of the cluster.
+        patience: Seconds without another node after which it is not waited for the others.
+        clock: Tells seconds.
+        sleep: Waits so many seconds.
+
+    Raises:
+        ClusterError: The API server does not answer or refuses, or a NodePool has no hash.
+    """
+    pools = _pools(cluster, snapshot, clock() + patience, clock, sleep)
+    wanted = node_claims(snapshot, place, pools, _zones(cluster, pools))
+    created = {claim["metadata"]["name"]: claim for claim in wanted.claims if cluster.create(claim)}
+    taken = [claim for claim in wanted.claims if claim["metadata"]["name"] not in created]
+    lost = _lost(cluster, created, patience, clock, sleep)
+    left_out = [
+        *wanted.left_out,
+        *([sentence("another NodeClaim has their name", [str(_annotation(one)) for one in taken])] if taken else []),
+        *(sentence(why + _said(cluster, names), names) for why, names in lost.items()),
+    ]
+    return Made(wanted.of, len(created) - sum(map(len, lost.values())), left_out)
+
+
+def _lost(
+    cluster: Cluster,
+    created: Mapping[str, Mapping[str, Any]],
+    patience: float,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+) -> dict[str, list[str]]:
+    """Why NodeClaims did not become nodes -> their names, when all others are initialized; they are gone then."""
+    coming, end, lost = dict(created), clock() + patience, dict[str, list[str]]()
+    while coming:
+        there = {one["metadata"]["name"]: one for one in cluster.labelled(_API, "NodeClaim", NODE_POOL)}
+        ready = {name for name in coming if _is(there.get(name, {}), "Initialized")}
+        gone = {name for name in coming if name not in there or "deletionTimestamp" in there[name]["metadata"]}
+        late = coming.keys() - ready - gone if clock() > end else set[str]()
+        for name in sorted(late):
+            cluster.delete(coming[name], there[name]["metadata"]["uid"])
+            lost.setdefault(_missing(there[name]), []).append(name)
+        if gone:
+            lost.setdefault("Karpenter could not launch them", []).extend(sorted(gone))
+        if ready or gone:
+            end = clock() + patience
+        coming = {name: claim for name, claim in coming.items() if name not in ready | gone | late}
+        if coming:
+            sleep(_PAUSE)
+    return lost
+
+
+def standing(cluster: Cluster) -> dict[str, str]:
+    """Node of a snapshot -> the node that was made for it.
+
+    Raises:
+        ClusterError: The API server does not answer, or refuses.
+    """
+    return {
+        of: claim["status"]["nodeName"]
+        for claim in _made(cluster)
+        if (of := _annotation(claim)) and _is(claim, "Initialized")
+    }
+
+
+def let_go(cluster: Cluster) -> None:
+    """Let Karpenter disrupt the nodes that were made.
+
+    Raises:
+        ClusterError: The API server does not answer, or refuses.
+    """
+    pools = {pool["metadata"]["name"]: pool for pool in cluster.labelled(_API, "NodePool", "")}
+    for claim in _made(cluster):
+        template = pools.get(claim["metadata"]["labels"][NODE_POOL], {}).get("spec", {}).get("template", {})
+        own = (template.get("metadata") or {}).get("annotations") or {}
+        patch = {"metadata": {"annotations": {DO_NOT_DISRUPT: own.get(DO_NOT_DISRUPT)}}}
+        cluster.change(claim, patch)
+        if node := claim["status"].get("nodeName"):
+            cluster.change({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}}, patch)
+
+
+def remove(
+    cluster: Cluster,
+    patience: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> int:
+    """Remove the nodes that were made and are still there, and wait until they are gone; how many it were.
+
+    Raises:
+        ClusterError: The API server does not answer or refuses, or some are there still after that time.
+    """
+    end, asked = clock() + patience, set[str]()
+    while left := _made(cluster):
+        for claim in left:
+            if claim["metadata"]["name"] not in asked:
+                cluster.delete(claim, claim["metadata"]["uid"])
+                asked.add(claim["metadata"]["name"])
+        if clock() > end:
+            names = ", ".join(sorted(claim["metadata"]["name"] for claim in left))
+            raise ClusterError(f"NodeClaims are there after {patience:g} seconds still, and may cost money: {names}")
+        sleep(_PAUSE)
+    return len(asked)
+
+
+def _pools(
+    cluster: Cluster, snapshot: Snapshot, end: float, clock: Callable[[], float], sleep: Callable[[float], None]
+) -> dict[str, dict[str, Any]]:
+    """The NodePools that nodes of the snapshot are of, once Karpenter has written their hashes."""
+    named = {one.node_pool for one in (*snapshot.nodes, *snapshot.node_claims) if one.node_pool}
+    while True:
+        found = {pool["metadata"]["name"]: pool for pool in cluster.labelled(_API, "NodePool", "")}
+        pools = {name: pool for name, pool in found.items() if name in named}
+        without = [name for name, pool in pools.items() if HASHES[0] not in (pool["metadata"].get("annotations") or {})]
+        if not without:
+            return pools
+        if clock() > end:
+            raise ClusterError(
+                f"NodePool {', '.join(without)} has no annotation {HASHES[0]}, so its nodes would drift at once; is "
+                "Karpenter running? Or let it choose the nodes: nodes=fresh"
+            )
+        sleep(_PAUSE)
+
+
+def _zones(cluster: Cluster, pools: Mapping[str, Mapping[str, Any]]) -> dict[str, set[str]]:
+    """NodePool -> zones of its node class's subnets, where its status has them."""
+    found = {}
+    for name, pool in pools.items():
+        reference = pool["spec"]["template"]["spec"]["nodeClassRef"]
+        # The reference has no version. AWS's is v1; Azure's has none of that name, and no subnets in its status.
+        live = cluster.read(
+            {
+                "apiVersion": f"{reference['group']}/v1",
+                "kind": reference["kind"],
+                "metadata": {"name": reference["name"]},
+            }
+        )
+        if subnets := (live or {}).get("status", {}).get("subnets"):
+            found[name] = {subnet["zone"] for subnet in subnets}
+    return found
+
+
+def _made(cluster: Cluster) -> list[dict[str, Any]]:
+    claims = cluster.labelled(_API, "NodeClaim", NODE_POOL)
+    return [{"apiVersion": _API, "kind": "NodeClaim", **claim} for claim in claims if _annotation(claim)]
+
+
+def _annotation(claim: Mapping[str, Any]) -> str | None:
+    found: str | None = (claim["metadata"].get("annotations") or {}).get(STANDS_FOR)
+    return found
+
+
+def _conditions(claim: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    return {one["type"]: one for one in claim.get("status", {}).get("conditions") or ()}
+
+
+def _is(claim: Mapping[str, Any], condition: str) -> bool:
+    return _conditions(claim).get(condition, {}).get("status") == "True"
+
+
+def _missing(claim: Mapping[str, Any]) -> str:
+    """Why a NodeClaim is not initialized, in Karpenter's words."""
+    conditions = _conditions(claim)
+    first = next((one for one in _CONDITIONS if not _is(claim, one)), "Initialized")
+    message = visible(str(conditions.get(first, {}).get("message", "")))
+    return f"they were not {first} in time" + (f" ({cut(message, _WORDS)})" if message else "")
+
+
+def _said(cluster: Cluster, names: Collection[str]) -> str:
+    """What Karpenter said last of one of them, if it warned."""
+    for event in reversed(cluster.labelled("v1", "Event", "")):
+        about = event.get("involvedObject", {})
+        if about.get("kind") == "NodeClaim" and about.get("name") in names and event.get("type") == "Warning":
+            return f": {cut(visible(str(event.get('message', ''))), _WORDS)}"
+    return ""
