@@ -34,6 +34,7 @@ class ClusterArgs:
         settings: Its admins are `Access`'s.
         zonal_shift: Whether AWS may take traffic away from a zone that fails. Karpenter stops at once where it is told
             to look at that and the cluster is not enabled for it.
+        vpc_id: Of an existing VPC; empty for one of the stack's own.
         subnet_ids: Private subnets in at least two zones.
         service_cidr: Range of service addresses; never changes afterwards.
         tags: For every resource.
@@ -46,6 +47,7 @@ class ClusterArgs:
     partition: pulumi.Input[str]
     settings: ClusterSettings
     zonal_shift: bool
+    vpc_id: str = ""
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
     service_cidr: IPv4Network
     tags: Mapping[str, str]
@@ -206,7 +208,7 @@ class Cluster(pulumi.ComponentResource):
         is_there = group in cloudwatch.get_log_groups(log_group_name_prefix=group, opts=ask).log_group_names
         is_up = is_there and args.names.cluster in eks.get_clusters(opts=ask).names
         if is_up:
-            _refuse_replacement(eks.get_cluster(name=args.names.cluster, opts=ask), args.service_cidr)
+            _refuse_replacement(eks.get_cluster(name=args.names.cluster, opts=ask), args)
         is_left_over = is_there and not is_up
         return pulumi.ResourceOptions(
             parent=self,
@@ -218,19 +220,26 @@ class Cluster(pulumi.ComponentResource):
         )
 
 
-def _refuse_replacement(found: eks.GetClusterResult, service_cidr: IPv4Network) -> None:
+def _refuse_replacement(found: eks.GetClusterResult, args: ClusterArgs) -> None:
     """Refuse what EKS fixes when it makes a cluster.
 
     The engine tells a hook what a resource was for updates alone; for a replacement it does not.
     """
-    fixed = next((network.service_ipv4_cidr for network in found.kubernetes_network_configs), "")
-    if fixed and fixed != str(service_cidr):
-        raise pulumi.RunError(
-            f"the EKS cluster {found.name} stays as it is; EKS fixes its range of Services when it makes it, so that "
-            "this change would replace the cluster, and all that runs in it would be gone: "
-            f"karpstack:network.serviceCidr {fixed} -> {service_cidr}. Take it back, or make another stack and move "
-            "over"
-        )
+    changes = {
+        "serviceCidr": (
+            next((network.service_ipv4_cidr for network in found.kubernetes_network_configs), ""),
+            str(args.service_cidr),
+            "range of Services",
+        ),
+        "vpcId": (found.vpc_config.vpc_id if args.vpc_id else "", args.vpc_id, "VPC"),
+    }
+    for key, (fixed, wanted, noun) in changes.items():
+        if fixed and fixed != wanted:
+            raise pulumi.RunError(
+                f"the EKS cluster {found.name} stays as it is; EKS fixes its {noun} when it makes it, so that this "
+                "change would replace the cluster, and all that runs in it would be gone: "
+                f"karpstack:network.{key} {fixed} -> {wanted}. Take it back, or make another stack and move over"
+            )
 
 
 def _issuer(identities: Sequence[eks.outputs.ClusterIdentity]) -> str:

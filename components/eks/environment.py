@@ -26,7 +26,7 @@ from ..kubernetes import (
     NodePoolsArgs,
     in_cluster,
 )
-from ..naming import DISCOVERY_TAG, KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, EksNames
+from ..naming import KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, EksNames
 from ..outputs import Outputs
 from ..settings import refuse_contradictions
 from ..settings.eks import EksSettings
@@ -78,7 +78,7 @@ class Environment(pulumi.ComponentResource):
         karpenter = self._karpenter(cluster, interruption, addons, identity)
         # Instances need all of these from their first to their last minute.
         needed = [cluster, node_role, access, karpenter, interruption]
-        node_pools = self._node_pools(cluster, [each for each in needed if each])
+        node_pools = self._node_pools(network, cluster, [each for each in needed if each])
 
         self.outputs = Outputs(
             cloud=pulumi.Output.from_input(args.cloud),
@@ -99,7 +99,12 @@ class Environment(pulumi.ComponentResource):
     def _network(self) -> Network:
         return Network(
             f"{self._stem}-network",
-            NetworkArgs(cluster_name=self._args.name, settings=self._args.network, tags=self._args.tags),
+            NetworkArgs(
+                cluster_name=self._args.name,
+                system_nodes=self._args.system_nodes.desired_size,
+                settings=self._args.network,
+                tags=self._args.tags,
+            ),
             opts=self._child,
         )
 
@@ -130,7 +135,8 @@ class Environment(pulumi.ComponentResource):
                 partition=self._partition,
                 settings=self._args.cluster,
                 zonal_shift=str(self._args.karpenter.settings.get("enableZonalShift", False)).lower() == "true",
-                subnet_ids=network.private_subnet_ids,
+                vpc_id=self._args.network.vpc_id or "",
+                subnet_ids=network.control_plane_subnet_ids,
                 service_cidr=self._args.network.service_cidr,
                 tags=self._args.tags,
             ),
@@ -158,6 +164,7 @@ class Environment(pulumi.ComponentResource):
                 partition=self._partition,
                 version=self._args.cluster.version,
                 subnet_ids=network.private_subnet_ids,
+                security_group_ids=self._security_groups(cluster),
                 settings=self._args.system_nodes,
                 # The network's routes are no input of the group, yet its nodes pull images through them.
                 after=[network, cilium],
@@ -165,6 +172,11 @@ class Environment(pulumi.ComponentResource):
             ),
             opts=self._child,
         )
+
+    def _security_groups(self, cluster: Cluster) -> list[pulumi.Input[str]]:
+        """Those of system nodes; empty where EKS shall give them the cluster's own."""
+        more = self._args.network.node_security_group_ids
+        return [cluster.security_group_id, *more] if more else []
 
     def _addons(self, cluster: Cluster, system_nodes: SystemNodes) -> Addons:
         return Addons(
@@ -277,7 +289,7 @@ class Environment(pulumi.ComponentResource):
             opts=in_cluster(self, self._kubernetes),
         )
 
-    def _node_pools(self, cluster: Cluster, after: Sequence[pulumi.Resource]) -> NodePools:
+    def _node_pools(self, network: Network, cluster: Cluster, after: Sequence[pulumi.Resource]) -> NodePools:
         return NodePools(
             f"{self._stem}-nodes",
             NodePoolsArgs(
@@ -287,7 +299,8 @@ class Environment(pulumi.ComponentResource):
                         spec,
                         role=self._names.node_role,
                         tags=self._args.tags,
-                        discovery={DISCOVERY_TAG: self._args.name},
+                        subnets=network.subnet_terms,
+                        security_groups=network.security_group_terms,
                     )
                     for name, spec in self._args.node_classes.items()
                 ],

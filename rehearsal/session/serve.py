@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, assert_never
+from typing import TYPE_CHECKING, Protocol, assert_never
 
 import psutil
 
@@ -34,6 +34,9 @@ from rehearsal.session.daemon import STAY, DaemonInfo
 from rehearsal.session.stack_file import StackFile, StackFileError
 from rehearsal.state.folder import StackFolder
 from rehearsal.timing import Timing
+
+if TYPE_CHECKING:
+    from rehearsal.aws.ec2.existing import Networks
 
 _log = logging.getLogger(__name__)
 # Seconds for each engine to end when one that others need is gone: most would wait for it.
@@ -90,6 +93,7 @@ def _aws(
         timing,
         used_spot=used_spot,
         account_id=stack_file.account or ACCOUNT_ID,
+        networks=_networks(stack_file),
     )
     account.roles.uses.write_to(folder.rights)
 
@@ -108,6 +112,18 @@ def _aws(
         lambda: account.endpoint,
         account.warm_up,
     )
+
+
+def _networks(stack_file: StackFile) -> Networks | None:
+    """Those that the account has already."""
+    if not stack_file.network.is_file():
+        return None
+    from rehearsal.aws.ec2.existing import NetworkFileError, Networks
+
+    try:
+        return Networks.load(stack_file.network)
+    except NetworkFileError as error:
+        raise StackFileError(str(error)) from error
 
 
 def _azure(

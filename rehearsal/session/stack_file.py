@@ -62,6 +62,11 @@ class StackFile:
     kubernetes: str = ""
     waits: Waits = AS_ASKED
 
+    @property
+    def network(self) -> Path:
+        """Where networks are described that the rehearsed account has already; mostly there is no such file."""
+        return self.path.with_name(f"{self.path.stem}.network.json")
+
     @classmethod
     def load(cls, path: Path) -> StackFile:
         """Read and check a stack's configuration.
@@ -109,7 +114,15 @@ class StackFile:
         account = _account(path, config) if cloud.name == "aws" else ""
         version = _section(config, "cluster").get("version")
         kubernetes = version if isinstance(version, str) and _MINOR.fullmatch(version) else ""
-        return cls(path, cloud.name, region.replace(" ", "").lower(), subscription.lower(), account, kubernetes)
+        loaded = cls(path, cloud.name, region.replace(" ", "").lower(), subscription.lower(), account, kubernetes)
+        vpc = _section(config, "network").get("vpcId") if cloud.name == "aws" else None
+        if vpc is not None and not loaded.network.is_file():
+            raise StackFileError(
+                f"{path}: karpstack:network.vpcId = {reprlib.repr(vpc)}: the rehearsed account has that VPC only if "
+                f"{loaded.network} describes it, and there is no such file, so that the cluster would have no network; "
+                "docs/existing-vpc.md says how to write it"
+            )
+        return loaded
 
     def check_version(self, kubernetes: str) -> None:
         """See that the cluster's version is the one that the engines have.

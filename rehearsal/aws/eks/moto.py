@@ -350,7 +350,7 @@ class MotoEks:
                 region_name=self._region,
                 subnet_id=group.subnets[len(ids) % len(group.subnets)],
                 placement=None,
-                security_group_ids=[self._eks.security_group(group.cluster_name)],
+                security_group_ids=self._node_groups(group),
                 tags={"instance": tags, "volume": tags},
                 nics=[{"DeviceIndex": 0, "DeleteOnTermination": True, "Groups": []}],
                 block_device_mappings=[
@@ -365,6 +365,16 @@ class MotoEks:
                 instance_id=instance.id, iam_instance_profile_name=f"eks-{group.uuid}"
             )
             ids.append(instance.id)
+
+    def _node_groups(self, group: Any) -> list[str]:
+        """Security groups of a node group's instances: those of its launch template alone, where that names any."""
+        given = group.launch_template or {}
+        if given.get("id"):
+            template = self._eks.ec2.get_launch_template(given["id"])
+            version = template.get_version(str(given.get("version") or "$Default"))
+            if named := version.security_groups:
+                return list(named)
+        return [self._eks.security_group(group.cluster_name)]
 
     def _node_image(self, ami_type: str, version: str, release: str | None) -> Image:
         """The image of a release, or the newest one."""

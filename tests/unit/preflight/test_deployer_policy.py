@@ -34,7 +34,8 @@ it ([what it looks at](preflight.md)).
 
 `FirstCluster` and `FirstNodeGroup` are needed once in an account, `OpenIdConnectProvider` with
 `karpenter.identity: irsa` only, what begins with `FlowLogs`, and `PassFlowLogsRole`, with
-`network.flowLogRetentionDays` only, `LookBefore` and `WhatMayIDo` for the looks only.
+`network.flowLogRetentionDays` only, `Network` without `network.vpcId` only, `LookBefore` and `WhatMayIDo` for the looks
+only.
 
 """
 ON_AZURE = """
