@@ -128,6 +128,7 @@ class Account:
 
         Raises:
             RuntimeError: Another account runs in this process.
+            NetworkFileError: The networks that are there already do not fit together.
         """
         self.prepare()
         self._server.start(self._patches)
@@ -143,7 +144,12 @@ class Account:
             getattr(self.client(service), question)()
 
     def prepare(self) -> None:
-        """Change and fill moto without opening a port, as tests need it."""
+        """Change and fill moto without opening a port, as tests need it.
+
+        Raises:
+            RuntimeError: Another account runs in this process.
+            NetworkFileError: The networks that are there already do not fit together.
+        """
         if Account._running not in (None, self):
             raise RuntimeError(
                 "an AWS account runs in this process already, and moto holds one at a time: stop it "
@@ -176,7 +182,11 @@ class Account:
 
             from rehearsal.aws.ec2 import existing
 
-            existing.make(self._networks, ec2_backends[self.account_id][self.region])
+            try:
+                existing.make(self._networks, ec2_backends[self.account_id][self.region])
+            except existing.NetworkFileError:
+                self.stop()
+                raise
 
     def stop(self) -> None:
         """Close the port and forget everything; safe to call twice."""

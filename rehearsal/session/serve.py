@@ -98,7 +98,10 @@ def _aws(
     account.roles.uses.write_to(folder.rights)
 
     def start() -> Mapping[str, str]:
-        account.start()
+        try:
+            account.start()
+        except ValueError as error:  # what stands in the file of its networks, told with the file's name
+            raise StackFileError(f"{stack_file.network}: {error}") from error
         return account.administrator_environment
 
     configuration = aws.configuration(account, clusters)
@@ -267,6 +270,9 @@ def main() -> int:
         gc.freeze()
         gc.enable()
         stopped.wait()
+    except StackFileError as error:
+        _log.error("%s", error)
+        return 1
     finally:
         daemon.stop()
     return 0

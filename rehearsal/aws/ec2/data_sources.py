@@ -175,7 +175,7 @@ def of_networks(account: Account) -> dict[str, Callable[[Mapping[str, Any]], Pro
             "region": account.region,
             "serviceName": found["ServiceName"],
             "state": found["State"],
-            "vpcEndpointType": found["VpcEndpointType"],
+            "vpcEndpointType": found.get("VpcEndpointType", "Gateway"),
             "vpcId": found["VpcId"],
         }
 

@@ -151,7 +151,7 @@ def make(networks: Networks, backend: Any) -> None:
         _make(networks, backend)
     except (JsonRESTError, ServiceException) as error:
         raise NetworkFileError(
-            f"the network that the account has already cannot be made: {error}; correct the stack's .network.json"
+            f"the network that it describes cannot be: {error}; so none was made; write it as EC2 answers it"
         ) from error
 
 
@@ -222,7 +222,7 @@ def _make_route_table(table: _RouteTable, backend: Any) -> None:
             raise NetworkFileError(
                 f"the default route of {table.route_table_id} leads to nothing that the rehearsal plays: it has NAT "
                 "gateways and internet gateways, which must stand in the file too, and transit gateways; let it lead "
-                "to one of them in the stack's .network.json"
+                "to one of them"
             )
         else:
             continue  # what is not the way out is nothing to nodes here

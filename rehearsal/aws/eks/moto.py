@@ -372,7 +372,7 @@ class MotoEks:
         if given.get("id"):
             template = self._eks.ec2.get_launch_template(given["id"])
             version = template.get_version(str(given.get("version") or "$Default"))
-            if named := version.security_groups:
+            if named := version.data.get("SecurityGroupIds"):
                 return list(named)
         return [self._eks.security_group(group.cluster_name)]
 
