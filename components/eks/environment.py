@@ -38,6 +38,7 @@ from .identity import ControllerIdentity, ControllerIdentityArgs
 from .interruption import Interruption, InterruptionArgs
 from .network import Network, NetworkArgs
 from .node_role import NodeRole, NodeRoleArgs
+from .private_access import PrivateAccess, PrivateAccessArgs
 from .system_nodes import SystemNodes, SystemNodesArgs
 
 
@@ -125,6 +126,7 @@ class Environment(pulumi.ComponentResource):
             )
 
     def _cluster(self, network: Network) -> Cluster:
+        access = self._private_access(network)
         return Cluster(
             f"{self._stem}-cluster",
             ClusterArgs(
@@ -136,8 +138,25 @@ class Environment(pulumi.ComponentResource):
                 settings=self._args.cluster,
                 zonal_shift=str(self._args.karpenter.settings.get("enableZonalShift", False)).lower() == "true",
                 vpc_id=self._args.network.vpc_id or "",
+                vpc_cidr=self._args.network.vpc_cidr,
                 subnet_ids=network.control_plane_subnet_ids,
+                security_group_ids=[access.security_group_id] if access else [],
+                after=[access] if access else [],
                 service_cidr=self._args.network.service_cidr,
+                tags=self._args.tags,
+            ),
+            opts=self._child,
+        )
+
+    def _private_access(self, network: Network) -> PrivateAccess | None:
+        if not self._args.cluster.private_access_cidrs:
+            return None
+        return PrivateAccess(
+            f"{self._stem}-private-access",
+            PrivateAccessArgs(
+                names=self._names,
+                vpc_id=network.vpc_id,
+                cidrs=self._args.cluster.private_access_cidrs,
                 tags=self._args.tags,
             ),
             opts=self._child,

@@ -61,7 +61,9 @@ def find(vpc_id: str, network: NetworkSettings, cluster: str, ask: pulumi.Invoke
         subnets=subnets,
         selected=selected,
         groups=_groups(network.node_security_group_ids, ask),
-        has_endpoints=vpc is not None and "none" in ways.values() and _has_endpoints(vpc, ask),
+        has_endpoints=vpc is not None
+        and any(ways.get(one) == "none" for one in network.subnet_ids or selected)
+        and _has_endpoints(vpc, ask),
         has_cluster=cluster in eks.get_clusters(opts=ask).names,
     )
 

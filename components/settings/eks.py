@@ -55,6 +55,15 @@ def _principal(arn: str) -> str:
     return arn
 
 
+def _not_everybody(network: IPv4Network) -> IPv4Network:
+    if network.prefixlen == 0:
+        refuse(
+            "lets everything in the VPC, and in all networks that are routed to it, talk to the API server",
+            "list the ranges of your VPN, of the networks of those who deploy and of CI",
+        )
+    return network
+
+
 def _id_of(prefix: str, kind: str) -> Callable[[str], str]:
     def check(value: str) -> str:
         if not re.fullmatch(rf"{prefix}-([0-9a-f]{{8}}|[0-9a-f]{{17}})", value):
@@ -196,6 +205,9 @@ class ClusterSettings(Section):
     version: str = Field(description='Kubernetes minor version, in quotes, for example "1.36"')
     public_access_cidrs: list[AccessCidr] = Field(
         [], description="ranges that may reach the API server from outside; empty: none"
+    )
+    private_access_cidrs: list[Annotated[NetworkCidr, AfterValidator(_not_everybody)]] = Field(
+        [], max_length=60, description="ranges that may reach the API server through the VPC, beside its nodes"
     )
     admins: list[Annotated[str, AfterValidator(_principal)]] = Field(
         [], description="ARNs of IAM roles and users that administer the cluster, the deployer not among them"

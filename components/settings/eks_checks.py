@@ -64,6 +64,8 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     if network is not None:
         yield from public_network("network", "vpcCidr", network.vpc_cidr)
         yield from _whose_network(network)
+        if cluster is not None:
+            yield from _no_way_in(network, cluster)
         if region is not None:
             yield from aws_zones(region, network.zones)
     if region is not None and system_nodes is not None:
@@ -126,6 +128,19 @@ def _whose_network(network: NetworkSettings) -> Iterator[Problem]:
             shown(network.tag_subnets),
             "asks for a tag on subnets that are found by tags already: it would be written on them for nothing",
             "remove it, or name the subnets in karpstack:network.subnetIds",
+        )
+
+
+def _no_way_in(network: NetworkSettings, cluster: ClusterSettings) -> Iterator[Problem]:
+    """An existing network may lead to the API server, whose security group then admits nobody who comes from there."""
+    if network.vpc_id is not None and not cluster.public_access_cidrs and not cluster.private_access_cidrs:
+        yield Problem(
+            key_of("cluster", "privateAccessCidrs"),
+            "[]",
+            "admits nobody but nodes to the API server, and cluster.publicAccessCidrs is empty too: `pulumi up` fails "
+            "after the control plane, before Cilium and Karpenter, wherever it is run",
+            f"list the ranges from which you reach {network.vpc_id}: a VPN's, CI's, the VPC's own {network.vpc_cidr}; "
+            "or list your public address in karpstack:cluster.publicAccessCidrs",
         )
 
 

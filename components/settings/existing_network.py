@@ -60,7 +60,7 @@ class FoundNetwork:
         subnets: Those that the settings name or select, by ID, in whatever VPC; a missing one is not there.
         selected: IDs of those that the settings select by tags, in whatever VPC.
         groups: Security groups by ID, with the VPC of each; a missing one is not there.
-        has_endpoints: Whether the VPC has an endpoint of a service.
+        has_endpoints: Whether the VPC has an endpoint of EC2; asked where a subnet of nodes has no way out.
         has_cluster: Whether the cluster is there already, whose own interfaces and nodes hold addresses.
     """
 

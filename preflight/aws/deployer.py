@@ -15,6 +15,11 @@ from components.naming import EksNames
 
 #: The type of resource that only a stack with `network.flowLogRetentionDays` has.
 FLOW_LOG: Final = "aws:ec2/flowLog:FlowLog"
+#: The types that only a stack with `cluster.privateAccessCidrs` has.
+OF_PRIVATE_ACCESS: Final = (
+    "aws:ec2/securityGroup:SecurityGroup",
+    "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+)
 #: The types that only a stack without `network.vpcId` has.
 OF_AN_OWN_NETWORK: Final = tuple(
     f"aws:ec2/{kind}"
@@ -224,6 +229,20 @@ def _ec2(scope: Scope) -> Iterator[Grant]:
             "DescribeVpcAttribute",
             "DescribeVpcEndpoints",
             "DescribeVpcs",
+        ),
+        context={"aws:RequestedRegion": scope.region},
+    )
+    yield Grant(
+        sid="PrivateAccess",
+        needed_by=OF_PRIVATE_ACCESS,
+        actions=_of(
+            "ec2",
+            "AuthorizeSecurityGroupIngress",
+            "CreateSecurityGroup",
+            "DeleteSecurityGroup",
+            "ModifySecurityGroupRules",
+            "RevokeSecurityGroupEgress",
+            "RevokeSecurityGroupIngress",
         ),
         context={"aws:RequestedRegion": scope.region},
     )

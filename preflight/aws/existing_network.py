@@ -45,6 +45,7 @@ def find(aws: Aws, network: NetworkSettings, cluster: str) -> FoundNetwork:
     tables = _described(aws, "DescribeRouteTables", "RouteTables", {"vpc-id": [vpc_id]})
     groups = network.node_security_group_ids
     found = {one["SubnetId"]: _subnet(one, tables) for one in subnets}
+    of_nodes = network.subnet_ids or [one["SubnetId"] for one in selected]
     return FoundNetwork(
         cidrs=[
             one["CidrBlock"]
@@ -62,8 +63,11 @@ def find(aws: Aws, network: NetworkSettings, cluster: str) -> FoundNetwork:
                 _described(aws, "DescribeSecurityGroups", "SecurityGroups", {"group-id": groups}) if groups else ()
             )
         },
-        has_endpoints=any(one.way_out == "none" for one in found.values())
-        and bool(_described(aws, "DescribeVpcEndpoints", "VpcEndpoints", {"vpc-id": [vpc_id]})),
+        has_endpoints=any(found[one].way_out == "none" for one in of_nodes if one in found)
+        and f"com.amazonaws.{aws.region}.ec2"
+        in {
+            one["ServiceName"] for one in _described(aws, "DescribeVpcEndpoints", "VpcEndpoints", {"vpc-id": [vpc_id]})
+        },
         has_cluster=cluster in aws.all("eks", "ListClusters", "clusters"),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import cache
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import yaml
 
 from components import eks, settings
+from components.kubernetes import reach
 from components.problems import SettingsError
 from components.settings.existing_network import FoundNetwork, FoundSubnet, problems, way_out
 from tests.conftest import Golden
@@ -29,6 +31,8 @@ NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 TAG = "aws:ec2/tag:Tag"
+GROUP = "aws:ec2/securityGroup:SecurityGroup"
+RULE = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 #: What the example says of its network, in short.
 NETWORK: dict[str, Any] = {
     "vpcId": VPC,
@@ -65,7 +69,7 @@ def one(deployment: Deployment, kind: str) -> dict[str, Any]:
 
 def test_nothing_of_a_network_is_made() -> None:
     made = {each.type for each in stack().resources.values() if each.type.startswith("aws:ec2/")}
-    assert made == {TEMPLATE, TAG}
+    assert made == {TEMPLATE, TAG, GROUP}
     (tag,) = stack().of(TAG)
     assert tag.inputs["resourceId"] == "sg-cluster"
 
@@ -109,6 +113,59 @@ def test_subnets_are_tagged_where_the_settings_say_so_alone() -> None:
     assert tagged == {A: NAME, B: NAME, "sg-cluster": NAME}
     terms = one(made, NODE_CLASS)["spec"]["subnetSelectorTerms"]
     assert terms == [{"tags": {"karpenter.sh/discovery": NAME}}]
+
+
+def test_ranges_reach_the_api_server_before_it_is_there() -> None:
+    """The group that EKS makes with the cluster would come too late for whoever makes it."""
+    cluster = stack().of(CLUSTER)[0]
+    (group,) = stack().of(GROUP)
+    assert group.inputs["vpcId"] == VPC
+    assert cluster.inputs["vpcConfig"]["securityGroupIds"] == [f"{group.name}-id"]
+    rules = stack().of(RULE)
+    assert {rule.inputs["cidrIpv4"] for rule in rules} == {"10.20.0.0/16", "10.99.0.0/16"}
+    for rule in rules:
+        assert (rule.inputs["ipProtocol"], rule.inputs["fromPort"], rule.inputs["toPort"]) == ("tcp", 443, 443)
+        assert stack().needs(cluster, rule)
+
+
+def test_without_a_way_to_the_api_server_nothing_is_made() -> None:
+    config = yaml.safe_load(STACK.read_text())["config"]
+    config["karpstack:cluster"]["privateAccessCidrs"] = []
+    with pytest.raises(SettingsError, match=r"cluster.privateAccessCidrs = \[\]\n.*admits nobody but nodes"):
+        settings.load(raw(config))
+    config["karpstack:cluster"]["publicAccessCidrs"] = ["1.1.1.1/32"]
+    assert settings.load(raw(config))
+
+
+def test_everybody_is_no_range_of_ones_own() -> None:
+    config = yaml.safe_load(STACK.read_text())["config"]
+    config["karpstack:cluster"]["privateAccessCidrs"] = ["0.0.0.0/0"]
+    with pytest.raises(SettingsError, match=r"privateAccessCidrs\[0\] = "):
+        settings.load(raw(config))
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (IPv4Address("10.99.3.4"), ""),
+        (IPv4Address("192.168.1.5"), "would go to its network from 192.168.1.5, which is not admitted"),
+        (None, "would go to its network by no route at all"),
+    ],
+)
+def test_whoever_comes_from_elsewhere_is_warned(
+    monkeypatch: pytest.MonkeyPatch, source: IPv4Address | None, said: str
+) -> None:
+    assert "eks-cluster-another-way" in stack().of(CLUSTER)[0].request.hooks.before_create
+    warnings: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", warnings.append)
+    monkeypatch.setattr(reach, "_source", lambda destination: source)
+    hook = reach.warns_of_another_way(
+        "way", networks=[IPv4Network("10.99.0.0/16")], destination=IPv4Address("10.20.0.1")
+    )
+    warn: Any = hook.callback
+    warn(pulumi.ResourceHookArgs("urn", "", "eks-cluster-control-plane", CLUSTER))
+    assert len(warnings) == (1 if said else 0)
+    assert all(said in warning for warning in warnings)
 
 
 def test_a_wrong_network_is_refused_before_anything_is_made() -> None:

@@ -34,6 +34,7 @@ EXISTING: dict[str, Any] = {
     "network.natGateways": None,
     "network.flowLogRetentionDays": None,
     "network.subnetIds": ["subnet-0000000a", "subnet-0000000b"],
+    "cluster.privateAccessCidrs": ["10.0.0.0/16"],
 }
 
 WORKSPACES = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/logs/providers/Microsoft.OperationalInsights/workspaces"
@@ -78,6 +79,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "network.nodeSecurityGroupIds": ["sg-00000001"],
         "cluster.version": "1.35",
         "cluster.publicAccessCidrs": ["1.1.1.0/24"],
+        "cluster.privateAccessCidrs": ["10.9.0.0/16"],
         "cluster.admins": ["arn:aws:iam::123456789012:role/admin"],
         "cluster.logTypes": ["audit"],
         "cluster.logRetentionDays": 7,
