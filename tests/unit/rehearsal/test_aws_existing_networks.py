@@ -13,6 +13,7 @@ from typing import Any
 
 import pulumi
 import pytest
+from botocore.exceptions import ClientError
 
 from components.eks import existing_network as program
 from components.settings import EksSettings
@@ -268,3 +269,23 @@ def test_nodes_of_a_template_with_groups_have_these_alone(stack: Stack) -> None:
         "Reservations"
     ][0]["Instances"]
     assert [one["GroupId"] for one in node["SecurityGroups"]] == [group]
+
+
+def test_groups_of_the_control_plane_are_in_its_vpc_and_in_use(stack: Stack) -> None:
+    ec2 = stack.account.client("ec2")
+    elsewhere = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    groups = {
+        vpc: ec2.create_security_group(GroupName="access", Description="access", VpcId=vpc)["GroupId"]
+        for vpc in (stack.vpc, elsewhere)
+    }
+
+    def network(vpc: str) -> dict[str, Any]:
+        return {"subnetIds": stack.subnets, "securityGroupIds": [groups[vpc]]}
+
+    with pytest.raises(ClientError, match="does not exist in the VPC"):
+        stack.add_cluster(resourcesVpcConfig=network(elsewhere))
+    stack.add_cluster(resourcesVpcConfig=network(stack.vpc))
+    seen = stack.account.client("eks").describe_cluster(name=CLUSTER)["cluster"]["resourcesVpcConfig"]
+    assert seen["securityGroupIds"] == [groups[stack.vpc]]
+    with pytest.raises(ClientError, match="DependencyViolation"):
+        ec2.delete_security_group(GroupId=groups[stack.vpc])
