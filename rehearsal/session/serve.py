@@ -100,8 +100,12 @@ def _aws(
     def start() -> Mapping[str, str]:
         try:
             account.start()
-        except ValueError as error:  # what stands in the file of its networks, told with the file's name
-            raise StackFileError(f"{stack_file.network}: {error}") from error
+        except ValueError as error:
+            from rehearsal.aws.ec2.existing import NetworkFileError
+
+            if isinstance(error, NetworkFileError):
+                raise StackFileError(f"{stack_file.network}: {error}") from error
+            raise
         return account.administrator_environment
 
     configuration = aws.configuration(account, clusters)
