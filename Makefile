@@ -1,6 +1,8 @@
 # Two commands matter: `make rehearsal` and `make test`. Both do all the set-up; `make help` lists the rest.
 
 STACK  ?= eks
+# The stack's configuration, where it is not Pulumi.$(STACK).yaml, for what rehearses a stack.
+CONFIG_FILE ?=
 # Of scenarios; until 0.1 they were TAGS.
 LABELS ?= $(or $(TAGS),walk-through)
 PYTHON ?= python3
@@ -22,6 +24,7 @@ BIN  := .venv/bin
 READY := .venv/.ready-$(shell cksum < requirements.lock | cut -d' ' -f1)
 # An environment of somebody else's under this name is neither emptied nor removed; a link to one is not ours.
 OUR_VENV = { [ ! -L .venv ] && ls -d .venv/.made-by-karpstack .venv/.ready-* 2>/dev/null | grep -q .; }
+CONFIG_OPTION = $(if $(CONFIG_FILE),--config-file "$(CONFIG_FILE)")
 # Rehearsals wait now and then, so there is one worker more than cores; many more would only be late for their stories.
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
@@ -36,7 +39,7 @@ setup: ## Install the Python environment and build the engines, side by side
 
 # Without the Karpenter of other clouds.
 setup-of-stack:
-	@$(MAKE) --no-print-directory -j2 environment engines STACK_FILE=Pulumi.$(STACK).yaml
+	@$(MAKE) --no-print-directory -j2 environment engines STACK_FILE=$(or $(CONFIG_FILE),Pulumi.$(STACK).yaml)
 
 environment: $(READY)
 
@@ -57,16 +60,16 @@ engines: ## Build the engines that are missing into the cache
 	@$(PYTHON) -m rehearsal.engines $(STACK_FILE)
 
 rehearsal: setup-of-stack ## Bring STACK up, run its stories with one of LABELS, write the report, take it down
-	@$(BIN)/python -m rehearsal run $(STACK) --labels $(LABELS)
+	@$(BIN)/python -m rehearsal run $(STACK) --labels $(LABELS) $(CONFIG_OPTION)
 
 soak: setup-of-stack ## Like rehearsal, with every scenario: the long ones, and those that break something
-	@$(BIN)/python -m rehearsal run $(STACK) --labels all
+	@$(BIN)/python -m rehearsal run $(STACK) --labels all $(CONFIG_OPTION)
 
 rights: environment ## Print which rights the controller used in the last rehearsal of STACK, and why the others stay
 	@$(BIN)/python -m rehearsal rights $(STACK)
 
 review: setup-of-stack ## Preview STACK, rehearsed, and write what is to be reviewed: build/review/<stack>/review.html, .md, .sarif
-	@$(BIN)/python -m rehearsal review $(STACK)
+	@$(BIN)/python -m rehearsal review $(STACK) $(CONFIG_OPTION)
 
 whatif: base-is-given setup-of-stack ## Rehearse a CHANGE (git ref or stack file; this checkout if empty) of STACK against BASE, with WORKLOADS on it
 	@$(BIN)/python -m rehearsal whatif $(STACK) --base "$(BASE)" $(foreach each,$(CHANGE),--change "$(each)") $(if $(WORKLOADS),--workloads "$(WORKLOADS)") $(OPTIONS)

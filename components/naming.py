@@ -64,6 +64,11 @@ class EksNames:
         return f"{self.cluster}-system-nodes"
 
     @property
+    def private_access_group(self) -> str:
+        """Security group of those who reach the API server through the VPC."""
+        return f"{self.cluster}-private-access"
+
+    @property
     def node_role(self) -> str:
         """IAM role of the instances that Karpenter launches."""
         return f"{self.cluster}-karpenter-nodes"
@@ -122,6 +127,7 @@ class EksNames:
         for event in EVENT_PATTERNS:
             yield LimitedName("EventBridge rule", self.event_rule(event), 64)
         yield LimitedName("launch template", self.system_launch_template, 128)
+        yield LimitedName("security group", self.private_access_group, 255)
         yield LimitedName("KMS alias", self.secrets_key_alias, 256)
 
 

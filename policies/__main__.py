@@ -62,7 +62,7 @@ _JUDGING: list[Rule] = [
     pod_addresses.NODE_MAX_PODS,
     nodes.NODE_IMAGE_PINNED,
     bottlerocket.BOTTLEROCKET_STARTS_CILIUM,
-    nodes.NODE_CLASS_DISCOVERY,
+    wiring.NODE_CLASS_DISCOVERY,
     controller.CHARTS_PINNED,
     controller.KARPENTER_CRD_VERSION,
     controller.KARPENTER_OFF_ITS_NODES,

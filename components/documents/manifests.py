@@ -6,7 +6,7 @@ is added is what can only be right in one way here. Nothing is validated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Final, NamedTuple
 
@@ -48,7 +48,13 @@ DEFAULT_MAX_PODS: Final = 110
 
 
 def ec2_node_class(
-    name: str, spec: Spec, *, role: str, discovery: Mapping[str, str], tags: Mapping[str, str]
+    name: str,
+    spec: Spec,
+    *,
+    role: str,
+    subnets: Sequence[Spec],
+    security_groups: Sequence[Spec],
+    tags: Mapping[str, str],
 ) -> Manifest:
     """An EC2NodeClass manifest.
 
@@ -56,13 +62,14 @@ def ec2_node_class(
         name: Name of the object.
         spec: The user's EC2NodeClass spec. Selector terms, maxPods and tags of its own stay as they are.
         role: Name of the node role. It is always set: the controller may pass no other role.
-        discovery: Tags by which subnets and security groups are found where the spec selects none.
+        subnets: Terms by which subnets are found where the spec selects none: `[{"id": "subnet-..."}]`.
+        security_groups: The same for security groups.
         tags: The environment's tags; the spec's own win.
     """
     completed = deepcopy(dict(spec))
     completed["role"] = role
-    completed.setdefault("subnetSelectorTerms", [{"tags": dict(discovery)}])
-    completed.setdefault("securityGroupSelectorTerms", [{"tags": dict(discovery)}])
+    completed.setdefault("subnetSelectorTerms", deepcopy(list(subnets)))
+    completed.setdefault("securityGroupSelectorTerms", deepcopy(list(security_groups)))
     completed["kubelet"] = {"maxPods": DEFAULT_MAX_PODS, **(completed.get("kubelet") or {})}
     completed["tags"] = {**tags, **(completed.get("tags") or {})}
     return _node_class(EC2_NODE_CLASS, name, completed)

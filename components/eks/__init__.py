@@ -12,6 +12,7 @@ from .identity import ControllerIdentity, ControllerIdentityArgs
 from .interruption import Interruption, InterruptionArgs
 from .network import Network, NetworkArgs
 from .node_role import NodeRole, NodeRoleArgs
+from .private_access import PrivateAccess, PrivateAccessArgs
 from .system_nodes import SystemNodes, SystemNodesArgs
 
 __all__ = [
@@ -32,6 +33,8 @@ __all__ = [
     "NetworkArgs",
     "NodeRole",
     "NodeRoleArgs",
+    "PrivateAccess",
+    "PrivateAccessArgs",
     "SystemNodes",
     "SystemNodesArgs",
 ]

@@ -18,7 +18,7 @@ from pulumi_aws import cloudwatch, ec2, eks, iam, kms
 
 from ..documents.iam import service_trust
 from ..documents.kubeconfig import eks as eks_kubeconfig
-from ..kubernetes import wait_until_served, warns_of_no_way
+from ..kubernetes import wait_until_served, warns_of_another_way, warns_of_no_way
 from ..naming import DISCOVERY_TAG, EksNames
 from ..settings.eks import ClusterSettings
 
@@ -34,7 +34,11 @@ class ClusterArgs:
         settings: Its admins are `Access`'s.
         zonal_shift: Whether AWS may take traffic away from a zone that fails. Karpenter stops at once where it is told
             to look at that and the cluster is not enabled for it.
+        vpc_id: Of an existing VPC; empty for one of the stack's own.
+        vpc_cidr: A range of the VPC.
         subnet_ids: Private subnets in at least two zones.
+        security_group_ids: Further groups of the control plane's interfaces.
+        after: What must be there before the cluster is talked to: the rules of these groups.
         service_cidr: Range of service addresses; never changes afterwards.
         tags: For every resource.
     """
@@ -46,7 +50,11 @@ class ClusterArgs:
     partition: pulumi.Input[str]
     settings: ClusterSettings
     zonal_shift: bool
+    vpc_id: str = ""
+    vpc_cidr: IPv4Network
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
+    security_group_ids: Sequence[pulumi.Input[str]] = ()
+    after: Sequence[pulumi.Resource] = ()
     service_cidr: IPv4Network
     tags: Mapping[str, str]
 
@@ -124,6 +132,7 @@ class Cluster(pulumi.ComponentResource):
             bootstrap_self_managed_addons=False,
             vpc_config=eks.ClusterVpcConfigArgs(
                 subnet_ids=args.subnet_ids,
+                security_group_ids=list(args.security_group_ids) or None,
                 endpoint_private_access=True,
                 endpoint_public_access=bool(args.settings.public_access_cidrs),
                 # Unset, AWS opens the endpoint to the world; set on a closed one, AWS refuses it.
@@ -147,13 +156,11 @@ class Cluster(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(
                 parent=self,
                 # On the way down EKS still uses its role to remove network interfaces.
-                depends_on=[attachment, logs],
+                depends_on=[attachment, logs, *args.after],
                 # EKS refuses when all the rest of the stack is gone, Pulumi before it begins.
                 protect=args.settings.deletion_protection,
                 hooks=pulumi.ResourceHookBinding(
-                    before_create=[]
-                    if args.settings.public_access_cidrs
-                    else [warns_of_no_way(f"{name}-no-way", fix=_NO_WAY)],
+                    before_create=[] if args.settings.public_access_cidrs else [_warning(name, args)],
                     after_create=[pulumi.ResourceHook(f"{name}-served", served)],
                 ),
             ),
@@ -206,7 +213,7 @@ class Cluster(pulumi.ComponentResource):
         is_there = group in cloudwatch.get_log_groups(log_group_name_prefix=group, opts=ask).log_group_names
         is_up = is_there and args.names.cluster in eks.get_clusters(opts=ask).names
         if is_up:
-            _refuse_replacement(eks.get_cluster(name=args.names.cluster, opts=ask), args.service_cidr)
+            _refuse_replacement(eks.get_cluster(name=args.names.cluster, opts=ask), args)
         is_left_over = is_there and not is_up
         return pulumi.ResourceOptions(
             parent=self,
@@ -218,19 +225,35 @@ class Cluster(pulumi.ComponentResource):
         )
 
 
-def _refuse_replacement(found: eks.GetClusterResult, service_cidr: IPv4Network) -> None:
+def _warning(name: str, args: ClusterArgs) -> pulumi.ResourceHook:
+    """What is said before a cluster is made that has no public endpoint."""
+    if not args.vpc_id:
+        return warns_of_no_way(f"{name}-no-way", fix=_NO_WAY)
+    return warns_of_another_way(
+        f"{name}-another-way", networks=args.settings.private_access_cidrs, destination=args.vpc_cidr[1]
+    )
+
+
+def _refuse_replacement(found: eks.GetClusterResult, args: ClusterArgs) -> None:
     """Refuse what EKS fixes when it makes a cluster.
 
     The engine tells a hook what a resource was for updates alone; for a replacement it does not.
     """
-    fixed = next((network.service_ipv4_cidr for network in found.kubernetes_network_configs), "")
-    if fixed and fixed != str(service_cidr):
-        raise pulumi.RunError(
-            f"the EKS cluster {found.name} stays as it is; EKS fixes its range of Services when it makes it, so that "
-            "this change would replace the cluster, and all that runs in it would be gone: "
-            f"karpstack:network.serviceCidr {fixed} -> {service_cidr}. Take it back, or make another stack and move "
-            "over"
-        )
+    changes = {
+        "serviceCidr": (
+            next((network.service_ipv4_cidr for network in found.kubernetes_network_configs), ""),
+            str(args.service_cidr),
+            "range of Services",
+        ),
+        "vpcId": (found.vpc_config.vpc_id if args.vpc_id else "", args.vpc_id, "VPC"),
+    }
+    for key, (fixed, wanted, noun) in changes.items():
+        if fixed and fixed != wanted:
+            raise pulumi.RunError(
+                f"the EKS cluster {found.name} stays as it is; EKS fixes its {noun} when it makes it, so that this "
+                "change would replace the cluster, and all that runs in it would be gone: "
+                f"karpstack:network.{key} {fixed} -> {wanted}. Take it back, or make another stack and move over"
+            )
 
 
 def _issuer(identities: Sequence[eks.outputs.ClusterIdentity]) -> str:

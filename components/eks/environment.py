@@ -26,7 +26,7 @@ from ..kubernetes import (
     NodePoolsArgs,
     in_cluster,
 )
-from ..naming import DISCOVERY_TAG, KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, EksNames
+from ..naming import KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, EksNames
 from ..outputs import Outputs
 from ..settings import refuse_contradictions
 from ..settings.eks import EksSettings
@@ -38,6 +38,7 @@ from .identity import ControllerIdentity, ControllerIdentityArgs
 from .interruption import Interruption, InterruptionArgs
 from .network import Network, NetworkArgs
 from .node_role import NodeRole, NodeRoleArgs
+from .private_access import PrivateAccess, PrivateAccessArgs
 from .system_nodes import SystemNodes, SystemNodesArgs
 
 
@@ -78,7 +79,7 @@ class Environment(pulumi.ComponentResource):
         karpenter = self._karpenter(cluster, interruption, addons, identity)
         # Instances need all of these from their first to their last minute.
         needed = [cluster, node_role, access, karpenter, interruption]
-        node_pools = self._node_pools(cluster, [each for each in needed if each])
+        node_pools = self._node_pools(network, cluster, [each for each in needed if each])
 
         self.outputs = Outputs(
             cloud=pulumi.Output.from_input(args.cloud),
@@ -99,7 +100,12 @@ class Environment(pulumi.ComponentResource):
     def _network(self) -> Network:
         return Network(
             f"{self._stem}-network",
-            NetworkArgs(cluster_name=self._args.name, settings=self._args.network, tags=self._args.tags),
+            NetworkArgs(
+                cluster_name=self._args.name,
+                system_nodes=self._args.system_nodes.desired_size,
+                settings=self._args.network,
+                tags=self._args.tags,
+            ),
             opts=self._child,
         )
 
@@ -120,6 +126,7 @@ class Environment(pulumi.ComponentResource):
             )
 
     def _cluster(self, network: Network) -> Cluster:
+        access = self._private_access(network)
         return Cluster(
             f"{self._stem}-cluster",
             ClusterArgs(
@@ -130,8 +137,26 @@ class Environment(pulumi.ComponentResource):
                 partition=self._partition,
                 settings=self._args.cluster,
                 zonal_shift=str(self._args.karpenter.settings.get("enableZonalShift", False)).lower() == "true",
-                subnet_ids=network.private_subnet_ids,
+                vpc_id=self._args.network.vpc_id or "",
+                vpc_cidr=self._args.network.vpc_cidr,
+                subnet_ids=network.control_plane_subnet_ids,
+                security_group_ids=[access.security_group_id] if access else [],
+                after=[access] if access else [],
                 service_cidr=self._args.network.service_cidr,
+                tags=self._args.tags,
+            ),
+            opts=self._child,
+        )
+
+    def _private_access(self, network: Network) -> PrivateAccess | None:
+        if not self._args.cluster.private_access_cidrs:
+            return None
+        return PrivateAccess(
+            f"{self._stem}-private-access",
+            PrivateAccessArgs(
+                names=self._names,
+                vpc_id=network.vpc_id,
+                cidrs=self._args.cluster.private_access_cidrs,
                 tags=self._args.tags,
             ),
             opts=self._child,
@@ -159,6 +184,7 @@ class Environment(pulumi.ComponentResource):
                 partition=self._partition,
                 version=self._args.cluster.version,
                 subnet_ids=network.private_subnet_ids,
+                security_group_ids=self._security_groups(cluster),
                 settings=self._args.system_nodes,
                 # The network's routes are no input of the group, yet its nodes pull images through them.
                 after=[network, cilium],
@@ -166,6 +192,11 @@ class Environment(pulumi.ComponentResource):
             ),
             opts=self._child,
         )
+
+    def _security_groups(self, cluster: Cluster) -> list[pulumi.Input[str]]:
+        """Those of system nodes; empty where EKS shall give them the cluster's own."""
+        more = self._args.network.node_security_group_ids
+        return [cluster.security_group_id, *more] if more else []
 
     def _addons(self, cluster: Cluster, system_nodes: SystemNodes) -> Addons:
         return Addons(
@@ -278,7 +309,7 @@ class Environment(pulumi.ComponentResource):
             opts=in_cluster(self, self._kubernetes),
         )
 
-    def _node_pools(self, cluster: Cluster, after: Sequence[pulumi.Resource]) -> NodePools:
+    def _node_pools(self, network: Network, cluster: Cluster, after: Sequence[pulumi.Resource]) -> NodePools:
         return NodePools(
             f"{self._stem}-nodes",
             NodePoolsArgs(
@@ -288,7 +319,8 @@ class Environment(pulumi.ComponentResource):
                         spec,
                         role=self._names.node_role,
                         tags=self._args.tags,
-                        discovery={DISCOVERY_TAG: self._args.name},
+                        subnets=network.subnet_terms,
+                        security_groups=network.security_group_terms,
                     )
                     for name, spec in self._args.node_classes.items()
                 ],

@@ -1,8 +1,12 @@
-"""The VPC of an EKS cluster: public and private subnets over several zones, and the way out.
+"""The VPC of an EKS cluster: one of the stack's own, or an existing one.
 
-Nodes live in private subnets, and only those carry Karpenter's discovery tag: a tagged public subnet would
-give it nodes without a route to the API server, or with a public address. VPC endpoints and peering are
-left to those who want them; routes are separate resources so that they can be added.
+The stack's own has public and private subnets over several zones, and a way out. Nodes live in private subnets, and
+only those carry Karpenter's discovery tag: a tagged public subnet would give it nodes without a route to the API
+server, or with a public address. VPC endpoints and peering are left to those who want them; routes are separate
+resources so that they can be added.
+
+An existing VPC is looked at first, and left as it is: Karpenter takes its subnets by their IDs, or by tags that they
+have. Only where the settings say so its subnets get the discovery tag.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
@@ -17,7 +22,9 @@ from pulumi_aws import ec2
 
 from ..documents import subnets
 from ..naming import DISCOVERY_TAG, named
+from ..settings import existing_network as judged
 from ..settings.eks import NetworkSettings
+from . import existing_network
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,24 +33,82 @@ class NetworkArgs:
 
     Attributes:
         cluster_name: Value of the discovery tag.
+        system_nodes: How many nodes there are before Karpenter's.
         settings: Of a number of zones, those are taken that offer EKS and are first by name.
         tags: For every resource.
     """
 
     cluster_name: str
+    system_nodes: int
     settings: NetworkSettings
     tags: Mapping[str, str]
 
 
 class Network(pulumi.ComponentResource):
-    """VPC, subnets, gateways and routes; the VPC's default security group lets nothing in or out."""
+    """VPC, subnets, gateways and routes; the default security group of the stack's own VPC lets nothing in or out.
+
+    Attributes:
+        vpc_id: The VPC.
+        private_subnet_ids: Subnets of the nodes.
+        public_subnet_ids: Subnets of NAT gateways and public load balancers; empty for an existing VPC.
+        control_plane_subnet_ids: Subnets of the control plane's interfaces, in two zones at least.
+        subnet_terms: By which Karpenter finds the subnets of nodes, as `subnetSelectorTerms` has it.
+        security_group_terms: The same for `securityGroupSelectorTerms`.
+    """
 
     vpc_id: pulumi.Output[str]
     private_subnet_ids: pulumi.Output[list[str]]
     public_subnet_ids: pulumi.Output[list[str]]
+    control_plane_subnet_ids: pulumi.Output[list[str]]
+    subnet_terms: Sequence[Mapping[str, Any]]
+    security_group_terms: Sequence[Mapping[str, Any]]
 
     def __init__(self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:eks:Network", name, {}, opts)
+        by_tag = {"tags": {DISCOVERY_TAG: args.cluster_name}}
+        self.subnet_terms = [by_tag]
+        # The cluster's own group carries the tag in any case: EKS makes it for this cluster.
+        self.security_group_terms = [by_tag, *({"id": group} for group in args.settings.node_security_group_ids)]
+        if args.settings.vpc_id is None:
+            self._make(name, args)
+        else:
+            self._adopt(name, args, args.settings.vpc_id)
+        self.register_outputs(
+            {
+                "vpcId": self.vpc_id,
+                "privateSubnetIds": self.private_subnet_ids,
+                "publicSubnetIds": self.public_subnet_ids,
+            }
+        )
+
+    def _adopt(self, name: str, args: NetworkArgs, vpc_id: str) -> None:
+        """Take an existing VPC as it is, or stop with what is wrong with it."""
+        network = args.settings
+        found = existing_network.find(vpc_id, network, args.cluster_name, pulumi.InvokeOptions(parent=self))
+        for doubt in judged.check(network, args.cluster_name, args.system_nodes, found):
+            pulumi.log.warn(str(doubt), self)
+        subnet_ids = [subnet.id for subnet in found.node_subnets(network)]
+        if network.tag_subnets:
+            for subnet_id in subnet_ids:
+                ec2.Tag(
+                    f"{name}-discovery-{subnet_id}",
+                    resource_id=subnet_id,
+                    key=DISCOVERY_TAG,
+                    value=args.cluster_name,
+                    opts=pulumi.ResourceOptions(parent=self),
+                )
+        elif network.subnet_tags:
+            self.subnet_terms = [{"tags": dict(network.subnet_tags)}]
+        else:
+            self.subnet_terms = [{"id": subnet_id} for subnet_id in subnet_ids]
+        self.vpc_id = pulumi.Output.from_input(vpc_id)
+        self.private_subnet_ids = pulumi.Output.from_input(subnet_ids)
+        self.public_subnet_ids = pulumi.Output.from_input([])
+        self.control_plane_subnet_ids = pulumi.Output.from_input(
+            [subnet.id for subnet in found.control_plane_subnets(network)]
+        )
+
+    def _make(self, name: str, args: NetworkArgs) -> None:
         child = pulumi.ResourceOptions(parent=self)
         label = args.cluster_name
         vpc_cidr = str(args.settings.vpc_cidr)
@@ -111,13 +176,7 @@ class Network(pulumi.ComponentResource):
         self.vpc_id = vpc.id
         self.private_subnet_ids = pulumi.Output.all(*[subnet.id for subnet in private])
         self.public_subnet_ids = pulumi.Output.all(*[subnet.id for subnet in public])
-        self.register_outputs(
-            {
-                "vpcId": self.vpc_id,
-                "privateSubnetIds": self.private_subnet_ids,
-                "publicSubnetIds": self.public_subnet_ids,
-            }
-        )
+        self.control_plane_subnet_ids = self.private_subnet_ids
 
     def _zones(self, zones: int | Sequence[str]) -> list[pulumi.Input[str]]:
         if not isinstance(zones, int):

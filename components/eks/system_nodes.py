@@ -32,6 +32,7 @@ class SystemNodesArgs:
         partition: For ARNs of AWS's own policies.
         version: Kubernetes version of the nodes, the cluster's.
         subnet_ids: Private subnets.
+        security_group_ids: The nodes' groups, the cluster's own among them; of an empty list EKS makes that one.
         settings: Image and instance type must be of one architecture.
         after: What must be there before the first node boots; the role and the template need not wait for it.
         tags: For every resource, instances and volumes included.
@@ -42,6 +43,7 @@ class SystemNodesArgs:
     partition: pulumi.Input[str]
     version: str
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
+    security_group_ids: Sequence[pulumi.Input[str]] = ()
     settings: SystemNodesSettings
     after: Sequence[pulumi.Resource] = ()
     tags: Mapping[str, str]
@@ -66,11 +68,12 @@ class SystemNodes(pulumi.ComponentResource):
             opts=child,
         )
         instance_tags = named(f"{args.names.cluster}-system", args.tags)
-        # It names no security group, so EKS gives the nodes the cluster's own, which Karpenter's nodes carry too.
+        # Where it names no security group, EKS gives the nodes the cluster's own, which Karpenter's nodes carry too.
         template = ec2.LaunchTemplate(
             f"{name}-template",
             name=args.names.system_launch_template,
             update_default_version=True,
+            vpc_security_group_ids=list(args.security_group_ids) or None,
             metadata_options=ec2.LaunchTemplateMetadataOptionsArgs(
                 http_endpoint="enabled",
                 http_tokens="required",

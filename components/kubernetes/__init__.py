@@ -9,7 +9,7 @@ from .karpenter import Karpenter, KarpenterArgs
 from .live import wait_until_served
 from .node_pools import NodePools, NodePoolsArgs
 from .options import in_cluster
-from .reach import warns_of_no_way
+from .reach import warns_of_another_way, warns_of_no_way
 
 __all__ = [
     "Cilium",
@@ -21,5 +21,6 @@ __all__ = [
     "NodePoolsArgs",
     "in_cluster",
     "wait_until_served",
+    "warns_of_another_way",
     "warns_of_no_way",
 ]

@@ -1,6 +1,10 @@
-"""Warns of a cluster that whoever makes it cannot reach: one without a public endpoint, in a network not yet there."""
+"""Warns of a cluster that whoever makes it cannot reach, or perhaps not: one without a public endpoint."""
 
 from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv4Network
 
 import pulumi
 
@@ -22,3 +26,39 @@ def warns_of_no_way(name: str, *, fix: str) -> pulumi.ResourceHook:
         )
 
     return pulumi.ResourceHook(name, warn, pulumi.ResourceHookOptions(on_dry_run=True))
+
+
+def warns_of_another_way(
+    name: str, *, networks: Sequence[IPv4Network], destination: IPv4Address
+) -> pulumi.ResourceHook:
+    """Hook before the creation of such a cluster in a network that is there, to which this machine may have a way.
+
+    Args:
+        name: Of the hook; unique in the program.
+        networks: Ranges that are admitted to the API server.
+        destination: An address of the cluster's network.
+    """
+
+    def warn(created: pulumi.ResourceHookArgs) -> None:
+        source = _source(destination)
+        if source is None or not any(source in network for network in networks):
+            pulumi.log.warn(
+                f"karpstack:cluster.privateAccessCidrs = {', '.join(map(str, networks))}\n"
+                f"    {created.name} will have no public endpoint, and this machine would go to its network "
+                + (f"from {source}, which is not admitted" if source else "by no route at all")
+                + ": unless that address is translated on the way, `up` fails after the control plane, before Cilium "
+                "and Karpenter\n"
+                "    fix: run it where the VPC is reached from one of these ranges, or add the range that you come from"
+            )
+
+    return pulumi.ResourceHook(name, warn, pulumi.ResourceHookOptions(on_dry_run=True))
+
+
+def _source(destination: IPv4Address) -> IPv4Address | None:
+    """The address from which this machine would send to another one; None without a route. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        try:
+            asked.connect((str(destination), 443))
+        except OSError:
+            return None
+        return IPv4Address(asked.getsockname()[0])

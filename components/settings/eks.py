@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from ipaddress import IPv4Network
 from typing import Annotated, ClassVar, Final, Literal
 
@@ -57,12 +57,36 @@ def _principal(arn: str) -> str:
     return arn
 
 
+def _not_everybody(network: IPv4Network) -> IPv4Network:
+    if network.prefixlen == 0:
+        refuse(
+            "lets everything in the VPC, and in all networks that are routed to it, talk to the API server",
+            "list the ranges of your VPN, of the networks of those who deploy and of CI",
+        )
+    return network
+
+
+def _id_of(prefix: str, kind: str) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        if not re.fullmatch(rf"{prefix}-([0-9a-f]{{8}}|[0-9a-f]{{17}})", value):
+            refuse(
+                f"is no ID of {kind}: EC2 knows nothing of that name, and refuses what is to be made there",
+                f"write it like {prefix}-0a1b2c3d4e5f60718; names do not work here",
+            )
+        return value
+
+    return check
+
+
 #: EKS's add-ons that an environment has.
 AddonName = Literal["coredns", "eks-pod-identity-agent"]
 #: Numbers of days that CloudWatch knows.
 LogRetentionDays = Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096]
 #: How the controller's service account gets its role.
 Identity = Literal["pod-identity", "irsa"]
+VpcId = Annotated[str, AfterValidator(_id_of("vpc", "a VPC"))]
+SubnetId = Annotated[str, AfterValidator(_id_of("subnet", "a subnet"))]
+SecurityGroupId = Annotated[str, AfterValidator(_id_of("sg", "a security group"))]
 Tags = dict[Annotated[str, StringConstraints(min_length=1, max_length=128), AfterValidator(_tag_key)], TagValue]
 
 
@@ -86,7 +110,8 @@ class AssumedRole(Section):
 class NetworkSettings(Section):
     """karpstack:network."""
 
-    vpc_cidr: NetworkCidr = Field(description="range of the VPC; nodes live here, pods do not")
+    vpc_id: VpcId | None = Field(None, description="ID of an existing VPC, instead of one of the stack's own")
+    vpc_cidr: NetworkCidr = Field(description="range of the VPC, also of an existing one; nodes live here, pods do not")
     pod_cidr: ClusterCidr = Field(description="range of the overlay network, for pods")
     pod_cidr_mask_size: int = Field(24, description="prefix length of each node's share of podCidr")
     service_cidr: Cidr = Field(description="range of Service addresses")
@@ -95,17 +120,36 @@ class NetworkSettings(Section):
     flow_log_retention_days: LogRetentionDays | Literal[0] = Field(
         0, description="days that the VPC's flow logs are kept; 0: there are none"
     )
+    subnet_ids: list[SubnetId] = Field([], description="IDs of the existing VPC's subnets in which nodes live")
+    subnet_tags: dict[str, str] = Field({}, description="tags of these subnets, instead of their IDs")
+    tag_subnets: bool = Field(False, description="whether the subnets of subnetIds get Karpenter's discovery tag")
+    control_plane_subnet_ids: list[SubnetId] = Field(
+        [], description="IDs of subnets for the control plane's interfaces; those of the nodes if empty"
+    )
+    node_security_group_ids: list[SecurityGroupId] = Field(
+        [], description="IDs of security groups that all nodes carry beside the cluster's own"
+    )
 
     @field_validator("vpc_cidr")
     @classmethod
-    def _subnets_fit(cls, vpc: IPv4Network) -> IPv4Network:
-        if not subnets.LARGEST_VPC_PREFIX <= vpc.prefixlen <= subnets.SMALLEST_VPC_PREFIX:
+    def _subnets_fit(cls, vpc: IPv4Network, info: ValidationInfo) -> IPv4Network:
+        if (
+            info.data.get("vpc_id") is None
+            and not subnets.LARGEST_VPC_PREFIX <= vpc.prefixlen <= subnets.SMALLEST_VPC_PREFIX
+        ):
             refuse(
                 f"is a /{vpc.prefixlen}: AWS makes no VPC larger than /16, and in one smaller than /22 the "
                 "subnets do not fit (each zone takes an eighth, its public subnet an eighth of that)",
                 f"choose a VPC from /{subnets.LARGEST_VPC_PREFIX} to /{subnets.SMALLEST_VPC_PREFIX}",
             )
         return vpc
+
+    @field_validator("subnet_ids", "control_plane_subnet_ids", "node_security_group_ids")
+    @classmethod
+    def _each_once(cls, ids: list[str]) -> list[str]:
+        if repeated := sorted(one for one, times in Counter(ids).items() if times > 1):
+            refuse(f"names {', '.join(repeated)} twice, which EKS and EC2 refuse", "name each once")
+        return ids
 
     @field_validator("pod_cidr_mask_size")
     @classmethod
@@ -163,6 +207,9 @@ class ClusterSettings(Section):
     version: str = Field(description='Kubernetes minor version, in quotes, for example "1.36"')
     public_access_cidrs: list[AccessCidr] = Field(
         [], description="ranges that may reach the API server from outside; empty: none"
+    )
+    private_access_cidrs: list[Annotated[NetworkCidr, AfterValidator(_not_everybody)]] = Field(
+        [], max_length=60, description="ranges that may reach the API server through the VPC, beside its nodes"
     )
     admins: list[Annotated[str, AfterValidator(_principal)]] = Field(
         [], description="ARNs of IAM roles and users that administer the cluster, the deployer not among them"

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic.alias_generators import to_camel
 
 from karpenter import crds, images
 from karpenter.instance_types import ARCHITECTURE, CAPACITY_TYPE, OPERATING_SYSTEM, ZONE, Facts
@@ -27,6 +29,17 @@ from .version_checks import eks_version
 
 if TYPE_CHECKING:
     from .eks import ClusterSettings, KarpenterSettings, NetworkSettings, SystemNodesSettings
+
+
+#: Fields of `NetworkSettings` that say something of a VPC that is there, and of one that the stack makes.
+_OF_AN_EXISTING_NETWORK: Final = (
+    "subnet_ids",
+    "subnet_tags",
+    "tag_subnets",
+    "control_plane_subnet_ids",
+    "node_security_group_ids",
+)
+_OF_AN_OWN_NETWORK: Final = ("zones", "nat_gateways", "flow_log_retention_days")
 
 
 def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
@@ -52,6 +65,9 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
             region = None
     if network is not None:
         yield from public_network("network", "vpcCidr", network.vpc_cidr)
+        yield from _whose_network(network)
+        if cluster is not None:
+            yield from _no_way_in(network, cluster)
         if region is not None:
             yield from aws_zones(region, network.zones)
     if region is not None and system_nodes is not None:
@@ -76,6 +92,58 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         if region is not None:
             chart_settings = karpenter.settings if karpenter is not None else {}
             yield from requirement_checks("aws", region, name, spec, chart_settings)
+
+
+def _whose_network(network: NetworkSettings) -> Iterator[Problem]:
+    """What belongs to an existing network alone, or to the stack's own."""
+    said = network.model_dump(include=network.model_fields_set, mode="json")
+    if network.vpc_id is None:
+        for field in _OF_AN_EXISTING_NETWORK:
+            if said.get(field):
+                yield Problem(
+                    key_of("network", to_camel(field)),
+                    shown(said[field]),
+                    "is about an existing VPC, and network.vpcId names none: the stack would make one of its own, and "
+                    "use nothing of this",
+                    "set karpstack:network.vpcId, or remove this key",
+                )
+        return
+    for field in _OF_AN_OWN_NETWORK:
+        if said.get(field):
+            yield Problem(
+                key_of("network", to_camel(field)),
+                shown(said[field]),
+                f"is about a VPC that the stack makes, and here it is {network.vpc_id}, in which it changes nothing",
+                "remove this key; zones are those of the subnets, ways out and flow logs those that the VPC has",
+            )
+    if bool(network.subnet_ids) == bool(network.subnet_tags):
+        yield Problem(
+            key_of("network", "subnetIds"),
+            shown(network.subnet_ids) if network.subnet_ids else "(not set)",
+            f"leaves open in which subnets of {network.vpc_id} nodes live: either subnetIds names them, or subnetTags "
+            "says what they are tagged with",
+            "set exactly one of the two",
+        )
+    if network.tag_subnets and network.subnet_tags:
+        yield Problem(
+            key_of("network", "tagSubnets"),
+            shown(network.tag_subnets),
+            "asks for a tag on subnets that are found by tags already: it would be written on them for nothing",
+            "remove it, or name the subnets in karpstack:network.subnetIds",
+        )
+
+
+def _no_way_in(network: NetworkSettings, cluster: ClusterSettings) -> Iterator[Problem]:
+    """An existing network may lead to the API server, whose security group then admits nobody who comes from there."""
+    if network.vpc_id is not None and not cluster.public_access_cidrs and not cluster.private_access_cidrs:
+        yield Problem(
+            key_of("cluster", "privateAccessCidrs"),
+            "[]",
+            "admits nobody but nodes to the API server, and cluster.publicAccessCidrs is empty too: `pulumi up` fails "
+            "after the control plane, before Cilium and Karpenter, wherever it is run",
+            f"list the ranges from which you reach {network.vpc_id}: a VPN's, CI's, the VPC's own {network.vpc_cidr}; "
+            "or list your public address in karpstack:cluster.publicAccessCidrs",
+        )
 
 
 def _system_nodes(nodes: SystemNodesSettings, region: str) -> Iterator[Problem]:

@@ -89,7 +89,8 @@ def _manifests(cloud: str, valid: Mapping[str, Any]) -> Iterator[tuple[str, str,
 def _ec2_node_class(name: str, spec: Mapping[str, Any]) -> manifests.Manifest:
     # The role is the environment's; where a spec has a profile beside it, a rule of ours has said so.
     own = {key: value for key, value in spec.items() if key not in ("role", "instanceProfile")}
-    return manifests.ec2_node_class(name, own, role="role", discovery={"cluster": "name"}, tags={})
+    terms = [{"tags": {"cluster": "name"}}]
+    return manifests.ec2_node_class(name, own, role="role", subnets=terms, security_groups=terms, tags={})
 
 
 def _aks_node_class(name: str, spec: Mapping[str, Any]) -> manifests.Manifest:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pulumi_policy import Severity
 
-from .rule import PRODUCTION_ONLY, STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, section
+from .rule import PRODUCTION_ONLY, Judgement, Properties, ResourceRule, section
 from .tokens import AKS_CLUSTER, EC2_NODE_CLASS, LAUNCH_TEMPLATE, NODE_GROUP
 
 
@@ -83,18 +83,6 @@ def _image(node_class: Properties, judgement: Judgement) -> None:
                 judgement.violation(f"{path}.alias is {alias}, which names no version.")
 
 
-def _discovery(node_class: Properties, judgement: Judgement) -> None:
-    spec = section(node_class, "spec")
-    for name in ("subnetSelectorTerms", "securityGroupSelectorTerms"):
-        with judgement.part():
-            terms = spec.get(name) or []
-            for index in range(len(terms)):
-                with judgement.part():
-                    # The value may be unknown and is of no interest: that there is an id is.
-                    if "id" in set(terms[index]):
-                        judgement.violation(f"spec.{name}[{index}] selects by id.")
-
-
 def _node_class_public_ip(node_class: Properties, judgement: Judgement) -> None:
     if section(node_class, "spec").get("associatePublicIPAddress") is True:
         judgement.violation("spec.associatePublicIPAddress is true.")
@@ -127,19 +115,6 @@ NODE_IMAGE_PINNED = ResourceRule(
     severity=Severity.MEDIUM,
     enforcement=PRODUCTION_ONLY,
     checks={EC2_NODE_CLASS: _image},
-)
-
-NODE_CLASS_DISCOVERY = ResourceRule(
-    name="node-class-discovery",
-    group="node classes",
-    description="Node classes find subnets and security groups by tag or name.",
-    rationale="An id is the identity of one network; a tag says what a subnet is for and moves with it.",
-    consequence="When a subnet is replaced or added, the node class has to be edited, and until then misses it.",
-    remediation="Select by tags, for example {karpenter.sh/discovery: <cluster>}, and tag what shall be found.",
-    url="https://karpenter.sh/docs/concepts/nodeclasses/#specsubnetselectorterms",
-    severity=Severity.LOW,
-    enforcement=STRICTER_IN_PRODUCTION,
-    checks={EC2_NODE_CLASS: _discovery},
 )
 
 NODE_NO_PUBLIC_IP = ResourceRule(

@@ -9,7 +9,7 @@ from typing import Any
 from pulumi_policy import PolicyResource, Severity
 
 from . import graph
-from .rule import Judgement, Properties, StackRule, section
+from .rule import STRICTER_IN_PRODUCTION, Judgement, Properties, StackRule, section
 from .shapes import EVENT_PATTERN
 from .tokens import (
     AKS_CLUSTER,
@@ -95,6 +95,22 @@ def _discovery_resolves(resources: list[PolicyResource], judgement: Judgement) -
                         "carries that.",
                         node_class.urn,
                     )
+
+
+def _discovery_by_tag(resources: list[PolicyResource], judgement: Judgement) -> None:
+    if not any(True for _ in graph.of(resources, SUBNET)):
+        return  # the network is somebody else's, and may not be ours to tag
+    for node_class in graph.of(resources, EC2_NODE_CLASS):
+        for name in ("subnetSelectorTerms", "securityGroupSelectorTerms"):
+            with judgement.part():
+                terms = graph.output(node_class, "spec").get(name) or []
+                for index in range(len(terms)):
+                    with judgement.part():
+                        # The value may be unknown and is of no interest: that there is an id is.
+                        if "id" in set(terms[index]):
+                            judgement.violation(
+                                f"spec.{name}[{index}] of {node_class.name} selects by id.", node_class.urn
+                            )
 
 
 def _carried(resources: list[PolicyResource], token: str, judgement: Judgement) -> Iterator[dict[str, Any]]:
@@ -247,6 +263,22 @@ DISCOVERY_RESOLVES = StackRule(
     url="https://karpenter.sh/docs/concepts/nodeclasses/#specsubnetselectorterms",
     severity=Severity.HIGH,
     check=_discovery_resolves,
+)
+
+NODE_CLASS_DISCOVERY = StackRule(
+    name="node-class-discovery",
+    group="node classes",
+    description="Node classes find subnets and security groups of the stack's own network by tag or name.",
+    rationale=(
+        "An id is the identity of one network; a tag says what a subnet is for and moves with it. A network that "
+        "somebody else has made is not judged: its tags are not the stack's to set."
+    ),
+    consequence="When a subnet is replaced or added, the node class has to be edited, and until then misses it.",
+    remediation="Select by tags, for example {karpenter.sh/discovery: <cluster>}, and tag what shall be found.",
+    url="https://karpenter.sh/docs/concepts/nodeclasses/#specsubnetselectorterms",
+    severity=Severity.LOW,
+    enforcement=STRICTER_IN_PRODUCTION,
+    check=_discovery_by_tag,
 )
 
 EVENT_RULES_COMPLETE = StackRule(

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from ..finding import Finding
-from . import account, images, instance_types, names, quotas, rights, spot_role, versions
+from . import account, images, instance_types, names, network, quotas, rights, spot_role, versions
 from .subject import Subject
 
 CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
     "account": account.account,
     "rights": rights.rights,
     "Kubernetes version": versions.kubernetes_version,
+    "network": network.existing,
     "zones": instance_types.zones,
     "system nodes' type": instance_types.system_nodes,
     "NodePools' types": instance_types.node_pools,

@@ -15,6 +15,26 @@ from components.naming import EksNames
 
 #: The type of resource that only a stack with `network.flowLogRetentionDays` has.
 FLOW_LOG: Final = "aws:ec2/flowLog:FlowLog"
+#: The types that only a stack with `cluster.privateAccessCidrs` has.
+OF_PRIVATE_ACCESS: Final = (
+    "aws:ec2/securityGroup:SecurityGroup",
+    "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+)
+#: The types that only a stack without `network.vpcId` has.
+OF_AN_OWN_NETWORK: Final = tuple(
+    f"aws:ec2/{kind}"
+    for kind in (
+        "defaultSecurityGroup:DefaultSecurityGroup",
+        "eip:Eip",
+        "internetGateway:InternetGateway",
+        "natGateway:NatGateway",
+        "route:Route",
+        "routeTable:RouteTable",
+        "routeTableAssociation:RouteTableAssociation",
+        "subnet:Subnet",
+        "vpc:Vpc",
+    )
+)
 _LOG_GROUP: Final = "aws:cloudwatch/logGroup:LogGroup"
 _TAGGING: Final = ("TagResource", "UntagResource", "ListTagsForResource")
 
@@ -154,21 +174,7 @@ def _ec2(scope: Scope) -> Iterator[Grant]:
     # Their ids are not known before: the region is all that limits them.
     yield Grant(
         sid="Network",
-        needed_by=tuple(
-            f"aws:ec2/{kind}"
-            for kind in (
-                "defaultSecurityGroup:DefaultSecurityGroup",
-                "eip:Eip",
-                "internetGateway:InternetGateway",
-                "natGateway:NatGateway",
-                "route:Route",
-                "routeTable:RouteTable",
-                "routeTableAssociation:RouteTableAssociation",
-                "subnet:Subnet",
-                "tag:Tag",
-                "vpc:Vpc",
-            )
-        ),
+        needed_by=OF_AN_OWN_NETWORK,
         actions=_of(
             "ec2",
             "AllocateAddress",
@@ -181,29 +187,18 @@ def _ec2(scope: Scope) -> Iterator[Grant]:
             "CreateRoute",
             "CreateRouteTable",
             "CreateSubnet",
-            "CreateTags",
             "CreateVpc",
             "DeleteInternetGateway",
             "DeleteNatGateway",
             "DeleteRoute",
             "DeleteRouteTable",
             "DeleteSubnet",
-            "DeleteTags",
             "DeleteVpc",
             "DescribeAddresses",
             "DescribeAddressesAttribute",
             "DescribeAvailabilityZones",
             "DescribeInternetGateways",
             "DescribeNatGateways",
-            "DescribeNetworkAcls",
-            "DescribeNetworkInterfaces",
-            "DescribeRouteTables",
-            "DescribeSecurityGroupRules",
-            "DescribeSecurityGroups",
-            "DescribeSubnets",
-            "DescribeTags",
-            "DescribeVpcAttribute",
-            "DescribeVpcs",
             "DetachInternetGateway",
             "DisassociateAddress",
             "DisassociateRouteTable",
@@ -212,6 +207,40 @@ def _ec2(scope: Scope) -> Iterator[Grant]:
             "ReleaseAddress",
             "ReplaceRoute",
             "ReplaceRouteTableAssociation",
+            "RevokeSecurityGroupEgress",
+            "RevokeSecurityGroupIngress",
+        ),
+        context={"aws:RequestedRegion": scope.region},
+    )
+    yield Grant(
+        sid="NetworkAsItIs",
+        needed_by=(*OF_AN_OWN_NETWORK, "aws:ec2/tag:Tag"),
+        actions=_of(
+            "ec2",
+            "CreateTags",
+            "DeleteTags",
+            "DescribeNetworkAcls",
+            "DescribeNetworkInterfaces",
+            "DescribeRouteTables",
+            "DescribeSecurityGroupRules",
+            "DescribeSecurityGroups",
+            "DescribeSubnets",
+            "DescribeTags",
+            "DescribeVpcAttribute",
+            "DescribeVpcEndpoints",
+            "DescribeVpcs",
+        ),
+        context={"aws:RequestedRegion": scope.region},
+    )
+    yield Grant(
+        sid="PrivateAccess",
+        needed_by=OF_PRIVATE_ACCESS,
+        actions=_of(
+            "ec2",
+            "AuthorizeSecurityGroupIngress",
+            "CreateSecurityGroup",
+            "DeleteSecurityGroup",
+            "ModifySecurityGroupRules",
             "RevokeSecurityGroupEgress",
             "RevokeSecurityGroupIngress",
         ),

@@ -17,6 +17,8 @@ _ZONES: Final = "ec2:DescribeAvailabilityZones"
 
 def zones(subject: Subject) -> Iterator[Finding]:
     """Zones that the stack names, or counts on, and the region has not."""
+    if subject.settings.network.vpc_id is not None:
+        return
     wanted, offered = subject.settings.network.zones, subject.offered_zones()
     missing = [] if isinstance(wanted, int) else [zone for zone in wanted if zone not in offered]
     if missing or (isinstance(wanted, int) and wanted > len(offered)):

@@ -79,6 +79,8 @@ def node_pools(subject: Subject) -> Iterator[Finding]:
 
 def vpcs(subject: Subject) -> Iterator[Finding]:
     """No room for a VPC."""
+    if subject.settings.network.vpc_id is not None:
+        return
     used = len(subject.aws.all("ec2", "DescribeVpcs", "Vpcs"))
     yield from _judged(subject, VPCS, used, 1 - subject.state.count("aws:ec2/vpc:Vpc"))
 
@@ -178,5 +180,7 @@ def _limit(spec: Mapping[str, Any]) -> float:
 
 
 def _gateway_zones(subject: Subject) -> list[str]:
+    if subject.settings.network.vpc_id is not None:
+        return []
     zones = subject.zones()
     return zones if subject.settings.network.nat_gateways == "per-zone" else zones[:1]

@@ -13,7 +13,7 @@ from typing import Any, Final
 from components.settings import EksSettings
 
 from ..finding import Finding, NotAskedError, Severity
-from .deployer import FLOW_LOG, Grant, Scope, deploying
+from .deployer import FLOW_LOG, OF_AN_OWN_NETWORK, OF_PRIVATE_ACCESS, Grant, Scope, deploying
 from .subject import Subject
 
 _CALL: Final = "iam:SimulatePrincipalPolicy"
@@ -69,6 +69,10 @@ def is_of(settings: EksSettings, grant: Grant) -> bool:
     if not settings.karpenter.interruption_queue and set(grant.needed_by) <= _OF_THE_QUEUE:
         return False
     if not settings.network.flow_log_retention_days and set(grant.needed_by) == {FLOW_LOG}:
+        return False
+    if not settings.cluster.private_access_cidrs and set(grant.needed_by) == set(OF_PRIVATE_ACCESS):
+        return False
+    if settings.network.vpc_id is not None and set(grant.needed_by) <= set(OF_AN_OWN_NETWORK):
         return False
     return settings.karpenter.identity == "irsa" or not set(grant.needed_by) <= _OF_IRSA
 

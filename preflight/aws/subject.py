@@ -10,9 +10,11 @@ from typing import Any, Final
 from components.documents.subnets import ZONES_WITHOUT_EKS
 from components.naming import EksNames
 from components.settings import EksSettings
+from components.settings.existing_network import FoundNetwork
 
 from ..finding import NotAskedError, UnknowableError
 from ..stack import State
+from . import existing_network
 from .asking import Aws
 
 _ASSUMED: Final = re.compile(r"arn:[^:]+:sts::\d{12}:assumed-role/(?P<name>[^/]+)/.+")
@@ -63,9 +65,20 @@ class Subject:
         Raises:
             NotAskedError: The account does not tell.
         """
+        if self.settings.network.vpc_id is not None:
+            subnets = self.existing_network().node_subnets(self.settings.network)
+            return sorted({subnet.zone for subnet in subnets})
         wanted = self.settings.network.zones
         offered = self.offered_zones()
         return offered[:wanted] if isinstance(wanted, int) else [zone for zone in wanted if zone in offered]
+
+    def existing_network(self) -> FoundNetwork:
+        """What the account says of the network that the stack does not make.
+
+        Raises:
+            NotAskedError: The account does not tell.
+        """
+        return existing_network.find(self.aws, self.settings.network, self.names.cluster)
 
     def offered_zones(self) -> list[str]:
         """The region's zones that take control planes, by name.

@@ -10,7 +10,7 @@ import difflib
 import os
 import threading
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rehearsal.aws import dispatch, load_balancers
 from rehearsal.aws.cloud import AccountView, AwsCloud
@@ -30,6 +30,9 @@ from rehearsal.aws.patching import Patches
 from rehearsal.aws.quotas import Quotas
 from rehearsal.aws.server import Server
 from rehearsal.timing import Timing
+
+if TYPE_CHECKING:
+    from rehearsal.aws.ec2.existing import Networks
 
 #: The account's id unless another one is asked for.
 ACCOUNT_ID = "123456789012"
@@ -82,11 +85,18 @@ class Account:
     _running: ClassVar[Account | None] = None
 
     def __init__(
-        self, region: str, prices: Path, timing: Timing, *, used_spot: bool = False, account_id: str = ACCOUNT_ID
+        self,
+        region: str,
+        prices: Path,
+        timing: Timing,
+        *,
+        used_spot: bool = False,
+        account_id: str = ACCOUNT_ID,
+        networks: Networks | None = None,
     ) -> None:
         """An account that is empty, and new to spot instances unless `used_spot` says otherwise.
 
-        `prices` is the table that `PriceTable.load` reads.
+        `prices` is the table that `PriceTable.load` reads; `networks` are those that are there already.
         """
         self.account_id = account_id
         self.region = region
@@ -98,6 +108,7 @@ class Account:
         self.images = Images(account_id, region)
         self.quotas = Quotas()
         self._used_spot = used_spot
+        self._networks = networks
         self._turn = threading.RLock()
         self.events = EventBus(account_id, region, self._turn)
         self._last_lines = LastLines(account_id, region, timing.last_log_lines, self._turn)
@@ -117,6 +128,7 @@ class Account:
 
         Raises:
             RuntimeError: Another account runs in this process.
+            NetworkFileError: The networks that are there already do not fit together.
         """
         self.prepare()
         self._server.start(self._patches)
@@ -132,7 +144,12 @@ class Account:
             getattr(self.client(service), question)()
 
     def prepare(self) -> None:
-        """Change and fill moto without opening a port, as tests need it."""
+        """Change and fill moto without opening a port, as tests need it.
+
+        Raises:
+            RuntimeError: Another account runs in this process.
+            NetworkFileError: The networks that are there already do not fit together.
+        """
         if Account._running not in (None, self):
             raise RuntimeError(
                 "an AWS account runs in this process already, and moto holds one at a time: stop it "
@@ -160,6 +177,16 @@ class Account:
         self.roles.seed()
         if self._used_spot:
             self.roles.make_spot_role()
+        if self._networks is not None:
+            from moto.ec2.models import ec2_backends
+
+            from rehearsal.aws.ec2 import existing
+
+            try:
+                existing.make(self._networks, ec2_backends[self.account_id][self.region])
+            except existing.NetworkFileError:
+                self.stop()
+                raise
 
     def stop(self) -> None:
         """Close the port and forget everything; safe to call twice."""

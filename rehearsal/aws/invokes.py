@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from rehearsal.attachment.resource import Properties, RefusedError
 from rehearsal.attachment.values import Secret
+from rehearsal.aws.arguments import filters, given, takes
+from rehearsal.aws.ec2 import data_sources
 from rehearsal.aws.eks.api import ADDONS
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ def invokes(account: Account) -> dict[str, Invoke]:
     """The data sources by token; each takes the arguments of the call and answers what the provider would."""
 
     def caller_identity(arguments: Mapping[str, Any]) -> Properties:
-        _takes("getCallerIdentity", arguments, set())
+        takes("getCallerIdentity", arguments, set())
         identity = account.client("sts").get_caller_identity()
         return {
             "accountId": identity["Account"],
@@ -29,11 +31,11 @@ def invokes(account: Account) -> dict[str, Invoke]:
         }
 
     def partition(arguments: Mapping[str, Any]) -> Properties:
-        _takes("getPartition", arguments, set())
+        takes("getPartition", arguments, set())
         return {"partition": "aws", "dnsSuffix": "amazonaws.com", "reverseDnsPrefix": "com.amazonaws", "id": "aws"}
 
     def region(arguments: Mapping[str, Any]) -> Properties:
-        _takes("getRegion", arguments, {"region", "name"})
+        takes("getRegion", arguments, {"region", "name"})
         asked = arguments.get("region") or arguments.get("name") or account.region
         if asked != account.region:
             raise RefusedError(
@@ -49,16 +51,16 @@ def invokes(account: Account) -> dict[str, Invoke]:
         }
 
     def availability_zones(arguments: Mapping[str, Any]) -> Properties:
-        _takes(
+        takes(
             "getAvailabilityZones",
             arguments,
             {"state", "filters", "excludeNames", "excludeZoneIds", "allAvailabilityZones"},
         )
-        filters = [{"Name": item["name"], "Values": list(item["values"])} for item in arguments.get("filters") or []]
+        wanted = filters(arguments)
         if arguments.get("state"):
-            filters.append({"Name": "state", "Values": [arguments["state"]]})
+            wanted.append({"Name": "state", "Values": [arguments["state"]]})
         # moto knows no opt-in status; every zone that it has needs none.
-        asked = [item for item in filters if item["Name"] != "opt-in-status"]
+        asked = [item for item in wanted if item["Name"] != "opt-in-status"]
         zones = account.client("ec2").describe_availability_zones(Filters=asked)["AvailabilityZones"]
         kept = [
             zone
@@ -73,18 +75,18 @@ def invokes(account: Account) -> dict[str, Invoke]:
             "groupNames": [account.region],
             "id": account.region,
             "region": account.region,
-            **_given(arguments),
+            **given(arguments),
         }
 
     def addon_version(arguments: Mapping[str, Any]) -> Properties:
-        _takes("getAddonVersion", arguments, {"addonName", "kubernetesVersion", "mostRecent"})
+        takes("getAddonVersion", arguments, {"addonName", "kubernetesVersion", "mostRecent"})
         name = arguments["addonName"]
         if name not in ADDONS:
             raise RefusedError(f"reading EKS Add-On version info ({name}): couldn't find resource")
-        return {**_given(arguments), "id": name, "version": ADDONS[name][-1 if arguments.get("mostRecent") else 0]}
+        return {**given(arguments), "id": name, "version": ADDONS[name][-1 if arguments.get("mostRecent") else 0]}
 
     def cluster(arguments: Mapping[str, Any]) -> Properties:
-        _takes("getCluster", arguments, {"name"})
+        takes("getCluster", arguments, {"name"})
         eks = account.client("eks")
         try:
             seen = eks.describe_cluster(name=arguments["name"])["cluster"]
@@ -94,14 +96,15 @@ def invokes(account: Account) -> dict[str, Invoke]:
             **{key: seen[key] for key in ("name", "arn", "version", "status", "roleArn", "endpoint") if key in seen},
             "id": seen["name"],
             "kubernetesNetworkConfigs": [seen["kubernetesNetworkConfig"]],
+            "vpcConfig": seen["resourcesVpcConfig"],
         }
 
     def clusters(arguments: Mapping[str, Any]) -> Properties:
-        _takes("getClusters", arguments, set())
+        takes("getClusters", arguments, set())
         return {"names": account.client("eks").list_clusters()["clusters"], "id": account.region}
 
     def log_groups(arguments: Mapping[str, Any]) -> Properties:
-        _takes("getLogGroups", arguments, {"logGroupNamePrefix"})
+        takes("getLogGroups", arguments, {"logGroupNamePrefix"})
         prefix = arguments.get("logGroupNamePrefix")
         pages = account.client("logs").get_paginator("describe_log_groups")
         found = [
@@ -110,14 +113,14 @@ def invokes(account: Account) -> dict[str, Invoke]:
             for group in page["logGroups"]
         ]
         return {
-            **_given(arguments),
+            **given(arguments),
             "logGroupNames": [group["logGroupName"] for group in found],
             "arns": [group["arn"].removesuffix(":*") for group in found],
             "id": account.region,
         }
 
     def parameter(arguments: Mapping[str, Any]) -> Properties:
-        _takes("getParameter", arguments, {"name", "withDecryption"})
+        takes("getParameter", arguments, {"name", "withDecryption"})
         name = arguments["name"]
         ssm = account.client("ssm")
         try:
@@ -125,7 +128,7 @@ def invokes(account: Account) -> dict[str, Invoke]:
         except ssm.exceptions.ParameterNotFound as error:
             raise RefusedError(f"reading SSM Parameter ({name}): couldn't find resource") from error
         return {
-            **_given(arguments),
+            **given(arguments),
             "id": name,
             "type": seen["Type"],
             "version": seen["Version"],
@@ -135,6 +138,7 @@ def invokes(account: Account) -> dict[str, Invoke]:
         }
 
     return {
+        **data_sources.of_networks(account),
         "aws:cloudwatch/getLogGroups:getLogGroups": log_groups,
         "aws:eks/getAddonVersion:getAddonVersion": addon_version,
         "aws:eks/getCluster:getCluster": cluster,
@@ -145,14 +149,3 @@ def invokes(account: Account) -> dict[str, Invoke]:
         "aws:index/getRegion:getRegion": region,
         "aws:index/getAvailabilityZones:getAvailabilityZones": availability_zones,
     }
-
-
-def _given(arguments: Mapping[str, Any]) -> Properties:
-    # Pulumi's SDK sends arguments that are not set as null.
-    return {key: value for key, value in arguments.items() if value is not None}
-
-
-def _takes(name: str, arguments: Mapping[str, Any], known: set[str]) -> None:
-    unknown = sorted(_given(arguments).keys() - known)
-    if unknown:
-        raise RefusedError(f"{name}: the rehearsal does not know the argument {', '.join(unknown)}; leave it out")

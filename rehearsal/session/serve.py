@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, assert_never
+from typing import TYPE_CHECKING, Protocol, assert_never
 
 import psutil
 
@@ -34,6 +34,9 @@ from rehearsal.session.daemon import STAY, DaemonInfo
 from rehearsal.session.stack_file import StackFile, StackFileError
 from rehearsal.state.folder import StackFolder
 from rehearsal.timing import Timing
+
+if TYPE_CHECKING:
+    from rehearsal.aws.ec2.existing import Networks
 
 _log = logging.getLogger(__name__)
 # Seconds for each engine to end when one that others need is gone: most would wait for it.
@@ -90,11 +93,19 @@ def _aws(
         timing,
         used_spot=used_spot,
         account_id=stack_file.account or ACCOUNT_ID,
+        networks=_networks(stack_file),
     )
     account.roles.uses.write_to(folder.rights)
 
     def start() -> Mapping[str, str]:
-        account.start()
+        try:
+            account.start()
+        except ValueError as error:
+            from rehearsal.aws.ec2.existing import NetworkFileError
+
+            if isinstance(error, NetworkFileError):
+                raise StackFileError(f"{stack_file.network}: {error}") from error
+            raise
         return account.administrator_environment
 
     configuration = aws.configuration(account, clusters)
@@ -108,6 +119,18 @@ def _aws(
         lambda: account.endpoint,
         account.warm_up,
     )
+
+
+def _networks(stack_file: StackFile) -> Networks | None:
+    """Those that the account has already."""
+    if not stack_file.network.is_file():
+        return None
+    from rehearsal.aws.ec2.existing import NetworkFileError, Networks
+
+    try:
+        return Networks.load(stack_file.network)
+    except NetworkFileError as error:
+        raise StackFileError(str(error)) from error
 
 
 def _azure(
@@ -251,6 +274,9 @@ def main() -> int:
         gc.freeze()
         gc.enable()
         stopped.wait()
+    except StackFileError as error:
+        _log.error("%s", error)
+        return 1
     finally:
         daemon.stop()
     return 0

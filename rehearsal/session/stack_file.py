@@ -64,6 +64,11 @@ class StackFile:
     charts: tuple[str, ...] = ()
     waits: Waits = AS_ASKED
 
+    @property
+    def network(self) -> Path:
+        """Where networks are described that the rehearsed account has already; mostly there is no such file."""
+        return self.path.with_name(f"{self.path.stem}.network.json")
+
     @classmethod
     def load(cls, path: Path) -> StackFile:
         """Read and check a stack's configuration.
@@ -112,7 +117,7 @@ class StackFile:
         version = _section(config, "cluster").get("version")
         kubernetes = version if isinstance(version, str) and _MINOR.fullmatch(version) else ""
         charts = (_section(config, name).get("chartVersion") for name in ("karpenter", "cilium"))
-        return cls(
+        loaded = cls(
             path,
             cloud.name,
             region.replace(" ", "").lower(),
@@ -121,6 +126,14 @@ class StackFile:
             kubernetes,
             tuple(chart for chart in charts if isinstance(chart, str)),
         )
+        vpc = _section(config, "network").get("vpcId") if cloud.name == "aws" else None
+        if vpc is not None and not loaded.network.is_file():
+            raise StackFileError(
+                f"{path}: karpstack:network.vpcId = {reprlib.repr(vpc)}: the rehearsed account has that VPC only if "
+                f"{loaded.network} describes it, and there is no such file, so that the cluster would have no network; "
+                "docs/existing-vpc.md says how to write it"
+            )
+        return loaded
 
     @property
     def releases(self) -> tuple[str, ...]:

@@ -1,11 +1,8 @@
 """rules/nodes.py: each rule one good input, one mutation per clause, unknown values."""
 
-from typing import Any
-
 import pytest
 from judging import UNKNOWN, Case, Resource
 from rules import tokens
-from rules.nodes import NODE_CLASS_DISCOVERY as DISCOVERY
 from rules.nodes import NODE_IMAGE_PINNED as IMAGE
 from rules.nodes import NODE_IMDSV2 as IMDSV2
 from rules.nodes import NODE_NO_PUBLIC_IP as PUBLIC_IP
@@ -179,12 +176,7 @@ CASES = [
 ]
 
 TERMS = ("spec", "amiSelectorTerms")
-SUBNETS = ("spec", "subnetSelectorTerms")
 BY_TAG = {"tags": {"karpenter.sh/discovery": "example"}}
-
-
-def found_by(term: dict[str, Any]) -> Resource:
-    return node_class().change("spec", to={"subnetSelectorTerms": [BY_TAG, term], "securityGroupSelectorTerms": []})
 
 
 CASES += [
@@ -203,28 +195,6 @@ CASES += [
         given=node_class().change(*TERMS, to=[{"id": UNKNOWN}, {"alias": "al2023@latest"}]),
         violations=("[1].alias",),
         unknown="spec.amiSelectorTerms.0.id",
-    ),
-    Case(name="by tag", rule=DISCOVERY, given=found_by(BY_TAG)),
-    Case(
-        name="a subnet's id",
-        rule=DISCOVERY,
-        given=found_by({"id": "subnet-1"}),
-        violations=("spec.subnetSelectorTerms[1] selects by id",),
-    ),
-    Case(
-        name="an id that is not known yet is an id",
-        rule=DISCOVERY,
-        given=found_by({"id": UNKNOWN}),
-        violations=("spec.subnetSelectorTerms[1] selects by id",),
-    ),
-    Case(
-        name="a security group's id, the subnets are unknown",
-        rule=DISCOVERY,
-        given=found_by(BY_TAG)
-        .change(*SUBNETS, to=UNKNOWN)
-        .change("spec", "securityGroupSelectorTerms", to=[{"id": "a"}]),
-        violations=("spec.securityGroupSelectorTerms[0] selects by id",),
-        unknown=".".join(SUBNETS),
     ),
     Case(name="a node class", rule=PUBLIC_IP, given=node_class()),
     Case(name="a launch template", rule=PUBLIC_IP, given=launch_template()),

@@ -9,6 +9,7 @@ from judging import UNKNOWN, Case, Resource
 from rules import tokens
 from rules.wiring import DISCOVERY_RESOLVES as DISCOVERY
 from rules.wiring import EVENT_RULES_COMPLETE as EVENTS
+from rules.wiring import NODE_CLASS_DISCOVERY as BY_TAG
 from rules.wiring import NODE_CLASS_RESOLVES as NODE_CLASS
 from rules.wiring import TUNNEL_ADMITTED as TUNNEL
 
@@ -116,6 +117,34 @@ DISCOVERY_CASES = [
         rule=DISCOVERY,
         given=[PLAIN.change("tags", "karpenter.sh/discovery", to=UNKNOWN), GROUP, node_class()],
         unknown="subnet.tags.karpenter.sh/discovery",
+    ),
+]
+
+BY_TAG_CASES = [
+    Case(name="by tag", rule=BY_TAG, given=[SUBNET, GROUP, node_class()]),
+    Case(
+        name="a subnet's id",
+        rule=BY_TAG,
+        given=[SUBNET, node_class(subnetSelectorTerms=[{"tags": TAG}, {"id": "subnet-1"}])],
+        violations=("spec.subnetSelectorTerms[1] of class-default selects by id",),
+    ),
+    Case(
+        name="an id that is not known yet is an id",
+        rule=BY_TAG,
+        given=[SUBNET, node_class(subnetSelectorTerms=[{"id": UNKNOWN}])],
+        violations=("spec.subnetSelectorTerms[0] of class-default selects by id",),
+    ),
+    Case(
+        name="a security group's id, the subnets are unknown",
+        rule=BY_TAG,
+        given=[SUBNET, node_class(subnetSelectorTerms=UNKNOWN, securityGroupSelectorTerms=[{"id": "a"}])],
+        violations=("spec.securityGroupSelectorTerms[0] of class-default selects by id",),
+        unknown="class-default.spec.subnetSelectorTerms",
+    ),
+    Case(
+        name="ids in somebody else's network",
+        rule=BY_TAG,
+        given=[node_class(subnetSelectorTerms=[{"id": "subnet-1"}], securityGroupSelectorTerms=[{"id": "a"}])],
     ),
 ]
 
@@ -344,7 +373,7 @@ TUNNEL_CASES = [
     ),
 ]
 
-CASES = NODE_CLASS_CASES + DISCOVERY_CASES + EVENT_CASES + TUNNEL_CASES
+CASES = NODE_CLASS_CASES + DISCOVERY_CASES + BY_TAG_CASES + EVENT_CASES + TUNNEL_CASES
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

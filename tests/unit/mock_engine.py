@@ -18,6 +18,9 @@ SUBSCRIPTION = "12345678-1234-1234-1234-123456789012"
 #: Range of Services of EKS clusters that are there already: the example's.
 SERVICES = "172.20.0.0/16"
 ZONES = ["us-east-1a", "us-east-1b", "us-east-1c", "us-east-1d"]
+#: Subnets that are there: those that are asked for by ID, each in the zone that its last digit says; by tags, these.
+TAGGED_SUBNETS = ["subnet-0000000a", "subnet-0000000b"]
+VPCS = ["vpc-00000001", "vpc-00000002"]
 
 
 @dataclass
@@ -110,7 +113,10 @@ class _Cloud(mocks.Mocks):
                 return {"names": self.clusters}, []
             case "aws:eks/getCluster:getCluster":
                 network = {"ipFamily": "ipv4", "serviceIpv4Cidr": SERVICES}
-                return {"name": args.args["name"], "kubernetesNetworkConfigs": [network]}, []
+                vpc = {"vpcId": VPCS["moved" in args.args["name"]]}
+                return {"name": args.args["name"], "kubernetesNetworkConfigs": [network], "vpcConfig": vpc}, []
+            case _ if args.token.startswith("aws:ec2/get"):
+                return _network(args.token.rpartition(":")[2], args.args), []
             case "aws:eks/getAddonVersion:getAddonVersion":
                 return {"version": f"default of {args.args['addonName']} for {args.args['kubernetesVersion']}"}, []
             case "aws:ssm/getParameter:getParameter":
@@ -124,6 +130,41 @@ class _Cloud(mocks.Mocks):
             case "azure-native:containerservice:listManagedClusterAdminCredentials":
                 return _kubeconfig("admin", args.args), []
         raise NotImplementedError(args.token)
+
+
+def _network(function: str, args: Any) -> dict[str, Any]:
+    """Two VPCs of the same range, in which every subnet and security group is that is asked for."""
+    asked = {one["name"]: one["values"] for one in args.get("filters") or []}
+    match function:
+        case "getVpcs":
+            return {"ids": [one for one in asked["vpc-id"] if one in VPCS]}
+        case "getVpc":
+            return {
+                "id": args["id"],
+                "region": REGION,
+                "cidrBlockAssociations": [{"cidrBlock": "10.0.0.0/16", "state": "associated"}],
+                "enableDnsSupport": True,
+                "enableDnsHostnames": True,
+                "mainRouteTableId": "rtb-main",
+            }
+        case "getSubnets":
+            return {"ids": asked.get("subnet-id", TAGGED_SUBNETS)}
+        case "getSubnet":
+            zone = int(args["id"][-1], 16) % len(ZONES)
+            return {
+                "vpcId": VPCS[0],
+                "availabilityZone": ZONES[zone],
+                "availabilityZoneId": f"use1-az{zone + 4}",
+                "availableIpAddressCount": 4091,
+                "tags": {},
+            }
+        case "getRouteTables":
+            return {"ids": []}
+        case "getRouteTable":
+            return {"associations": [], "routes": [{"cidrBlock": "0.0.0.0/0", "natGatewayId": "nat-1"}]}
+        case "getSecurityGroups":
+            return {"ids": asked["group-id"], "vpcIds": [VPCS[0] for _ in asked["group-id"]]}
+    raise NotImplementedError(function)
 
 
 def _azure(args: mocks.MockResourceArgs, outputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:

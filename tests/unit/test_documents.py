@@ -98,7 +98,12 @@ def test_example_node_class(name: str, golden: Golden) -> None:
     golden(
         f"node-class-{name}",
         manifests.ec2_node_class(
-            name, stack.node_classes[name], role="demo-karpenter-nodes", discovery=DISCOVERY, tags=stack.tags
+            name,
+            stack.node_classes[name],
+            role="demo-karpenter-nodes",
+            subnets=[{"tags": DISCOVERY}],
+            security_groups=[{"tags": DISCOVERY}],
+            tags=stack.tags,
         ),
     )
 
@@ -108,7 +113,10 @@ def test_example_node_pool(golden: Golden) -> None:
 
 
 def node_class(spec: dict[str, Any]) -> Any:
-    return manifests.ec2_node_class("x", spec, role="nodes", discovery=DISCOVERY, tags={"owner": "us"})["spec"]
+    terms = [{"tags": DISCOVERY}]
+    return manifests.ec2_node_class(
+        "x", spec, role="nodes", subnets=terms, security_groups=terms, tags={"owner": "us"}
+    )["spec"]
 
 
 def node_pool(spec: dict[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ def test_limits_are_the_clouds() -> None:
         "SQS queue": 80,
         "EventBridge rule": 64,
         "launch template": 128,
+        "security group": 255,
         "KMS alias": 256,
     }
 

@@ -27,6 +27,16 @@ MINE = {"template": {"spec": {"nodeClassRef": {"name": "mine"}}}}
 IMAGES = {"amiSelectorTerms": [{"alias": "al2023@v20260714"}]}
 HUB = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft.Network/virtualNetworks/hub/subnets"
 
+#: A VPC that is there, instead of what the example says of its own.
+EXISTING: dict[str, Any] = {
+    "network.vpcId": "vpc-00000001",
+    "network.zones": None,
+    "network.natGateways": None,
+    "network.flowLogRetentionDays": None,
+    "network.subnetIds": ["subnet-0000000a", "subnet-0000000b"],
+    "cluster.privateAccessCidrs": ["10.0.0.0/16"],
+}
+
 WORKSPACES = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/logs/providers/Microsoft.OperationalInsights/workspaces"
 
 #: What the examples say otherwise here, so that each setting can be changed by itself.
@@ -40,6 +50,11 @@ GIVEN_WITH: dict[str, dict[str, Any]] = {
     # A type whose architecture the facts do not know: of any other, one of the two images is refused.
     "systemNodes.amiType": {"systemNodes.instanceType": "g4ad.xlarge"},
     "cluster.logCategories": {"cluster.logWorkspaceId": f"{WORKSPACES}/one"},
+    "network.subnetIds": EXISTING,
+    "network.subnetTags": EXISTING | {"network.subnetIds": [], "network.subnetTags": {"tier": "private"}},
+    "network.tagSubnets": EXISTING,
+    "network.controlPlaneSubnetIds": EXISTING,
+    "network.nodeSecurityGroupIds": EXISTING,
     "network.subnetId": {"network.subnetCidr": None, "network.subnetId": f"{HUB}/one"},
 }
 #: Another value of each setting.
@@ -57,8 +72,14 @@ OTHER: dict[str, dict[str, Any]] = {
         "network.zones": 2,
         "network.natGateways": "per-zone",
         "network.flowLogRetentionDays": 7,
+        "network.subnetIds": ["subnet-0000000a", "subnet-0000000c"],
+        "network.subnetTags": {"tier": "nodes"},
+        "network.tagSubnets": True,
+        "network.controlPlaneSubnetIds": ["subnet-0000000c", "subnet-0000000d"],
+        "network.nodeSecurityGroupIds": ["sg-00000001"],
         "cluster.version": "1.35",
         "cluster.publicAccessCidrs": ["1.1.1.0/24"],
+        "cluster.privateAccessCidrs": ["10.9.0.0/16"],
         "cluster.admins": ["arn:aws:iam::123456789012:role/admin"],
         "cluster.logTypes": ["audit"],
         "cluster.logRetentionDays": 7,
@@ -193,5 +214,6 @@ def test_without_another_value_nothing_changes(stack: str) -> None:
 
 
 def test_every_setting_has_another_value_here() -> None:
-    assert {*OTHER[EKS], "cloud"} == {*keys(settings.EksSettings)}
+    # Resources name the subnets of a VPC that is there, never itself; test_existing_vpc.py has what it chooses.
+    assert {*OTHER[EKS], "cloud", "network.vpcId"} == {*keys(settings.EksSettings)}
     assert {*OTHER[NAP], *OTHER[SELF_HOSTED], *CHOOSING} == {*keys(settings.AksSettings)}

@@ -52,7 +52,7 @@ def documents(loaded: settings.Settings) -> Any:
     for name, spec in loaded.node_pools.items():
         yield manifests.node_pool(name, spec, node_class=manifests.EC2_NODE_CLASS, labels=manifests.AKS_DATAPLANE_LABEL)
     for name, spec in loaded.node_classes.items():
-        yield manifests.ec2_node_class(name, spec, role="role", discovery={}, tags={})
+        yield manifests.ec2_node_class(name, spec, role="role", subnets=[], security_groups=[], tags={})
         yield manifests.aks_node_class(name, spec, tags={})
 
 

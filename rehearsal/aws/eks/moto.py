@@ -39,6 +39,8 @@ _BAD_ROLE = "Role with arn: {arn}, could not be assumed because it does not exis
 _NO_SUBNET = (
     "The subnet ID '{id}' does not exist (Service: AmazonEC2; Status Code: 400; Error Code: InvalidSubnetID.NotFound)"
 )
+# The code is EKS's, the sentence is not.
+_FOREIGN_GROUP = "Security group {id} does not exist in the VPC {vpc} of the subnets"
 _ONE_ZONE = "Subnets specified must be in at least two different AZs"
 _TWO_NETWORKS = "Subnets specified must be in the same VPC"
 _BAD_NODE_ROLE = (
@@ -171,6 +173,8 @@ class MotoEks:
             ):
                 raise answer("InvalidParameterException", _BAD_ROLE.format(arn=role_arn))
             subnets = self._subnets(resources_vpc_config.get("subnetIds") or [])
+            more = resources_vpc_config.get("securityGroupIds") or []
+            self._check_groups(more, subnets[0].vpc_id)
             cluster = original(backend, name, role_arn, resources_vpc_config, *arguments, **options)
             access = {
                 "authenticationMode": "CONFIG_MAP",
@@ -193,7 +197,10 @@ class MotoEks:
             cluster.identity = {"oidc": {"issuer": self._eks.issuer(name)}}
             extra.interfaces = [
                 self._eks.ec2.create_network_interface(
-                    subnet, subnet.get_available_subnet_ip(self), group_ids=[group.id], description=f"Amazon EKS {name}"
+                    subnet,
+                    subnet.get_available_subnet_ip(self),
+                    group_ids=[group.id, *more],
+                    description=f"Amazon EKS {name}",
                 ).id
                 for subnet in subnets[:2]
             ]
@@ -212,6 +219,9 @@ class MotoEks:
             if cluster is not None and resources_vpc_config:
                 if resources_vpc_config.get("subnetIds"):
                     self._subnets(resources_vpc_config["subnetIds"])
+                self._check_groups(
+                    resources_vpc_config.get("securityGroupIds") or [], cluster.resources_vpc_config["vpcId"]
+                )
                 resources_vpc_config = {**cluster.resources_vpc_config, **resources_vpc_config}
             return original(backend, name=name, resources_vpc_config=resources_vpc_config, **options)
 
@@ -350,7 +360,7 @@ class MotoEks:
                 region_name=self._region,
                 subnet_id=group.subnets[len(ids) % len(group.subnets)],
                 placement=None,
-                security_group_ids=[self._eks.security_group(group.cluster_name)],
+                security_group_ids=self._node_groups(group),
                 tags={"instance": tags, "volume": tags},
                 nics=[{"DeviceIndex": 0, "DeleteOnTermination": True, "Groups": []}],
                 block_device_mappings=[
@@ -365,6 +375,16 @@ class MotoEks:
                 instance_id=instance.id, iam_instance_profile_name=f"eks-{group.uuid}"
             )
             ids.append(instance.id)
+
+    def _node_groups(self, group: Any) -> list[str]:
+        """Security groups of a node group's instances: those of its launch template alone, where that names any."""
+        given = group.launch_template or {}
+        if given.get("id"):
+            template = self._eks.ec2.get_launch_template(given["id"])
+            version = template.get_version(str(given.get("version") or "$Default"))
+            if named := version.data.get("SecurityGroupIds"):
+                return list(named)
+        return [self._eks.security_group(group.cluster_name)]
 
     def _node_image(self, ami_type: str, version: str, release: str | None) -> Image:
         """The image of a release, or the newest one."""
@@ -415,6 +435,12 @@ class MotoEks:
                 subnet.availability_zone
             ),
         )
+
+    def _check_groups(self, ids: list[str], vpc_id: str) -> None:
+        """Further groups of the control plane's interfaces."""
+        for name in ids:
+            if name not in self._eks.ec2.groups.get(vpc_id, {}):
+                raise answer("InvalidParameterException", _FOREIGN_GROUP.format(id=name, vpc=vpc_id))
 
     def _make_group(self, cluster: str, vpc_id: str) -> Any:
         name = f"eks-cluster-sg-{cluster}-{secrets.randbelow(10**10):010d}"

@@ -34,7 +34,8 @@ it ([what it looks at](preflight.md)).
 
 `FirstCluster` and `FirstNodeGroup` are needed once in an account, `OpenIdConnectProvider` with
 `karpenter.identity: irsa` only, what begins with `FlowLogs`, and `PassFlowLogsRole`, with
-`network.flowLogRetentionDays` only, `LookBefore` and `WhatMayIDo` for the looks only.
+`network.flowLogRetentionDays` only, `Network` without `network.vpcId` only, `PrivateAccess` with
+`cluster.privateAccessCidrs` only, `LookBefore` and `WhatMayIDo` for the looks only.
 
 """
 ON_AZURE = """
@@ -63,7 +64,12 @@ already. `python -m preflight aks-nap` asks Azure whether the caller has it all 
 @pytest.mark.parametrize("identity", ["pod-identity", "irsa"])
 def test_every_resource_of_the_stack_is_in_it(identity: str) -> None:
     admin = "arn:aws:iam::210987654321:role/platform-admin"
-    stack = example_stack.eks(karpenter__identity=identity, cluster__admins=[admin], network__flowLogRetentionDays=30)
+    stack = example_stack.eks(
+        karpenter__identity=identity,
+        cluster__admins=[admin],
+        network__flowLogRetentionDays=30,
+        cluster__privateAccessCidrs=["10.9.0.0/16"],
+    )
     made = {each.type for each in deploy(lambda: eks.Environment("eks", stack)).resources.values()}
     covered = {kind for grant in deploying(SCOPE) for kind in grant.needed_by}
     missing = {kind for kind in made if kind.startswith("aws:")} - covered

@@ -19,7 +19,7 @@ from preflight.aws.asking import Aws
 from preflight.aws.deployer import Scope, policy
 from preflight.azure import assignments
 from preflight.finding import UnknowableError
-from tests.unit import example_stack
+from tests.unit import example_stack, test_existing_vpc
 from tests.unit.mock_engine import SUBSCRIPTION, deploy
 
 ACCOUNT = "210987654321"
@@ -38,7 +38,10 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 def test_documents_have_every_statement_once_and_iam_takes_each() -> None:
     settings = example_stack.eks(
-        name="a-name-of-the-greatest-length-there-is", karpenter__identity="irsa", network__flowLogRetentionDays=30
+        name="a-name-of-the-greatest-length-there-is",
+        karpenter__identity="irsa",
+        network__flowLogRetentionDays=30,
+        cluster__privateAccessCidrs=["10.99.0.0/16"],
     )
     found = documents.documents(settings, "aws-us-gov", ACCOUNT)
     scope = Scope(partition="aws-us-gov", region=settings.region, account=ACCOUNT, names=EksNames(settings.name))
@@ -55,6 +58,7 @@ def test_documents_have_every_statement_once_and_iam_takes_each() -> None:
         ({"karpenter__identity": "irsa"}, {"OpenIdConnectProvider"}),
         ({"network__flowLogRetentionDays": 30}, {"FlowLogs", "FlowLogsRole", "PassFlowLogsRole"}),
         ({"karpenter__interruptionQueue": True}, {"InterruptionQueue", "EventRules"}),
+        ({"cluster__privateAccessCidrs": ["10.99.0.0/16"]}, {"PrivateAccess"}),
     ],
 )
 def test_what_the_stack_does_not_have_is_not_in_them(changes: dict[str, Any], sids: set[str]) -> None:
@@ -62,6 +66,13 @@ def test_what_the_stack_does_not_have_is_not_in_them(changes: dict[str, Any], si
     without = _sids(documents.documents(example_stack.eks(**none), "aws", ACCOUNT))
     assert not sids & without
     assert sids <= _sids(documents.documents(example_stack.eks(**{**none, **changes}), "aws", ACCOUNT))
+
+
+def test_a_network_that_is_there_needs_not_be_made() -> None:
+    own = _sids(documents.documents(example_stack.eks(), "aws", ACCOUNT))
+    existing = _sids(documents.documents(test_existing_vpc.example(), "aws", ACCOUNT))
+    assert own - existing == {"Network"}
+    assert existing - own == {"PrivateAccess"}
 
 
 def _sids(found: list[documents.Document]) -> set[str]:

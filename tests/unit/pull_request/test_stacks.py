@@ -18,6 +18,7 @@ def changed(*paths: str, before: tuple[str, ...] = ALL, after: tuple[str, ...] =
     ("path", "touched"),
     [
         ("Pulumi.eks.yaml", {"eks": "asked"}),
+        ("Pulumi.eks.network.json", {"eks": "asked"}),
         ("policies/eks.json", {"eks": "policies"}),
         ("policies/production.json", {}),
         ("policies/rules/nodes.py", {"aks-nap": "policies", "eks": "policies"}),

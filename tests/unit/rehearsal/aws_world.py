@@ -14,6 +14,7 @@ from botocore.config import Config
 from moto import mock_aws
 
 from rehearsal.aws.account import ACCOUNT_ID, Account
+from rehearsal.aws.ec2.existing import Networks
 from rehearsal.timing import Timing
 
 REGION = "us-east-1"
@@ -57,13 +58,20 @@ def _session() -> Any:
 
 @contextmanager
 def account(
-    folder: Path, timing: Timing | None = None, *, used_spot: bool = False, account_id: str = ACCOUNT_ID
+    folder: Path,
+    timing: Timing | None = None,
+    *,
+    used_spot: bool = False,
+    account_id: str = ACCOUNT_ID,
+    networks: Networks | None = None,
 ) -> Iterator[Account]:
     """A prepared account."""
     table = folder / "prices.json"
     table.write_text(json.dumps({REGION: PRICES}))
     with mock_aws():
-        made = InProcessAccount(REGION, table, timing or Timing(), used_spot=used_spot, account_id=account_id)
+        made = InProcessAccount(
+            REGION, table, timing or Timing(), used_spot=used_spot, account_id=account_id, networks=networks
+        )
         made.prepare()
         try:
             yield made

@@ -479,3 +479,17 @@ def test_a_changed_launch_template_gets_a_version(world: World) -> None:
     assert "latestVersion" not in preview
     outputs = world.update(token, created, **tagged)
     assert (outputs["latestVersion"], outputs["defaultVersion"]) == (2, 2)
+
+
+def test_further_security_groups_are_no_drift(world: World) -> None:
+    vpc, subnets = world.network()
+    group = world.group(vpc.id).id
+    network = {"subnetIds": subnets, "publicAccessCidrs": ["1.1.1.0/24"], "securityGroupIds": [group]}
+    for token, given in (
+        ("aws:eks/cluster:Cluster", world.cluster_inputs(subnets, vpcConfig=network)),
+        ("aws:ec2/launchTemplate:LaunchTemplate", {"name": "system", "vpcSecurityGroupIds": [group]}),
+    ):
+        inputs = world.check(token, **given)
+        created = world.type(token).create(inputs, timeout=5.0)
+        assert world.read(token, created) == created.outputs
+        assert world.type(token).inputs_of(created.outputs, inputs) == inputs

@@ -111,6 +111,11 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
     "aws:eks/getAddonVersion:getAddonVersion": {"addonName": "coredns", "kubernetesVersion": "1.36"},
     "aws:eks/getCluster:getCluster": {},  # its name is added
     "aws:eks/getClusters:getClusters": {},
+    "aws:ec2/getVpcs:getVpcs": {},
+    "aws:ec2/getSubnets:getSubnets": {"filters": [{"name": "availability-zone", "values": ["us-east-1a"]}]},
+    "aws:ec2/getRouteTables:getRouteTables": {},
+    "aws:ec2/getSecurityGroups:getSecurityGroups": {},
+    **{f"aws:ec2/{name}:{name}": {} for name in ("getVpc", "getSubnet", "getRouteTable", "getVpcEndpoint")},  # by id
     "aws:ssm/getParameter:getParameter": {
         "name": "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/arm64/standard/recommended/release_version"
     },
@@ -127,6 +132,12 @@ def test_results_of_functions_are_the_sdks(world: World, token: str) -> None:
     if token == "aws:eks/getCluster:getCluster":
         created = world.create("aws:eks/cluster:Cluster", **CASES["aws:eks/cluster:Cluster"].inputs(world)).outputs
         arguments = {"name": created["name"]}
+    if key := {"getVpc": "id", "getSubnet": "id", "getRouteTable": "routeTableId"}.get(token.rpartition(":")[2]):
+        several = f"{token.rpartition(':')[0]}s:{token.rpartition(':')[2]}s"
+        arguments = {key: invokes(world.account)[several]({})["ids"][0]}
+    if token == "aws:ec2/getVpcEndpoint:getVpcEndpoint":
+        vpc = invokes(world.account)["aws:ec2/getVpcs:getVpcs"]({})["ids"][0]
+        world.account.client("ec2").create_vpc_endpoint(VpcId=vpc, ServiceName="com.amazonaws.us-east-1.ec2")
     known = invokes(world.account)[token](arguments)
     name = token.rpartition(":")[2]
     module = token.split(":")[1].split("/")[0].replace("index", "")

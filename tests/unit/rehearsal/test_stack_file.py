@@ -48,6 +48,16 @@ def test_azure_has_a_region_and_a_subscription(
     assert (found.cloud, found.region, found.subscription) == ("azure", region, subscription)
 
 
+@pytest.mark.parametrize("section", [{"vpcId": "vpc-1"}, json.dumps({"vpcId": "vpc-1"})])
+def test_an_existing_vpc_must_be_described(tmp_path: Path, section: object) -> None:
+    path = write(tmp_path, {"config": {**GOOD["config"], "karpstack:network": section}})
+    with pytest.raises(StackFileError, match=r"network.vpcId = 'vpc-1'.*Pulumi.eks.network.json describes it"):
+        StackFile.load(path)
+    file = tmp_path / "Pulumi.eks.network.json"
+    file.write_text("{}")
+    assert StackFile.load(path).network == file
+
+
 ONE = "210987654321"
 
 

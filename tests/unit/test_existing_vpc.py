@@ -1,0 +1,374 @@
+"""A VPC that is there: what the program makes of it, and what it refuses before anything is made."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+import yaml
+
+from components import eks, settings
+from components.kubernetes import reach
+from components.problems import SettingsError
+from components.settings.existing_network import FoundNetwork, FoundSubnet, problems, way_out
+from tests.conftest import Golden
+from tests.unit.example_stack import ROOT, raw
+from tests.unit.mock_engine import Deployment, deploy
+
+FOLDER = ROOT / "examples" / "existing-vpc"
+STACK = FOLDER / "Pulumi.eks-existing-vpc.yaml"
+VPC, OTHER_VPC = "vpc-00000001", "vpc-00000002"
+A, B, C, D = (f"subnet-0000000{letter}" for letter in "abcd")
+NAME = "karpstack-existing"
+CLUSTER = "aws:eks/cluster:Cluster"
+NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
+NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
+TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+TAG = "aws:ec2/tag:Tag"
+GROUP = "aws:ec2/securityGroup:SecurityGroup"
+RULE = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
+#: What the example says of its network, in short.
+NETWORK: dict[str, Any] = {
+    "vpcId": VPC,
+    "vpcCidr": "10.0.0.0/16",
+    "podCidr": "10.244.0.0/16",
+    "serviceCidr": "172.20.0.0/16",
+    "subnetIds": [A, B],
+}
+
+
+def example(network: dict[str, Any] | None = None, **changes: Any) -> settings.EksSettings:
+    """The example in a network that the mocks have; without `network`, in its own."""
+    config = yaml.safe_load(STACK.read_text())["config"]
+    if network is not None:
+        config["karpstack:network"] = {**network, **changes}
+    loaded = settings.load(raw(config))
+    assert isinstance(loaded, settings.EksSettings)
+    return loaded
+
+
+def deployed(preview: bool = False, **changes: Any) -> Deployment:
+    return deploy(lambda: eks.Environment("eks", example(NETWORK, **changes)), preview)
+
+
+@cache
+def stack() -> Deployment:
+    return deployed()
+
+
+def one(deployment: Deployment, kind: str) -> dict[str, Any]:
+    (only,) = deployment.of(kind)
+    return only.inputs
+
+
+def test_nothing_of_a_network_is_made() -> None:
+    made = {each.type for each in stack().resources.values() if each.type.startswith("aws:ec2/")}
+    assert made == {TEMPLATE, TAG, GROUP}
+    (tag,) = stack().of(TAG)
+    assert tag.inputs["resourceId"] == "sg-cluster"
+
+
+def test_subnets_are_those_that_are_named() -> None:
+    assert one(stack(), CLUSTER)["vpcConfig"]["subnetIds"] == [A, B]
+    assert one(stack(), NODE_GROUP)["subnetIds"] == [A, B]
+    assert "vpcSecurityGroupIds" not in one(stack(), TEMPLATE)
+    spec = one(stack(), NODE_CLASS)["spec"]
+    assert spec["subnetSelectorTerms"] == [{"id": A}, {"id": B}]
+    assert spec["securityGroupSelectorTerms"] == [{"tags": {"karpenter.sh/discovery": NAME}}]
+
+
+def test_all_of_it_is_known_at_the_first_preview() -> None:
+    previewed = deployed(preview=True)
+    assert one(previewed, NODE_CLASS)["spec"]["subnetSelectorTerms"] == [{"id": A}, {"id": B}]
+
+
+def test_the_control_plane_may_have_subnets_of_its_own() -> None:
+    made = deployed(controlPlaneSubnetIds=[C, D])
+    assert one(made, CLUSTER)["vpcConfig"]["subnetIds"] == [C, D]
+    assert one(made, NODE_GROUP)["subnetIds"] == [A, B]
+
+
+def test_all_nodes_carry_further_groups_beside_the_clusters_own() -> None:
+    made = deployed(nodeSecurityGroupIds=["sg-00000001"])
+    assert one(made, TEMPLATE)["vpcSecurityGroupIds"] == ["sg-cluster", "sg-00000001"]
+    terms = one(made, NODE_CLASS)["spec"]["securityGroupSelectorTerms"]
+    assert terms == [{"tags": {"karpenter.sh/discovery": NAME}}, {"id": "sg-00000001"}]
+
+
+def test_subnets_that_are_found_by_tags_are_found_so_by_karpenter() -> None:
+    made = deployed(subnetIds=[], subnetTags={"tier": "private"})
+    assert one(made, NODE_GROUP)["subnetIds"] == [A, B]
+    assert one(made, NODE_CLASS)["spec"]["subnetSelectorTerms"] == [{"tags": {"tier": "private"}}]
+
+
+def test_subnets_are_tagged_where_the_settings_say_so_alone() -> None:
+    made = deployed(tagSubnets=True)
+    tagged = {tag.inputs["resourceId"]: tag.inputs["value"] for tag in made.of(TAG)}
+    assert tagged == {A: NAME, B: NAME, "sg-cluster": NAME}
+    terms = one(made, NODE_CLASS)["spec"]["subnetSelectorTerms"]
+    assert terms == [{"tags": {"karpenter.sh/discovery": NAME}}]
+
+
+def test_ranges_reach_the_api_server_before_it_is_there() -> None:
+    """The group that EKS makes with the cluster would come too late for whoever makes it."""
+    cluster = stack().of(CLUSTER)[0]
+    (group,) = stack().of(GROUP)
+    assert group.inputs["vpcId"] == VPC
+    assert cluster.inputs["vpcConfig"]["securityGroupIds"] == [f"{group.name}-id"]
+    rules = stack().of(RULE)
+    assert {rule.inputs["cidrIpv4"] for rule in rules} == {"10.20.0.0/16", "10.99.0.0/16"}
+    for rule in rules:
+        assert (rule.inputs["ipProtocol"], rule.inputs["fromPort"], rule.inputs["toPort"]) == ("tcp", 443, 443)
+        assert stack().needs(cluster, rule)
+
+
+def test_without_a_way_to_the_api_server_nothing_is_made() -> None:
+    config = yaml.safe_load(STACK.read_text())["config"]
+    config["karpstack:cluster"]["privateAccessCidrs"] = []
+    with pytest.raises(SettingsError, match=r"cluster.privateAccessCidrs = \[\]\n.*admits nobody but nodes"):
+        settings.load(raw(config))
+    config["karpstack:cluster"]["publicAccessCidrs"] = ["1.1.1.1/32"]
+    assert settings.load(raw(config))
+
+
+def test_everybody_is_no_range_of_ones_own() -> None:
+    config = yaml.safe_load(STACK.read_text())["config"]
+    config["karpstack:cluster"]["privateAccessCidrs"] = ["0.0.0.0/0"]
+    with pytest.raises(SettingsError, match=r"privateAccessCidrs\[0\] = "):
+        settings.load(raw(config))
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (IPv4Address("10.99.3.4"), ""),
+        (IPv4Address("192.168.1.5"), "would go to its network from 192.168.1.5, which is not admitted"),
+        (None, "would go to its network by no route at all"),
+    ],
+)
+def test_whoever_comes_from_elsewhere_is_warned(
+    monkeypatch: pytest.MonkeyPatch, source: IPv4Address | None, said: str
+) -> None:
+    assert "eks-cluster-another-way" in stack().of(CLUSTER)[0].request.hooks.before_create
+    warnings: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", warnings.append)
+    monkeypatch.setattr(reach, "_source", lambda destination: source)
+    hook = reach.warns_of_another_way(
+        "way", networks=[IPv4Network("10.99.0.0/16")], destination=IPv4Address("10.20.0.1")
+    )
+    warn: Any = hook.callback
+    warn(pulumi.ResourceHookArgs("urn", "", "eks-cluster-control-plane", CLUSTER))
+    assert len(warnings) == (1 if said else 0)
+    assert all(said in warning for warning in warnings)
+
+
+def test_a_wrong_network_is_refused_before_anything_is_made() -> None:
+    made: list[Deployment] = []
+    with pytest.raises(SettingsError, match=r"network.subnetIds.* = .*\n.*lies in another VPC, vpc-00000001"):
+        made.append(deployed(vpcId=OTHER_VPC))
+    assert not made
+
+
+def test_another_vpc_would_replace_the_cluster() -> None:
+    """Of a cluster that is called so, the mocks say that it is in another VPC."""
+    there: Any = {"log_groups": ["/aws/eks/moved/cluster"], "clusters": ["moved"]}
+    moved = example(NETWORK).model_copy(update={"name": "moved"})
+    with pytest.raises(pulumi.RunError, match=r"karpstack:network\.vpcId vpc-00000002 -> vpc-00000001"):
+        deploy(lambda: eks.Environment("eks", moved), **there)
+
+
+def found(**changes: Any) -> FoundNetwork:
+    """A network in which the example works, with changes."""
+    subnets = {
+        name: FoundSubnet(
+            id=name,
+            vpc_id=VPC,
+            zone=f"us-east-1{zone}",
+            zone_id=f"use1-az{index}",
+            free=4000,
+            way_out="private",
+            tags={},
+        )
+        for index, (name, zone) in enumerate(zip((A, B, C, D), "abcd", strict=True), 4)
+    }
+    known: dict[str, Any] = {
+        "cidrs": ["10.0.0.0/16"],
+        "dns_support": True,
+        "dns_hostnames": True,
+        "subnets": subnets,
+        "selected": [],
+        "groups": {"sg-00000001": VPC},
+        "has_endpoints": False,
+        "has_cluster": False,
+    }
+    return FoundNetwork(**{**known, **changes})
+
+
+def with_subnets(**changes: dict[str, Any]) -> FoundNetwork:
+    """The same with changes of single subnets, by their letter."""
+    subnets = dict(found().subnets)
+    for letter, change in changes.items():
+        subnets[f"subnet-0000000{letter}"] = replace(subnets[f"subnet-0000000{letter}"], **change)
+    return found(subnets=subnets)
+
+
+def said(network: FoundNetwork, nodes: int = 2, **changes: Any) -> list[tuple[str, str, bool]]:
+    """Key, consequence, and whether it is a warning."""
+    wanted = example(NETWORK, **changes).network
+    return [
+        (problem.key.removeprefix("karpstack:network."), problem.consequence, problem.warning)
+        for problem in problems(wanted, NAME, nodes, network)
+    ]
+
+
+OWNED = {"kubernetes.io/cluster/legacy": "owned"}
+FOREIGN = {"karpenter.sh/discovery": "legacy"}
+BY_TAGS = {"subnetIds": [], "subnetTags": {"tier": "private"}}
+WRONG: list[Any] = [
+    (found(cidrs=[]), {}, "vpcId", "is not in this account and region"),
+    (found(cidrs=["10.1.0.0/16"]), {}, "vpcCidr", "is no range of vpc-00000001, which has 10.1.0.0/16"),
+    (found(cidrs=["10.0.0.0/16", "10.244.0.0/20"]), {}, "podCidr", "overlaps 10.244.0.0/20"),
+    (found(cidrs=["10.0.0.0/16", "172.20.4.0/24"]), {}, "serviceCidr", "overlaps 172.20.4.0/24"),
+    (found(dns_support=False), {}, "vpcId", "has enableDnsSupport off"),
+    (found(dns_hostnames=False), {}, "vpcId", "has enableDnsHostnames off"),
+    (found(), {"subnetIds": [A, B, "subnet-00000009"]}, "subnetIds[2]", "is not in this account and region"),
+    (with_subnets(b={"vpc_id": OTHER_VPC}), {"subnetIds": [A, B, C]}, "subnetIds[1]", "lies in another VPC"),
+    (
+        with_subnets(d={"vpc_id": OTHER_VPC}),
+        {"controlPlaneSubnetIds": [A, C, D]},
+        "controlPlaneSubnetIds[2]",
+        "another",
+    ),
+    (found(), BY_TAGS, "subnetTags", "are carried by no subnet of vpc-00000001"),
+    (
+        replace(with_subnets(c={"vpc_id": OTHER_VPC}), selected=[A, B, C]),
+        BY_TAGS,
+        "subnetTags",
+        "are carried by subnet-0000000c too, of another VPC",
+    ),
+    (with_subnets(b={"zone": "us-east-1a"}), {}, "subnetIds", "is in one zone, us-east-1a"),
+    (found(), {"controlPlaneSubnetIds": [A]}, "controlPlaneSubnetIds", "is in one zone, us-east-1a"),
+    (with_subnets(b={"zone_id": "use1-az3"}), {"subnetIds": [A, B, C]}, "subnetIds", "places no control plane"),
+    (with_subnets(b={"zone": "us-east-1-bos-1a"}), {"subnetIds": [A, B, C]}, "subnetIds", "places no control plane"),
+    (with_subnets(a={"free": 5}), {}, "subnetIds", "has subnet-0000000a with 5 free addresses, and EKS demands 6"),
+    (with_subnets(a={"way_out": "public"}), {}, "subnetIds", "has subnet-0000000a, a public subnet"),
+    (with_subnets(a={"way_out": "none"}), {}, "subnetIds", "has subnet-0000000a without a default route: nodes there"),
+    (with_subnets(a={"tags": OWNED}), {}, "subnetIds", "which the cluster legacy owns"),
+    (with_subnets(c={"tags": OWNED}), {"controlPlaneSubnetIds": [C, D]}, "controlPlaneSubnetIds", "legacy owns"),
+    (with_subnets(a={"tags": FOREIGN}), {"tagSubnets": True}, "tagSubnets", "the Karpenter of legacy would no longer"),
+    (found(), {"nodeSecurityGroupIds": ["sg-00000002"]}, "nodeSecurityGroupIds[0]", "is not in this account"),
+    (
+        found(groups={"sg-00000001": OTHER_VPC}),
+        {"nodeSecurityGroupIds": ["sg-00000001"]},
+        "nodeSecurityGroupIds[0]",
+        "belongs to another VPC, vpc-00000002",
+    ),
+]
+
+
+@pytest.mark.parametrize(("network", "changes", "key", "consequence"), WRONG, ids=lambda one: str(one)[:40])
+def test_what_is_wrong_is_told_with_its_key(
+    network: FoundNetwork, changes: dict[str, Any], key: str, consequence: str
+) -> None:
+    ((told, text, warning),) = said(network, **changes)
+    assert told == key
+    assert consequence in text
+    assert not warning
+
+
+@pytest.mark.parametrize(
+    ("network", "changes"),
+    [
+        (found(), {}),
+        (found(), {"controlPlaneSubnetIds": [C, D], "nodeSecurityGroupIds": ["sg-00000001"], "tagSubnets": True}),
+        (found(selected=[A, B]), BY_TAGS),
+        # Nodes may be in one zone, the control plane in none without a route out.
+        (with_subnets(c={"way_out": "none"}), {"subnetIds": [A], "controlPlaneSubnetIds": [B, C]}),
+        (with_subnets(a={"tags": {"kubernetes.io/cluster/legacy": "shared", **FOREIGN}}), {}),
+        (with_subnets(a={"tags": {f"kubernetes.io/cluster/{NAME}": "owned"}}), {"tagSubnets": True}),
+        (replace(with_subnets(a={"free": 1}, b={"free": 1}), has_cluster=True), {}),
+    ],
+)
+def test_what_is_right_is_taken(network: FoundNetwork, changes: dict[str, Any]) -> None:
+    assert said(network, **changes) == []
+
+
+def test_few_addresses_are_a_warning_and_too_few_for_nodes_are_not() -> None:
+    ((key, text, warning),) = said(with_subnets(a={"free": 8}))
+    assert (key, "recommends 16" in text, warning) == ("subnetIds", True, True)
+    full = with_subnets(a={"free": 1}, b={"free": 1})
+    ((key, text, warning),) = said(full, controlPlaneSubnetIds=[C, D])
+    assert (key, "have 2 free addresses in all" in text, warning) == ("subnetIds", True, False)
+
+
+def test_endpoints_instead_of_a_way_out_are_a_warning() -> None:
+    isolated = replace(with_subnets(a={"way_out": "none"}), has_endpoints=True)
+    ((_, text, warning),) = said(isolated)
+    assert "only services with an endpoint in the VPC" in text
+    assert warning
+
+
+@pytest.mark.parametrize(
+    ("routes", "way"),
+    [
+        ({"10.0.0.0/16": "local"}, "none"),
+        ({"0.0.0.0/0": "igw-1"}, "public"),
+        ({"0.0.0.0/0": "nat-1"}, "private"),
+        ({"0.0.0.0/0": "tgw-1"}, "private"),
+        ({"0.0.0.0/0": ""}, "none"),
+    ],
+)
+def test_where_a_default_route_leads(routes: dict[str, str], way: str) -> None:
+    assert way_out(routes) == way
+
+
+REFUSED: list[Any] = [
+    ({"vpcId": "company"}, "network.vpcId", "is no ID of a VPC"),
+    ({"subnetIds": ["private-a"]}, "network.subnetIds[0]", "is no ID of a subnet"),
+    ({"nodeSecurityGroupIds": ["default"]}, "network.nodeSecurityGroupIds[0]", "is no ID of a security group"),
+    ({"subnetIds": [A, A]}, "network.subnetIds", "twice"),
+    ({"vpcId": None}, "network.subnetIds", "network.vpcId names none"),
+    ({"vpcId": None, "subnetIds": [], "tagSubnets": True}, "network.tagSubnets", "network.vpcId names none"),
+    ({"zones": 2}, "network.zones", "is about a VPC that the stack makes"),
+    ({"natGateways": "per-zone"}, "network.natGateways", "is about a VPC that the stack makes"),
+    ({"flowLogRetentionDays": 7}, "network.flowLogRetentionDays", "is about a VPC that the stack makes"),
+    ({"subnetIds": []}, "network.subnetIds", "leaves open in which subnets"),
+    ({"subnetTags": {"tier": "private"}}, "network.subnetIds", "leaves open in which subnets"),
+    ({**BY_TAGS, "tagSubnets": True}, "network.tagSubnets", "found by tags already"),
+]
+
+
+@pytest.mark.parametrize(("changes", "key", "consequence"), REFUSED)
+def test_settings_that_contradict_themselves_are_refused(changes: dict[str, Any], key: str, consequence: str) -> None:
+    network = {name: value for name, value in {**NETWORK, **changes}.items() if value is not None}
+    with pytest.raises(SettingsError) as refused:
+        example(network)
+    told = [(problem.key.removeprefix("karpstack:"), problem.consequence) for problem in refused.value.problems]
+    assert [where for where, _ in told] == [key]
+    assert consequence in told[0][1]
+
+
+def test_an_existing_vpc_may_be_smaller_than_one_that_is_cut_up() -> None:
+    assert str(example(NETWORK, vpcCidr="10.0.0.0/26").network.vpc_cidr) == "10.0.0.0/26"
+
+
+def test_the_example_names_what_its_network_file_has() -> None:
+    network = example().network
+    file = json.loads(Path(STACK.with_name("Pulumi.eks-existing-vpc.network.json")).read_text())
+    subnets = {one["SubnetId"] for one in file["Subnets"]}
+    assert {*network.subnet_ids, *network.control_plane_subnet_ids} <= subnets
+    assert network.vpc_id == file["Vpcs"][0]["VpcId"]
+    assert set(network.node_security_group_ids) <= {one["GroupId"] for one in file["SecurityGroups"]}
+
+
+def test_the_examples_documents(golden: Golden) -> None:
+    made = deployed(controlPlaneSubnetIds=[C, D], nodeSecurityGroupIds=["sg-00000001"])
+    golden("existing-vpc-node-class", one(made, NODE_CLASS))
+    golden("existing-vpc-cluster-network", one(made, CLUSTER)["vpcConfig"])
+    golden("existing-vpc-launch-template", one(made, TEMPLATE))
