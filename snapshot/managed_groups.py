@@ -8,7 +8,7 @@ where AKS itself makes Karpenter's machines, they are of an agent pool too. So w
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from karpenter.requirements import Requirement
 
@@ -47,7 +47,7 @@ _KEYS: Final[Mapping[str, frozenset[str]]] = {
 
 def labels_of_groups(snapshot: Snapshot) -> frozenset[str]:
     """Keys of labels that no NodePool of a snapshot gives, and none of its nodes has."""
-    pools = [pool.spec.get("template") or {} for pool in snapshot.node_pools]
+    pools: list[dict[str, Any]] = [pool.model_dump()["spec"].get("template") or {} for pool in snapshot.node_pools]
     given = {key for template in pools for key in (template.get("metadata") or {}).get("labels") or {}}
     given |= {one["key"] for template in pools for one in (template.get("spec") or {}).get("requirements") or ()}
     there = {key for node in snapshot.nodes if node.node_pool for key in node.labels}
