@@ -35,11 +35,16 @@ class Part(BaseModel):
 
 
 class Planned(Part):
-    """A change of a resource, as Pulumi named it."""
+    """A change of a resource, as Pulumi named it.
+
+    Attributes:
+        what: Which of its properties an update changed; of versions also how. Empty where it was not told.
+    """
 
     op: str
     type: str
     name: str
+    what: str
 
 
 class Moment(Part):

@@ -180,6 +180,6 @@ def _last(replaced: list[Replaced]) -> float | None:
 
 def _planned(told: Told) -> list[Planned] | None:
     changes = told.phases.get("change-applied", {}).get("changes")
-    return (
-        None if changes is None else [Planned(**{key: one[key] for key in ("op", "type", "name")}) for one in changes]
-    )
+    if changes is None:
+        return None
+    return [Planned(op=one["op"], type=one["type"], name=one["name"], what=one.get("what", "")) for one in changes]

@@ -282,7 +282,10 @@ def _made(answer: Answer) -> Iterator[str]:
             yield f"- {escape(wording.capital(text))}"
         yield ""
         if answer.blast_radius and answer.blast_radius.applied:
-            rows = [(f"**{escape(one.op)}**", escape(one.name), code(one.type)) for one in answer.blast_radius.applied]
-            yield from table(("operation", "resource", "type"), rows, _WHOLE)
+            rows = [
+                (f"**{escape(one.op)}**", escape(one.name), escape(one.what), code(one.type))
+                for one in answer.blast_radius.applied
+            ]
+            yield from table(("operation", "resource", "what of it", "type"), rows, _WHOLE)
 
     yield from folded("Prices, what was shortened, and what is not known", lines())

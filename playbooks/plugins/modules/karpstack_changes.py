@@ -27,7 +27,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changes:
-  description: The resources, each with op, type and name.
+  description: The resources, each with op, type and name, and what an update changed.
   type: list
   elements: dict
   returned: success

@@ -41,3 +41,14 @@ def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(ChangesError, match="Pulumi's events cannot be read"):
             changes(path)
+
+
+def test_what_differs_is_told_and_of_a_version_how(tmp_path: Path) -> None:
+    release = step("update")
+    release["resourcePreEvent"]["metadata"] |= {
+        "diffs": ["version", "values"],
+        "old": {"inputs": {"version": "1.14.3", "values": {"password": "old"}}},
+        "new": {"inputs": {"version": "1.15.1", "values": {"password": "new"}}},
+    }
+    (found,) = changes(log(tmp_path, release))
+    assert found["what"] == "version 1.14.3 to 1.15.1, values"
