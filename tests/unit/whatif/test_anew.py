@@ -14,7 +14,7 @@ from whatif.answer import Answer, NotAnew
 from whatif.limits import Limits
 from whatif.phases import read
 
-C5 = {"nodeSelector": {"karpenter.k8s.aws/instance-family": "c5"}}
+C5: dict[str, Any] = {"nodeSelector": {"karpenter.k8s.aws/instance-family": "c5"}}
 NEWER = {"key": "karpenter.k8s.aws/instance-generation", "operator": "Gt", "values": ["6"]}
 GPU = {"key": "team", "value": "ml", "effect": "NoSchedule"}
 
