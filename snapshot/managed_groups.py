@@ -8,11 +8,12 @@ where AKS itself makes Karpenter's machines, they are of an agent pool too. So w
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from karpenter.requirements import Requirement
 
 from .model import Snapshot
+from .taken_nodes import pool_keys
 
 _AKS: Final = "kubernetes.azure.com/"
 _EKS: Final = "eks.amazonaws.com/"
@@ -47,11 +48,8 @@ _KEYS: Final[Mapping[str, frozenset[str]]] = {
 
 def labels_of_groups(snapshot: Snapshot) -> frozenset[str]:
     """Keys of labels that no NodePool of a snapshot gives, and none of its nodes has."""
-    pools: list[dict[str, Any]] = [pool.model_dump()["spec"].get("template") or {} for pool in snapshot.node_pools]
-    given = {key for template in pools for key in (template.get("metadata") or {}).get("labels") or {}}
-    given |= {one["key"] for template in pools for one in (template.get("spec") or {}).get("requirements") or ()}
     there = {key for node in snapshot.nodes if node.node_pool for key in node.labels}
-    return _KEYS.get(snapshot.cluster.cloud or "", frozenset()) - given - there
+    return _KEYS.get(snapshot.cluster.cloud or "", frozenset()) - pool_keys(snapshot.node_pools) - there
 
 
 def only_in_groups(choices: Sequence[Sequence[Requirement]], keys: Collection[str]) -> list[Requirement]:
