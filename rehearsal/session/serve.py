@@ -218,6 +218,8 @@ class Daemon:
         Providers and control endpoint go first, so that nothing new is started, then the cluster, then the account.
         After a loss the engines go before all: what waits for them would wait in vain.
         """
+        # Where the account could not start, providers are waited for by Pulumi that wait for it.
+        self._cloud_started.set()
         if self._info.lost:
             self._engines.stop_all(_GRACE_AFTER_LOSS)
         for server in self._servers.values():
