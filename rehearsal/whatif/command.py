@@ -26,6 +26,8 @@ DESCRIPTION: Final = (
     "say what it costs and which nodes and pods it moves."
 )
 NO_ANSWER: Final = 2
+#: Pods are kept from the scheduler by an admission policy that changes them, which is there from this version on.
+_AS_IS_SINCE: Final = "1.36"
 _WORKLOADS: Final = PROJECT / "examples" / "snapshots" / "200-pods.json"
 
 
@@ -54,9 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nodes",
         choices=["as-is", "fresh"],
-        default="as-is",
         help="as-is: the base has the snapshot's own nodes, as far as its NodePools allow, and pods on the node that "
-        "they were on; fresh: Karpenter chooses nodes for the pods (default: as-is)",
+        f"they were on; fresh: Karpenter chooses nodes for the pods (default: as-is, where the base has Kubernetes "
+        f"{_AS_IS_SINCE} or newer)",
     )
     parser.add_argument("--output", type=Path, help="folder for the answers (default: build/whatif/<stack>)")
     parser.add_argument(
@@ -120,7 +122,7 @@ def run(options: argparse.Namespace) -> int:
             options.stack,
             base,
             workloads,
-            options.nodes,
+            _nodes(options.nodes, base),
             Waits(options.wait_factor, options.at),
             options.patience,
             tuple(judge),
@@ -128,6 +130,18 @@ def run(options: argparse.Namespace) -> int:
         folder = ownership.place_results(results / sides[0].name, "--output")
         return candidate.rehearse(question, sides[0], folder, keep=options.keep)
     return _several(options, base, sides, results)
+
+
+def _nodes(given: str | None, base: Source) -> str:
+    """Whose nodes the base has: what was given, or the snapshot's, where that is possible."""
+    minor = base.stack_file.kubernetes.partition(".")[2]
+    possible = not minor or int(minor) >= int(_AS_IS_SINCE.partition(".")[2])
+    if given == "as-is" and not possible:
+        raise ValueError(
+            f"--nodes as-is with Kubernetes {base.stack_file.kubernetes}: pods are kept on their nodes by an admission "
+            f"policy that {_AS_IS_SINCE} has first, so the snapshot's nodes would stay empty; give --nodes fresh"
+        )
+    return given or ("as-is" if possible else "fresh")
 
 
 def _several(options: argparse.Namespace, base: Source, sides: Sequence[Source], results: Path) -> int:
@@ -146,7 +160,7 @@ def _alone(options: argparse.Namespace, base: Source, side: Source, results: Pat
     given = ["whatif", options.stack, "--base", base.given, "--output", str(results)]
     given += ["--change", side.given] if side.given else []
     given += ["--workloads", str(options.workloads.resolve()), "--patience", str(options.patience)]
-    given += ["--nodes", options.nodes, "--wait-factor", str(options.wait_factor)]
+    given += ["--nodes", _nodes(options.nodes, base), "--wait-factor", str(options.wait_factor)]
     given += ["--at", options.at.isoformat()] if options.at else []
     for key in ("limits", "prices"):
         given += [f"--{key}", str(getattr(options, key).resolve())] if getattr(options, key) else []

@@ -9,7 +9,7 @@ import yaml
 
 from rehearsal import cli
 from rehearsal.session.deployment import PROJECT
-from rehearsal.whatif import candidate, candidates, command
+from rehearsal.whatif import candidate, candidates, command, sources
 from rehearsal.whatif.sources import Source
 
 EKS = PROJECT / "Pulumi.eks.yaml"
@@ -56,6 +56,18 @@ def test_a_new_image_is_a_change_by_itself(
     assert nothing_starts == [("a", "new-image")]
     assert asked(tmp_path, "--base", base, "--new-image", "--change", base) == 2
     assert "--new-image and --change are two changes" in capsys.readouterr().err
+
+
+def test_nodes_as_they_are_need_a_policy_that_older_clusters_do_not_have(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = yaml.safe_load(EKS.read_text())["config"]["karpstack:cluster"]
+    older = stack_file(tmp_path, "a.yaml", karpstack__cluster=cluster | {"version": "1.35"})
+    assert asked(tmp_path, "--base", older, "--change", str(EKS), "--nodes", "as-is") == 2
+    assert "--nodes as-is with Kubernetes 1.35" in capsys.readouterr().err
+    question = sources.source(older, "eks", tmp_path)
+    assert command._nodes(None, question) == "fresh"
+    assert command._nodes(None, sources.source(str(EKS), "eks", tmp_path)) == "as-is"
 
 
 def test_another_region_is_another_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
