@@ -1,0 +1,89 @@
+"""The process of a policy pack: `python -m pulumi.policy`, run by a copy of a process that has loaded the SDK already.
+
+A new Python would take half a second of each judged update to load it again. The copy is made before its original has
+threads, for gRPC's would not work in it, and waits. It ends with its original when no pack is asked for.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import runpy
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+_MODULE = "pulumi.policy"
+
+
+class PackProcess:
+    """A process that waits to become a policy pack's.
+
+    Attributes:
+        stdout: What the pack writes; it ends with the pack.
+        stderr: Likewise.
+    """
+
+    def __init__(self) -> None:
+        """Start it, from a process with one thread. In the copy, this ends with SystemExit."""
+        orders, self._orders = os.pipe()
+        outputs = os.pipe(), os.pipe()
+        self._pid = os.fork()
+        if not self._pid:
+            os.close(self._orders)  # or it would wait for itself
+            _become(orders, [writer for _, writer in outputs])
+        for ours in (orders, *(writer for _, writer in outputs)):
+            os.close(ours)
+        self.stdout: IO[bytes]
+        self.stderr: IO[bytes]
+        self.stdout, self.stderr = (os.fdopen(reader, "rb") for reader, _ in outputs)
+
+    def run(self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+        """Let it run the pack of a folder.
+
+        Args:
+            arguments: The engine's, for the module.
+            folder: The pack.
+            environment: All that the pack's process has.
+        """
+        order = {"arguments": [*arguments, str(folder)], "folder": str(folder), "environment": dict(environment)}
+        with os.fdopen(self._orders, "w") as orders, suppress(BrokenPipeError):  # it was killed; `wait` tells
+            json.dump(order, orders)
+
+    def terminate(self) -> None:
+        """Ask it to end; nothing happens when it has."""
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGTERM)
+
+    def wait(self) -> int:
+        """Wait for its end; its exit code, as `subprocess` has it."""
+        _, status = os.waitpid(self._pid, 0)
+        return os.waitstatus_to_exitcode(status)
+
+
+def _become(orders: int, outputs: Sequence[int]) -> None:
+    # The engine's interrupts reach the whole group: while there is nothing to put in order, it just ends.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    with os.fdopen(orders) as stream:
+        order = stream.read()
+    if not order:  # the original has ended
+        sys.exit(0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    pack = json.loads(order)
+    for number, writer in enumerate(outputs, 1):
+        os.dup2(writer, number)
+        os.close(writer)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    # As `python -u` has it: the engine waits for the first line.
+    sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), write_through=True)
+    os.environ.clear()
+    os.environ.update(pack["environment"])
+    os.chdir(pack["folder"])
+    sys.path[0] = pack["folder"]
+    sys.argv = [_MODULE, *pack["arguments"]]
+    runpy.run_module(_MODULE, run_name="__main__", alter_sys=True)
+    sys.exit(0)
