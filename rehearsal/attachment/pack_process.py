@@ -2,12 +2,16 @@
 
 A new Python would take half a second of each judged update to load it again. The copy is made before its original has
 threads, for gRPC's would not work in it, and waits. It ends with its original when no pack is asked for.
+
+Changes in pulumi_policy: what a resource's message says is read once, and not for each rule, which was half of the time
+that judging takes. Each rule is given a copy of its own as before.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import marshal
 import os
 import runpy
 import signal
@@ -15,7 +19,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from types import SimpleNamespace
+from typing import IO, Any
+
+from google.protobuf import json_format
 
 _MODULE = "pulumi.policy"
 
@@ -65,6 +72,24 @@ class PackProcess:
         return os.waitstatus_to_exitcode(status)
 
 
+def read_once() -> None:
+    """Have pulumi_policy read each message once; nothing happens where there is none."""
+    try:
+        from pulumi_policy import policy
+    except ImportError:  # then the pack says so
+        return
+    known: dict[bytes, bytes] = {}
+
+    def message_to_dict(message: Any) -> Any:
+        content: bytes = message.SerializeToString()
+        if content not in known:
+            known[content] = marshal.dumps(json_format.MessageToDict(message))
+        return marshal.loads(known[content])  # noqa: S302 - written by this process
+
+    # All of that module that it uses.
+    policy.json_format = SimpleNamespace(MessageToDict=message_to_dict)
+
+
 def _become(orders: int, outputs: Sequence[int]) -> None:
     # The engine's interrupts reach the whole group: while there is nothing to put in order, it just ends.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -85,5 +110,6 @@ def _become(orders: int, outputs: Sequence[int]) -> None:
     os.chdir(pack["folder"])
     sys.path[0] = pack["folder"]
     sys.argv = [_MODULE, *pack["arguments"]]
+    read_once()
     runpy.run_module(_MODULE, run_name="__main__", alter_sys=True)
     sys.exit(0)
