@@ -87,7 +87,7 @@ def read_once() -> None:
         return marshal.loads(known[content])  # noqa: S302 - written by this process
 
     # All of that module that it uses.
-    policy.json_format = SimpleNamespace(MessageToDict=message_to_dict)
+    vars(policy)["json_format"] = SimpleNamespace(MessageToDict=message_to_dict)
 
 
 def _become(orders: int, outputs: Sequence[int]) -> None:
