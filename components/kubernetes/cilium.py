@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final
 
 import pulumi
-from pulumi_kubernetes.apps.v1 import DaemonSetPatch, DeploymentPatch
+from pulumi_kubernetes.apiextensions import CustomResourcePatch
 from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
 from .. import versions
@@ -96,12 +96,16 @@ class CiliumRollOut(pulumi.ComponentResource):
         annotations = {"pulumi.com/patchForce": "true", "karpstack.io/release": fingerprint}
         # A node that is being drained may hold up its agent.
         waiting = pulumi.ResourceOptions(parent=self, custom_timeouts=pulumi.CustomTimeouts(create="20m", update="20m"))
-        for label, workload, patch in (
-            ("agent", "cilium", DaemonSetPatch),
-            ("operator", "cilium-operator", DeploymentPatch),
+        # To Pulumi, what DaemonSetPatch and DeploymentPatch are. The SDK would load all of core/v1 for the outputs of
+        # those, which takes a second.
+        for label, workload, kind in (
+            ("agent", "cilium", "DaemonSet"),
+            ("operator", "cilium-operator", "Deployment"),
         ):
-            patch(
+            CustomResourcePatch(
                 f"{name}-{label}",
+                api_version="apps/v1",
+                kind=kind,
                 metadata={"name": workload, "namespace": "kube-system", "annotations": annotations},
                 opts=waiting,
             )

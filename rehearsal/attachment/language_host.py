@@ -9,6 +9,7 @@ then this one is not used.
 
 from __future__ import annotations
 
+import gc
 import os
 import queue
 import runpy
@@ -27,12 +28,16 @@ from google.protobuf import empty_pb2
 from pulumi.automation._server import LanguageServer
 from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 
+from rehearsal.attachment.pack_process import PackProcess
 from rehearsal.engines import PULUMI_VERSION
 from rehearsal.host.guard import OwnUserCalls
 from rehearsal.host.processes import with_parent
 
 #: Run by another Python than ours.
 _OWN_PYTHON = Path(__file__).with_name("own_python.py")
+# Made since the last time that Python looked for garbage; 700 unless said otherwise, and the classes of an SDK are made
+# of hundreds of thousands, which stay. Looking again and again took a tenth of a program's time.
+_OBJECTS_BETWEEN_LOOKS = 100_000
 
 _Chunk = tuple[str, bytes | None]
 
@@ -40,9 +45,11 @@ _Chunk = tuple[str, bytes | None]
 class LanguageHost(LanguageServer):
     """The language runtime service of one deployment."""
 
-    def __init__(self, engine_address: str) -> None:
+    def __init__(self, engine_address: str, packs: queue.SimpleQueue[PackProcess]) -> None:
+        """`packs` are the processes that wait for a policy pack."""
         super().__init__(lambda: None)
         self._engine_address = engine_address
+        self._packs = packs
 
     def Handshake(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, D102 the protocol's names
         return language_pb2.LanguageHandshakeResponse()
@@ -93,14 +100,20 @@ class LanguageHost(LanguageServer):
     def RunPlugin(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:  # noqa: N802
         """Run a policy pack as a process and hand its output on until it ends or the engine hangs up."""
         folder = request.info.program_directory
-        process = subprocess.Popen(
-            [sys.executable, "-u", "-m", "pulumi.policy", *request.args, folder],
-            cwd=folder,
-            env={**os.environ, **dict(pair.split("=", 1) for pair in request.env)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        environment = {**os.environ, **dict(pair.split("=", 1) for pair in request.env)}
+        process: PackProcess | subprocess.Popen[bytes]
+        try:
+            process = self._packs.get_nowait()
+            process.run(request.args, Path(folder), environment)
+        except queue.Empty:  # an update has one pack, as a rule
+            process = subprocess.Popen(
+                [sys.executable, "-u", "-m", "pulumi.policy", *request.args, folder],
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
         context.add_callback(process.terminate)
         chunks: queue.Queue[_Chunk] = queue.Queue()
         for name, stream in (("stdout", process.stdout), ("stderr", process.stderr)):
@@ -137,10 +150,13 @@ def _pump(name: str, stream: IO[bytes], chunks: queue.Queue[_Chunk]) -> None:
 
 def main() -> None:
     """Serve until the engine ends this process."""
+    gc.set_threshold(_OBJECTS_BETWEEN_LOOKS)
+    packs: queue.SimpleQueue[PackProcess] = queue.SimpleQueue()
+    packs.put(PackProcess())
     # It runs what it is told to run: nobody but the engine's user may tell.
     guard = OwnUserCalls()
     server = grpc.server(futures.ThreadPoolExecutor(16), interceptors=[guard])
-    language_pb2_grpc.add_LanguageRuntimeServicer_to_server(LanguageHost(sys.argv[-1]), server)
+    language_pb2_grpc.add_LanguageRuntimeServicer_to_server(LanguageHost(sys.argv[-1], packs), server)
     port = guard.listen(server)
     server.start()
     # The engine ends its hosts by SIGINT and waits up to 5 s for each. A Ctrl-C in the terminal does not come here:

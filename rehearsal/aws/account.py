@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rehearsal.aws import dispatch, load_balancers
+from rehearsal.aws import descriptions, dispatch, load_balancers
 from rehearsal.aws.cloud import AccountView, AwsCloud
 from rehearsal.aws.ec2 import catalogue, instances, lookups, prices
 from rehearsal.aws.ec2.fleet import Fleets
@@ -158,6 +158,7 @@ class Account:
         Account._running = self
         os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
         os.environ[_MOTOS_ACCOUNT] = self.account_id
+        descriptions.patch(self._patches)
         catalogue.load_region_only(self.region)
         catalogue.patch(self._patches)
         prices.patch(self._patches, self.prices)

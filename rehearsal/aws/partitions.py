@@ -5,10 +5,15 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from rehearsal.aws import descriptions
+
 
 @functools.cache
 def session() -> Any:
     """A boto3 session for questions that need no credentials."""
     import boto3
+    import botocore.session
 
-    return boto3.session.Session()
+    own = botocore.session.get_session()
+    own.register_component("data_loader", descriptions.loader())
+    return boto3.session.Session(botocore_session=own)

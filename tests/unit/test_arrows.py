@@ -121,10 +121,12 @@ ALLOWED: dict[str, set[str]] = {
     # The ground of the other rooms, which come in as arguments: what is beside it here, it names as types only.
     "rehearsal/azure/arm": {"rehearsal/azure/arm", "rehearsal/azure/context", "rehearsal/azure/identity/access"},
 }
-# The language host and the gRPC server speak Pulumi's protocol; nothing else of the rehearsal needs Pulumi.
+# The language host, with its packs' process, and the gRPC server speak Pulumi's protocol; nothing else of the rehearsal
+# needs Pulumi.
 PULUMI_IN_REHEARSAL = {
     "rehearsal/attachment/language_host",
     "rehearsal/attachment/own_python",
+    "rehearsal/attachment/pack_process",
     "rehearsal/attachment/server",
     "rehearsal/attachment/values",
 }

@@ -8,9 +8,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import boto3
+import botocore.session
 import pytest
 from botocore.exceptions import ClientError
+from botocore.loaders import JSONFileLoader
 
+from rehearsal.aws import descriptions
 from rehearsal.aws.account import Account, unknown_region
 from rehearsal.aws.iam.pod_credentials import CredentialError
 from rehearsal.aws.iam.roles import SPOT_ROLE, Roles
@@ -53,6 +57,34 @@ def test_stopping_leaves_moto_as_it_was(tmp_path: Path) -> None:
     assert vars(responses)["method_names_from_class"] is methods
     assert "create_addon" not in methods(EKSResponse)
     assert not hasattr(EKSResponse, "create_addon")
+
+
+def test_what_describes_the_services_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from moto.core import utils
+
+    read: list[str] = []
+    load = JSONFileLoader._load_file
+
+    def counted(self: JSONFileLoader, *arguments: Any) -> Any:
+        found = load(self, *arguments)
+        read.extend([str(arguments[0])] if found is not None else [])
+        return found
+
+    monkeypatch.setattr(JSONFileLoader, "_load_file", counted)
+    with account(tmp_path) as made:
+        before = vars(utils)["create_loader"]()
+        assert vars(utils)["create_loader"]() is before
+        for service in ("ec2", "sqs"):
+            for _ in range(2):
+                other = boto3.session.Session(region_name=made.region)
+                other.client(service, aws_access_key_id="-", aws_secret_access_key="-")
+        assert len(read) == len(set(read))  # some were read before, by other tests
+        monkeypatch.setenv("AWS_DATA_PATH", str(tmp_path))
+        theirs = botocore.session.get_session().get_component("data_loader")
+        assert str(tmp_path) in theirs.search_paths
+    monkeypatch.delenv("AWS_DATA_PATH")
+    assert vars(utils)["create_loader"]() is not before
+    assert botocore.session.get_session().get_component("data_loader") is not descriptions.loader()
 
 
 def test_the_account_has_the_id_that_is_asked_for(tmp_path: Path) -> None:
