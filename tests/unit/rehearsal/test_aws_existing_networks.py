@@ -128,7 +128,7 @@ PROVOKED: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "changes", "what"), PROVOKED, ids=lambda one: str(one)[:50])
+@pytest.mark.parametrize(("change", "changes", "what"), PROVOKED, ids=[what for _, _, what in PROVOKED])
 def test_what_is_wrong_with_it_is_found(
     tmp_path: Path, change: Callable[[dict[str, Any]], object], changes: dict[str, Any], what: str
 ) -> None:
