@@ -189,7 +189,7 @@ def current(engines: Path, monkeypatch: pytest.MonkeyPatch) -> EngineSet:
     monkeypatch.setenv("KARPSTACK_CACHE", str(engines.parents[2]))
     found = EngineSet(engines.parents[1], {"charts": "key"})
     monkeypatch.setattr(EngineSet, "current", classmethod(lambda _: found))
-    monkeypatch.setattr(builder, "wanted", lambda clouds: ["charts"])
+    monkeypatch.setattr(builder, "wanted", lambda clouds, earlier: ["charts"])
     monkeypatch.setattr(builder.Go, "find", lambda: None)
     return found
 
