@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rehearsal.engines import EngineSet, releases
+from rehearsal.engines import EngineSet
 from rehearsal.engines.builder import BuildError, ensure
 from rehearsal.host import limits, user_environment
 from rehearsal.host.processes import marked, stop_marked
@@ -219,7 +219,7 @@ def _stack_file(options: argparse.Namespace) -> StackFile:
 
 def _up(options: argparse.Namespace) -> int:
     stack_file = _stack_file(options)
-    stack_file.check_version([*releases("kubernetes")])  # before engines are built, which may take a quarter of an hour
+    stack_file.check_versions()  # before engines are built, which may take a quarter of an hour
     with _alone(options) as folder:
         output = None if options.no_review else _review_folder(folder, options.review, "--review")
         lifetime.bring_up(folder, stack_file, keep=options.keep, stay=True)
@@ -265,7 +265,7 @@ def _run_alone(options: argparse.Namespace, folder: StackFolder, stack_file: Sta
     ours = daemon.running(folder) is None
     choice = _choice(options)
     if ours:
-        stack_file.check_version([*releases("kubernetes")])
+        stack_file.check_versions()
         _check_scenarios(choice)
         lifetime.bring_up(folder, stack_file, keep=options.keep, stay=options.keep)
     try:

@@ -115,13 +115,10 @@ class Charts:
                 f"the rehearsal has no version {version} of the chart {source.name}, so something else would be "
                 f"rehearsed; ask for {' or '.join(versions)}, or move the pin (rehearsal/engines/README.md)"
             )
-        found = Chart(source.name, number, self._engines.chart(versions[number], source.name))
-        if not found.folder.is_dir():
-            raise ChartNotFoundError(
-                f"the chart {source.name} {number} can be rehearsed, and is not built yet; run "
-                "`python -m rehearsal.engines FILE` with the stack file that asks for it, then this command again"
-            )
-        return found
+        part = versions[number]
+        if part != source.part and (fault := self._engines.fault(part)):
+            raise ChartNotFoundError(f"the chart {source.name} {number} {fault}")
+        return Chart(source.name, number, self._engines.chart(part, source.name))
 
     def unknown_values(self, chart: Chart, values: Mapping[str, Any]) -> list[str]:
         """Paths of values that the chart does not have, which would therefore have no effect.

@@ -371,11 +371,9 @@ class Clusters:
                 f"the cluster is to have Kubernetes {version}, but the rehearsal's engines are {' and '.join(known)}, "
                 f"so something else would be rehearsed; ask for one of these, or rehearse a copy that does"
             )
-        if not self._engine_set.complete(known[version]):
-            raise ValueError(
-                f"Kubernetes {version} can be rehearsed, and is not built yet; run `python -m rehearsal.engines FILE` "
-                "with the stack file that asks for it, then this command again"
-            )
+        part = known[version]
+        if part != "kubernetes" and (fault := self._engine_set.fault(part)):
+            raise ValueError(f"Kubernetes {version} {fault}")
 
     def _stop_servers(self) -> None:
         servers.stop(self._engines)

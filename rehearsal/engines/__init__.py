@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rehearsal.engines import manifest
 from rehearsal.host import user_environment
 from rehearsal.state import ancestors
 
@@ -84,6 +85,19 @@ class EngineSet:
     def complete(self, part: str) -> bool:
         """Whether a part is built: its folder appears under its name only when it is whole."""
         return self.part(part).is_dir()
+
+    def fault(self, part: str) -> str:
+        """Why an earlier release cannot be used, and what to do; empty if it can."""
+        if not self.complete(part):
+            why = "can be rehearsed, and is not built yet"
+        elif manifest.faults(self.part(part)):
+            why = "is not as it was built"
+        else:
+            return ""
+        return (
+            f"{why}; run `python -m rehearsal.engines FILE` with a stack file that names it (karpenter.chartVersion, "
+            "cilium.chartVersion, cluster.version), then this command again"
+        )
 
     def program(self, name: str) -> Path:
         """Path of a program.

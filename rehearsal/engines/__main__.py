@@ -12,8 +12,8 @@ from rehearsal.engines import CONTROLLERS, cache_key
 from rehearsal.engines.builder import BuildError, ensure, lint
 from rehearsal.state.ancestors import ExposedError
 
-# Of Karpenter's charts, and of the cluster.
-_VERSION = re.compile(r"""(?m)^ +["']?(?:chartVersion|version)["']?: *["']?([\d.]+)""")
+# Of charts, and of the cluster; in blocks, in braces, or as the JSON that Pulumi writes.
+_VERSION = re.compile(r"""\b(?:chartVersion|version)\\?["']?\s*:\s*\\?["']?([\d.]+)""")
 
 
 def main() -> int:
@@ -42,6 +42,9 @@ def main() -> int:
         if options.lint:
             lint()
             return 0
+        if missing := [file for file in options.stack_files if not _is_file(file)]:
+            print(f"error: there is no stack file {missing[0]}, so nothing is built; name one that is", file=sys.stderr)
+            return 1
         clouds, earlier = _clouds(options.stack_files), _versions(options.stack_files)
         if options.cache_key:
             print(cache_key(clouds, earlier))
@@ -80,7 +83,14 @@ def _versions(stack_files: Sequence[Path]) -> list[str]:
 
 
 def _text(stack_file: Path) -> str:
-    return stack_file.read_text(encoding="utf-8", errors="replace") if stack_file.is_file() else ""
+    return stack_file.read_text(encoding="utf-8", errors="replace") if _is_file(stack_file) else ""
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that no file can have
+        return False
 
 
 if __name__ == "__main__":

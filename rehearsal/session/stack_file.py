@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import re
 import reprlib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from rehearsal.engines import releases
 from rehearsal.session.clouds import CLOUDS, Name
 from rehearsal.session.waits import AS_ASKED, Waits
 from rehearsal.state import records
@@ -25,6 +26,7 @@ _ENCRYPTION = (_SALT, "encryptedkey", "secretsprovider")
 _ALLOWED = "aws:allowedAccountIds"
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _MINOR = re.compile(r"1\.[0-9]{1,3}")
+_RELEASE = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
 # Far more than a stack has to say. Aliases make a file of a few lines say a thousand times as much.
 _MAX_BYTES = 1_000_000
 _MAX_VALUES = 100_000
@@ -51,7 +53,8 @@ class StackFile:
         subscription: Id of the subscription that the stack is for; empty where it names none.
         account: Id of the AWS account that alone is allowed; empty where any is.
         kubernetes: Minor version of the cluster, `1.36`; empty where it says none that could be one.
-        charts: Versions of charts that it asks for, Karpenter's and Cilium's; empty where it says none.
+        karpenter: Version of Karpenter's charts, `1.14.3`; empty where it says none that could be one.
+        cilium: The same of Cilium's chart.
         waits: How the waits of its NodePools are changed in Pulumi's copy.
     """
 
@@ -61,7 +64,8 @@ class StackFile:
     subscription: str = ""
     account: str = ""
     kubernetes: str = ""
-    charts: tuple[str, ...] = ()
+    karpenter: str = ""
+    cilium: str = ""
     waits: Waits = AS_ASKED
 
     @property
@@ -116,7 +120,7 @@ class StackFile:
         account = _account(path, config) if cloud.name == "aws" else ""
         version = _section(config, "cluster").get("version")
         kubernetes = version if isinstance(version, str) and _MINOR.fullmatch(version) else ""
-        charts = (_section(config, name).get("chartVersion") for name in ("karpenter", "cilium"))
+        karpenter, cilium = (_section(config, name).get("chartVersion") for name in ("karpenter", "cilium"))
         loaded = cls(
             path,
             cloud.name,
@@ -124,7 +128,8 @@ class StackFile:
             subscription.lower(),
             account,
             kubernetes,
-            tuple(chart for chart in charts if isinstance(chart, str)),
+            karpenter if isinstance(karpenter, str) and _RELEASE.fullmatch(karpenter) else "",
+            cilium if isinstance(cilium, str) and _RELEASE.fullmatch(cilium) else "",
         )
         vpc = _section(config, "network").get("vpcId") if cloud.name == "aws" else None
         if vpc is not None and not loaded.network.is_file():
@@ -138,24 +143,26 @@ class StackFile:
     @property
     def releases(self) -> tuple[str, ...]:
         """The versions that it asks for, of Kubernetes and of charts, for the engines."""
-        return self.kubernetes, *self.charts
+        return self.kubernetes, self.karpenter, self.cilium
 
-    def check_version(self, known: Collection[str]) -> None:
-        """See that the cluster's version is one that the engines have.
-
-        Args:
-            known: Minor versions, the newest first.
+    def check_versions(self) -> None:
+        """See that the versions that it asks for are some that the engines have, before anything is made of others.
 
         Raises:
-            StackFileError: It is another one. What is no version at all is the program's to refuse.
+            StackFileError: One is not. What is no version at all is the program's to refuse.
         """
-        if self.kubernetes not in ("", *known):
-            newest = next(iter(known))
-            raise StackFileError(
-                f'{self.path}: karpstack:cluster.version = "{self.kubernetes}": the rehearsal has Kubernetes '
-                f"{' and '.join(known)} alone, so something else would be rehearsed; nothing was started. Write "
-                f'"{newest}", or rehearse a copy that does: --config-file FILE; `review` takes any version'
-            )
+        for key, what, version, part in (
+            ("cluster.version", "Kubernetes", self.kubernetes, "kubernetes"),
+            ("karpenter.chartVersion", "Karpenter", self.karpenter, f"karpenter-{self.cloud}"),
+            ("cilium.chartVersion", "Cilium", self.cilium, "charts"),
+        ):
+            known = [*releases(part)]
+            if version not in ("", *known):
+                raise StackFileError(
+                    f'{self.path}: karpstack:{key} = "{version}": the rehearsal has {what} {" and ".join(known)} '
+                    f'alone, so something else would be rehearsed; nothing was started. Write "{known[0]}", or '
+                    "rehearse a copy that does: --config-file FILE; `review` takes any version of Kubernetes"
+                )
 
     def configuration(self) -> dict[str, Any]:
         """What it says below `config`, as it is.

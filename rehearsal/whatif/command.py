@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 from rehearsal.cluster.startup_taints import never_lifted
-from rehearsal.engines import releases
 from rehearsal.session.deployment import PROJECT
 from rehearsal.session.terminal import tell
 from rehearsal.session.waits import Waits
@@ -105,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         sides = _distinct([sources.source(each, options.stack, laid_down) for each in changes])
     for side in (base, *sides):
-        side.stack_file.check_version([*releases("kubernetes")])
+        side.stack_file.check_versions()
         _check_same(base, side)
     if len(sides) == 1:
         judge = [

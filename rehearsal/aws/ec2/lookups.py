@@ -1,12 +1,14 @@
-"""Lookups for which moto goes through everything there is and was.
+"""Lookups: filters as EC2 has them, and what moto finds by going through everything there is and was.
 
-Changes in moto that change no answer: a resource's tags are those under its id, where moto tries each tag of the
-account; and an instance is found without a copy of each reservation. Instances that have ended stay visible, in EC2
-for an hour, so without this a burst of a hundred nodes would be slower than the one before it.
+Of a filter's values one is enough, also where a resource has several, as a route table has subnets; moto wants all of
+the one among the other. The rest changes no answer: a resource's tags are those under its id, where moto tries each tag
+of the account; and an instance is found without a copy of each reservation. Instances that have ended stay visible, in
+EC2 for an hour, so without this a burst of a hundred nodes would be slower than the one before it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from rehearsal.aws.patching import Patches
@@ -14,11 +16,21 @@ from rehearsal.aws.patching import Patches
 
 def patch(patches: Patches) -> None:
     """Install them."""
+    from moto.ec2 import utils
     from moto.ec2.models.core import TaggedEC2Resource
     from moto.ec2.models.instances import InstanceBackend
 
     patches.set(TaggedEC2Resource, "get_tags", _tags)
     patches.set(InstanceBackend, "get_instance_by_id", _instance)
+    patches.wrap(utils, "is_filter_matching", _any_value)
+
+
+def _any_value(original: Callable[..., bool]) -> Callable[..., bool]:
+    def matching(resource: Any, name: str, values: Any) -> bool:
+        given = values if isinstance(values, list) else [values]
+        return any(original(resource, name, [value]) for value in given)
+
+    return matching
 
 
 def _tags(resource: Any) -> list[dict[str, str]]:

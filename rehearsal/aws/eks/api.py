@@ -51,6 +51,12 @@ _ENTRY_TYPES = frozenset({"STANDARD", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX
 #: EKS' names of what a version is.
 _VERSION_STATUS = {"standard": "STANDARD_SUPPORT", "extended": "EXTENDED_SUPPORT", "ended": "UNSUPPORTED"}
 _BAD_UPGRADE = "Unsupported Kubernetes minor version update from {old} to {new}"
+_OLD_GROUPS = "Nodegroups {names} must be updated to match cluster version {version} before updating cluster version"
+# EKS goes back within seven days of an upgrade, after whoever does it has taken the node groups back.
+_NO_WAY_BACK = (
+    "the rehearsal does not roll back: EKS itself goes from {old} back to {new} within seven days of the upgrade, once "
+    "no node is newer than {new}"
+)
 _NO_CLUSTER = "No cluster found for name: {name}."
 _BAD_MODE = (
     "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation."
@@ -89,6 +95,7 @@ class Record:
         role_ids: The principal behind each entry; a role made anew under its old name is another one.
         interfaces: Ids of the control plane's network interfaces.
         nodes: Ids of the instances of each managed node group.
+        upgraded: Whether its version is one that it was upgraded to.
     """
 
     addons: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -98,6 +105,7 @@ class Record:
     role_ids: dict[str, str] = field(default_factory=dict)
     interfaces: list[str] = field(default_factory=list)
     nodes: dict[str, list[str]] = field(default_factory=dict)
+    upgraded: bool = False
 
 
 class Eks:
@@ -211,15 +219,21 @@ class Eks:
         return {"clusterVersions": found[::-1]}
 
     def update_cluster_version(self, name: str, version: str, **rest: Any) -> dict[str, Any]:
-        """UpdateClusterVersion: up, one minor version at a time. It is done when this returns."""
+        """UpdateClusterVersion: up, one minor version at a time, with its node groups. It is done when this returns."""
         operation = "UpdateClusterVersion"
         cluster = self.cluster(name, operation)
-        if (
-            version not in offered("aws", datetime.now(UTC).date())
-            or number(version)[1] != number(str(cluster.version))[1] + 1
-        ):
-            message = _BAD_UPGRADE.format(old=cluster.version, new=version)
-            raise refusal("InvalidParameterException", message, operation)
+        extra = self._extra(name, operation)
+        old, known = str(cluster.version), offered("aws", datetime.now(UTC).date())
+        steps = number(version)[1] - number(old)[1] if version in known else 0
+        if steps == -1 and extra.upgraded:
+            raise refusal("InvalidParameterException", _NO_WAY_BACK.format(old=old, new=version), operation)
+        if steps != 1:
+            raise refusal("InvalidParameterException", _BAD_UPGRADE.format(old=old, new=version), operation)
+        groups = [group.nodegroup_name for group in cluster.nodegroups.values() if str(group.version) != old]
+        if groups:
+            message = _OLD_GROUPS.format(names=", ".join(sorted(groups)), version=old)
+            raise refusal("InvalidRequestException", message, operation)
+        extra.upgraded = True
         cluster.version = version
         parameters = [{"type": "Version", "value": version}]
         return {

@@ -69,6 +69,18 @@ def test_it_is_there_as_the_file_says(tmp_path: Path) -> None:
         assert ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"] != VPC
 
 
+def test_a_route_table_is_found_by_one_of_its_subnets_beside_others(tmp_path: Path) -> None:
+    def shared(file: dict[str, Any]) -> None:
+        file["RouteTables"][-1]["Associations"].append({"SubnetId": PRIVATE_A})
+
+    with account(tmp_path, shared) as made:
+        find = made.client("ec2").describe_route_tables
+        last = FILE["RouteTables"][-1]["RouteTableId"]
+        for subnets in ([PRIVATE_A], [PRIVATE_A, PRIVATE_B], [PRIVATE_B, CONTROL_A]):
+            found = find(Filters=[{"Name": "association.subnet-id", "Values": subnets}])["RouteTables"]
+            assert last in [one["RouteTableId"] for one in found], subnets
+
+
 def test_nothing_is_in_the_way_of_the_example(tmp_path: Path) -> None:
     with account(tmp_path) as made:
         seen = looked_at(made, network=NETWORK)

@@ -9,7 +9,7 @@ import pytest
 
 from components import versions
 from rehearsal.cluster.charts import Chart, ChartNotFoundError, Charts
-from rehearsal.engines import EngineSet
+from rehearsal.engines import EngineSet, manifest
 
 KARPENTER = "oci://public.ecr.aws/karpenter/karpenter"
 VALUES = """
@@ -41,6 +41,7 @@ def charts(tmp_path: Path) -> Charts:
     (engines.chart("charts", "cilium") / "values.schema.json").write_text(
         '{"properties": {"ipam": {"properties": {"extra": {}}}, "hidden": {}}}'
     )
+    manifest.write(engines.part("karpenter-azure-1.10"))
     return Charts(engines)
 
 
@@ -81,7 +82,7 @@ def test_charts_are_found_as_releases_name_them(
             None,
             rf"no version 1.13.0.*ask for {versions.KARPENTER_AZURE} or 1.10.2",
         ),
-        ("oci://mcr.microsoft.com/aks/karpenter/karpenter", "1.10.2", None, r"is not built yet; run .*engines FILE"),
+        (KARPENTER, "1.14.3", None, r"is not built yet; run .*engines FILE"),
     ],
 )
 def test_another_chart_or_version_is_refused_by_name(
@@ -89,6 +90,13 @@ def test_another_chart_or_version_is_refused_by_name(
 ) -> None:
     with pytest.raises(ChartNotFoundError, match=text):
         charts.find(chart, version, repository)
+
+
+def test_an_earlier_release_that_is_not_as_it_was_built_is_not_used(charts: Charts) -> None:
+    address = "oci://mcr.microsoft.com/aks/karpenter/karpenter-crd"
+    (charts.find(address, "1.10.2", None).folder / "values.yaml").write_text("other: 1")
+    with pytest.raises(ChartNotFoundError, match=r"karpenter-crd 1\.10\.2 is not as it was built; run"):
+        charts.find(address, "1.10.2", None)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from rehearsal.engines import releases
 from rehearsal.session.stack_file import StackFile, StackFileError
 
 GOOD = {"config": {"karpstack:cloud": "aws", "aws:region": "us-east-1", "karpstack:name": "demo"}}
@@ -76,19 +77,39 @@ def test_what_is_not_one_account_is_refused(tmp_path: Path, given: object) -> No
         StackFile.load(write(tmp_path, {"config": {**GOOD["config"], "aws:allowedAccountIds": given}}))
 
 
-@pytest.mark.parametrize("section", [{"version": "1.35"}, '{"version": "1.35"}'])
+@pytest.mark.parametrize("section", [{"version": "1.34"}, '{"version": "1.34"}'])
 def test_another_kubernetes_version_is_refused(tmp_path: Path, section: object) -> None:
     found = StackFile.load(write(tmp_path, {"config": {**GOOD["config"], "karpstack:cluster": section}}))
-    assert found.kubernetes == "1.35"
-    found.check_version(["1.35"])
-    with pytest.raises(StackFileError, match=r'version = "1\.35": .* 1\.36 alone, .*Write "1\.36", or rehearse a copy'):
-        found.check_version(["1.36"])
+    assert found.kubernetes == "1.34"
+    known, *_, oldest = releases("kubernetes")
+    with pytest.raises(
+        StackFileError, match=rf'version = "1\.34": .* Kubernetes {known} and {oldest} alone, .*Write "{known}"'
+    ):
+        found.check_versions()
+    StackFile.load(
+        write(tmp_path, {"config": {**GOOD["config"], "karpstack:cluster": {"version": oldest}}})
+    ).check_versions()
+
+
+@pytest.mark.parametrize(("name", "part"), [("karpenter", "karpenter-aws"), ("cilium", "charts")])
+def test_another_release_of_a_chart_is_refused(tmp_path: Path, name: str, part: str) -> None:
+    def loaded(version: object) -> StackFile:
+        section = {f"karpstack:{name}": {"chartVersion": version}}
+        return StackFile.load(write(tmp_path, {"config": {**GOOD["config"], **section}}))
+
+    for version in releases(part):
+        assert version in loaded(version).releases
+        loaded(version).check_versions()
+    with pytest.raises(StackFileError, match=rf'karpstack:{name}\.chartVersion = "1\.16\.0": the rehearsal has'):
+        loaded("1.16.0").check_versions()
+    for none in (1.16, "v1.16.0", "1.16", None, ["1.16.0"]):
+        loaded(none).check_versions()  # the program's to refuse
 
 
 @pytest.mark.parametrize("section", [{}, {"version": "latest"}, {"version": 1.35}, {"version": "1.35.1"}, "{", None])
 def test_what_is_no_version_is_the_programs_to_refuse(tmp_path: Path, section: object) -> None:
     found = StackFile.load(write(tmp_path, {"config": {**GOOD["config"], "karpstack:cluster": section}}))
-    found.check_version(["1.36"])
+    found.check_versions()
 
 
 @pytest.mark.parametrize(
