@@ -200,6 +200,24 @@ def allows(wanted: Iterable[Requirement], key: str, value: str | None) -> bool:
     return _admit((requirement for requirement in wanted if requirement.key == key), value)
 
 
+def value_for(wanted: Iterable[Requirement], key: str) -> str | None:
+    """A value of a label that the requirements leave; None where they leave none, or there is no requirement on it.
+
+    Of values that are named, the first. Else the least number, where Karpenter takes one at random: `Requirement.Any`
+    of sigs.k8s.io/karpenter, pkg/scheduling.
+    """
+    together = [requirement for requirement in wanted if requirement.key == key]
+    if not together:
+        return None
+    tried = next((requirement.values for requirement in together if requirement.operator == "In"), None)
+    if tried is None:
+        bounds = [int(one.values[0]) + (one.operator == "Gt") for one in together if one.operator in ("Gt", "Gte")]
+        excluded = sum(len(requirement.values) for requirement in together if requirement.operator == "NotIn")
+        least = max((0, *bounds))
+        tried = tuple(map(str, range(least, least + excluded + 1)))  # one of so many is not excluded
+    return next((value for value in tried if _admit(together, value)), None)
+
+
 def allowed(wanted: Iterable[Requirement], key: str, instance_type: InstanceType, region: str) -> list[str | None]:
     """The values of a label that an instance type may have in a region and that the requirements leave."""
     together = [requirement for requirement in wanted if requirement.key == key]

@@ -15,8 +15,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from karpenter.instance_types import CAPACITY_TYPE, INSTANCE_TYPE, REGION, ZONE, Facts
-from karpenter.requirements import RequirementError, allows, fits, own, requirements
+from karpenter.instance_types import (
+    ARCHITECTURE,
+    CAPACITY_TYPE,
+    INSTANCE_TYPE,
+    OPERATING_SYSTEM,
+    REGION,
+    ZONE,
+    Facts,
+)
+from karpenter.requirements import Requirement, RequirementError, allows, fits, own, requirements, value_for
 
 from .elsewhere import Place
 from .manifests import DO_NOT_DISRUPT
@@ -27,7 +35,20 @@ STANDS_FOR: Final = "karpstack.io/snapshot-node"
 NODE_POOL: Final = "karpenter.sh/nodepool"
 #: By which Karpenter sees that a NodePool is another than when it made a NodeClaim; its own, of the NodePool.
 HASHES: Final = ("karpenter.sh/nodepool-hash", "karpenter.sh/nodepool-hash-version")
+#: Labels under kubernetes.io that follow from the machine; Karpenter resolves others there like the users' own.
+_OF_THE_MACHINE: Final = frozenset(
+    {
+        ARCHITECTURE,
+        INSTANCE_TYPE,
+        OPERATING_SYSTEM,
+        REGION,
+        ZONE,
+        "kubernetes.io/hostname",
+        "node.kubernetes.io/windows-build",
+    }
+)
 _NAMED: Final = 3  # of a sentence that names many
+_DIGITS: Final = 10  # of a hash in a name: equal ones are not to be met among thousands of nodes
 
 
 @dataclass(frozen=True)
@@ -58,17 +79,20 @@ def node_claims(
     """
     by_node = {claim.node: claim for claim in snapshot.node_claims if claim.node}
     judge = _Judge(snapshot, place, pools, zones)
-    made: list[dict[str, Any]] = []
+    made: dict[str, dict[str, Any]] = {}
     left_out: dict[str, list[str]] = {}
     of = 0
     for node in snapshot.nodes:
         node = _completed(node, by_node.get(node.name))
         of += node.node_pool is not None
-        if why := judge.why_not(node):
+        why = judge.why_not(node)
+        if why is None and (name := _name(node)) in made:
+            why = f"NodeClaim {name} is another node's of the snapshot"
+        if why:
             left_out.setdefault(why, []).append(node.name)
         else:
-            made.append(_claim(node, pools[str(node.node_pool)]))
-    return Claims(of, tuple(made), tuple(sentence(why, names) for why, names in left_out.items()))
+            made[_name(node)] = _claim(node, pools[str(node.node_pool)])
+    return Claims(of, tuple(made.values()), tuple(sentence(why, names) for why, names in left_out.items()))
 
 
 def sentence(why: str, names: Collection[str]) -> str:
@@ -103,14 +127,13 @@ class _Judge:
             return f"NodePool {node.node_pool} has no subnet in {node.zone}"
         if not self._admitted(node, pool["spec"]):
             return f"NodePool {node.node_pool} does not admit {node.instance_type} on {node.capacity_type}"
+        if keys := [key for key, value in _resolved(node, pool["spec"]).items() if value is None]:
+            return f"NodePool {node.node_pool} leaves no value of the label {', '.join(keys)}"
         return None
 
     def _admitted(self, node: Node, spec: Mapping[str, Any]) -> bool:
         """Whether the NodePool's requirements leave the node; what the facts do not know, Karpenter says."""
-        try:
-            wanted = requirements(spec)
-        except RequirementError:
-            return True
+        wanted = _requirements(spec)
         if not allows(wanted, CAPACITY_TYPE, node.capacity_type) or not allows(wanted, ZONE, node.zone):
             return False
         facts = Facts.load(self.place.cloud) if self.place.cloud else None
@@ -141,7 +164,7 @@ def _claim(node: Node, pool: Mapping[str, Any]) -> dict[str, Any]:
         **(metadata.get("labels") or {}),
         NODE_POOL: name,
         f"{reference['group']}/{reference['kind'].lower()}": reference["name"],
-        **_chosen(node, spec),
+        **{key: value for key, value in _resolved(node, pool["spec"]).items() if value is not None},
     }
     only = {**labels, INSTANCE_TYPE: node.instance_type, ZONE: node.zone, CAPACITY_TYPE: node.capacity_type}
     rest = [one for one in spec.get("requirements") or () if one["key"] not in only]
@@ -149,7 +172,7 @@ def _claim(node: Node, pool: Mapping[str, Any]) -> dict[str, Any]:
         "apiVersion": "karpenter.sh/v1",
         "kind": "NodeClaim",
         "metadata": {
-            "name": node.node_claim or f"{name}-{hashlib.sha256(node.name.encode()).hexdigest()[:5]}",
+            "name": _name(node),
             "labels": labels,
             "annotations": {
                 **(metadata.get("annotations") or {}),
@@ -178,11 +201,38 @@ def _claim(node: Node, pool: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _chosen(node: Node, spec: Mapping[str, Any]) -> dict[str, str]:
-    """The values of labels of one's own among which the NodePool lets choose: the node's, or else the first."""
-    found: dict[str, str] = {}
-    for one in spec.get("requirements") or ():
-        key, values = one["key"], one.get("values") or ()
-        if own(key) and one["operator"] == "In" and values:
-            found[key] = node.labels[key] if node.labels.get(key) in values else values[0]
+def _name(node: Node) -> str:
+    return node.node_claim or f"{node.node_pool}-{hashlib.sha256(node.name.encode()).hexdigest()[:_DIGITS]}"
+
+
+def _requirements(spec: Mapping[str, Any]) -> list[Requirement]:
+    """Those of a NodePool's spec; none where one is not known, for the API server has taken it."""
+    try:
+        return requirements(spec)
+    except RequirementError:
+        return []
+
+
+def _resolved(node: Node, spec: Mapping[str, Any]) -> dict[str, str | None]:
+    """The labels that follow from no machine and that the requirements ask for; None where they leave no value.
+
+    The node's own value where they admit it, else one that they leave. A NodeClaim without such a label drifts at once
+    (`areRequirementsDrifted` in pkg/controllers/nodeclaim/disruption), so Karpenter gives each that it makes a value:
+    `resolveCustomLabelsFromRequirements`, beside `ToNodeClaim`.
+    """
+    wanted = _requirements(spec)
+    given = {one.key for one in wanted if one.given}
+    found: dict[str, str | None] = {}
+    for key in dict.fromkeys(one.key for one in wanted if one.key not in given and _is_custom(one.key)):
+        value = node.labels.get(key)
+        if value is None or not allows(wanted, key, value):
+            value = value_for(wanted, key)
+        if value is not None or not allows(wanted, key, None):
+            found[key] = value
     return found
+
+
+def _is_custom(key: str) -> bool:
+    """Whether Karpenter itself gives the label its value: one that neither it nor the cloud knows."""
+    domain = key.partition("/")[0]
+    return own(key) or (domain.endswith("kubernetes.io") and key not in _OF_THE_MACHINE)

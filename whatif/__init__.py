@@ -2,5 +2,6 @@
 
 The timeline is the only source: `phases` reads it; `nodes`, `blast_radius`, `homes`, `surviving`, `week` and `truth`
 say what it shows; `judge` puts that together into the `answer`, and `markdown` and `page` write it. Before there is
-one, `base_nodes` and `placing` make the cluster with which a what-if begins, and `settling` knows when it rests.
+one, `base_nodes` and `placing` make the cluster with which a what-if begins, `settling` knows when it rests, and
+`leftovers` finds what is to be removed.
 """

@@ -20,6 +20,8 @@ from snapshot.node_claims import HASHES, NODE_POOL, STANDS_FOR, node_claims, sen
 
 _API: Final = "karpenter.sh/v1"
 _CONDITIONS: Final = ("Launched", "Registered", "Initialized")
+#: Reasons of the events that tell why a launch failed (sigs.k8s.io/karpenter, pkg/events/reason.go).
+_OF_A_LAUNCH: Final = frozenset({"InsufficientCapacityError", "NodeClassNotReady"})
 _PAUSE: Final = 1.0  # seconds between two looks
 _WORDS: Final = 300  # characters of why a node did not come
 
@@ -62,36 +64,45 @@ def make(
     """
     pools = _pools(cluster, snapshot, clock() + patience, clock, sleep)
     wanted = node_claims(snapshot, place, pools, _zones(cluster, pools))
-    created = {claim["metadata"]["name"]: claim for claim in wanted.claims if cluster.create(claim)}
-    taken = [claim for claim in wanted.claims if claim["metadata"]["name"] not in created]
+    created, taken = dict[str, dict[str, Any]](), list[str]()
+    for claim in wanted.claims:
+        if uid := cluster.create(claim):
+            created[claim["metadata"]["name"]] = {**claim, "metadata": {**claim["metadata"], "uid": uid}}
+        else:
+            taken.append(str(_annotation(claim)))
     lost = _lost(cluster, created, patience, clock, sleep)
     left_out = [
         *wanted.left_out,
-        *([sentence("another NodeClaim has their name", [str(_annotation(one)) for one in taken])] if taken else []),
-        *(sentence(why + _said(cluster, names), names) for why, names in lost.items()),
+        *([sentence("another NodeClaim has their name", taken)] if taken else []),
+        *(
+            sentence(why + _said(cluster, claims), [str(_annotation(one)) for one in claims])
+            for why, claims in lost.items()
+        ),
     ]
     return Made(wanted.of, len(created) - sum(map(len, lost.values())), left_out)
 
 
 def _lost(
     cluster: Cluster,
-    created: Mapping[str, Mapping[str, Any]],
+    created: Mapping[str, dict[str, Any]],
     patience: float,
     clock: Callable[[], float],
     sleep: Callable[[float], None],
-) -> dict[str, list[str]]:
-    """Why NodeClaims did not become nodes -> their names, when all others are initialized; they are gone then."""
-    coming, end, lost = dict(created), clock() + patience, dict[str, list[str]]()
+) -> dict[str, list[dict[str, Any]]]:
+    """Why NodeClaims did not become nodes -> these, as last seen; they are gone when all others are initialized."""
+    coming, end, lost = dict(created), clock() + patience, dict[str, list[dict[str, Any]]]()
     while coming:
-        there = {one["metadata"]["name"]: one for one in cluster.labelled(_API, "NodeClaim", NODE_POOL)}
-        ready = {name for name in coming if _is(there.get(name, {}), "Initialized")}
+        found = {one["metadata"]["name"]: one for one in cluster.labelled(_API, "NodeClaim", NODE_POOL)}
+        there = {name: {**coming[name], **found[name]} for name in coming.keys() & found.keys()}
+        ready = {name for name, claim in there.items() if _is(claim, "Initialized")}
         gone = {name for name in coming if name not in there or "deletionTimestamp" in there[name]["metadata"]}
         late = coming.keys() - ready - gone if clock() > end else set[str]()
+        coming |= there
+        for name in sorted(gone):
+            lost.setdefault(_went(coming[name]), []).append(coming[name])
         for name in sorted(late):
-            cluster.delete(coming[name], there[name]["metadata"]["uid"])
-            lost.setdefault(_missing(there[name]), []).append(name)
-        if gone:
-            lost.setdefault("Karpenter could not launch them", []).extend(sorted(gone))
+            cluster.delete(coming[name], coming[name]["metadata"]["uid"])
+            lost.setdefault(_missing(coming[name]), []).append(coming[name])
         if ready or gone:
             end = clock() + patience
         coming = {name: claim for name, claim in coming.items() if name not in ready | gone | late}
@@ -210,16 +221,40 @@ def _is(claim: Mapping[str, Any], condition: str) -> bool:
 
 def _missing(claim: Mapping[str, Any]) -> str:
     """Why a NodeClaim is not initialized, in Karpenter's words."""
-    conditions = _conditions(claim)
-    first = next((one for one in _CONDITIONS if not _is(claim, one)), "Initialized")
-    message = visible(str(conditions.get(first, {}).get("message", "")))
-    return f"they were not {first} in time" + (f" ({cut(message, _WORDS)})" if message else "")
+    first = _first_missing(claim)
+    return f"they were not {first} in time{_in_brackets(claim, first)}"
 
 
-def _said(cluster: Cluster, names: Collection[str]) -> str:
-    """What Karpenter said last of one of them, if it warned."""
-    for event in reversed(cluster.labelled("v1", "Event", "")):
-        about = event.get("involvedObject", {})
-        if about.get("kind") == "NodeClaim" and about.get("name") in names and event.get("type") == "Warning":
-            return f": {cut(visible(str(event.get('message', ''))), _WORDS)}"
-    return ""
+def _went(claim: Mapping[str, Any]) -> str:
+    """Why a NodeClaim that nobody here deleted is gone, by what was last seen of it."""
+    first = _first_missing(claim)
+    doing = "could not launch them" if first == "Launched" else f"removed them before they were {first}"
+    return f"Karpenter {doing}{_in_brackets(claim, first)}"
+
+
+def _first_missing(claim: Mapping[str, Any]) -> str:
+    return next((one for one in _CONDITIONS if not _is(claim, one)), "Initialized")
+
+
+def _in_brackets(claim: Mapping[str, Any], condition: str) -> str:
+    found = _conditions(claim).get(condition, {})
+    # What a condition says before anybody has looked at it is no reason.
+    message = "" if found.get("reason") == "AwaitingReconciliation" else visible(str(found.get("message", "")))
+    return f" ({cut(message, _WORDS)})" if message else ""
+
+
+def _said(cluster: Cluster, claims: Collection[Mapping[str, Any]]) -> str:
+    """What Karpenter said last of the launch of one of them, if it did."""
+    uids = {claim["metadata"]["uid"] for claim in claims}
+    events = [
+        event
+        for event in cluster.labelled("v1", "Event", "")
+        if event.get("involvedObject", {}).get("uid") in uids and event.get("reason") in _OF_A_LAUNCH
+    ]
+    if not events:
+        return ""
+    return f": {cut(visible(str(max(events, key=_when).get('message', ''))), _WORDS)}"
+
+
+def _when(event: Mapping[str, Any]) -> str:
+    return str(event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or "")

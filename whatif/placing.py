@@ -115,13 +115,14 @@ def held(
 
 
 def forget(cluster: Cluster) -> None:
-    """Remove the policy, if one is there.
+    """Remove the policy, if one is there that is a what-if's.
 
     Raises:
         ClusterError: The API server does not answer, or refuses.
     """
     for one in reversed(_HOLD):
-        if live := cluster.read(one):
+        live = cluster.read(one)
+        if live and _LABELS.items() <= (live["metadata"].get("labels") or {}).items():
             cluster.delete(one, live["metadata"]["uid"])
 
 

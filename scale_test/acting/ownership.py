@@ -81,8 +81,15 @@ def leftovers(cluster: Cluster) -> list[str]:
     return sorted({name for live in there if (name := _scenario(live)) is not None})
 
 
-def make(cluster: Cluster, wanted: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+def make(
+    cluster: Cluster, wanted: Sequence[Mapping[str, Any]], otherwise: str | None = None
+) -> Iterator[tuple[str, str]]:
     """Create objects, one after another; kind and name, and the uid, of each as soon as it is there.
+
+    Args:
+        cluster: The cluster.
+        wanted: The objects.
+        otherwise: What would come of it where a name is taken, and what to do; None for a story's.
 
     Raises:
         TakenError: Something of that name is there already; it stays as it is.
@@ -93,7 +100,7 @@ def make(cluster: Cluster, wanted: Sequence[Mapping[str, Any]]) -> Iterator[tupl
         if uid is None:
             live = cluster.read(manifest)
             whose = _whose(live) if live else "was when it should be made, and has gone since"
-            raise TakenError(_taken(manifest, whose))
+            raise TakenError(_taken(manifest, whose, otherwise))
         yield title(manifest), uid
 
 
@@ -150,8 +157,10 @@ def remove(
     return done
 
 
-def _taken(wanted: Mapping[str, Any], whose: str) -> str:
-    otherwise = _OTHERWISE.get(wanted["kind"], _OTHERWISE_IN_NAMESPACE if _inside(wanted) else _OTHERWISE_IN_NONE)
+def _taken(wanted: Mapping[str, Any], whose: str, otherwise: str | None = None) -> str:
+    otherwise = otherwise or _OTHERWISE.get(
+        wanted["kind"], _OTHERWISE_IN_NAMESPACE if _inside(wanted) else _OTHERWISE_IN_NONE
+    )
     return f"{title(wanted)} is on the cluster already: it {whose}; {otherwise}"
 
 

@@ -13,7 +13,7 @@ from scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR
 from snapshot.elsewhere import Place
 from snapshot.objects import objects
 from snapshot.reading import SnapshotError, load
-from whatif import base_nodes, placing
+from whatif import base_nodes, leftovers, placing
 from whatif.settling import SCENARIO
 
 DOCUMENTATION = r"""
@@ -22,7 +22,7 @@ short_description: Make the workload of a snapshot, or remove it
 description:
   - Makes what can be scheduled and nothing that could run; creates and never changes what is there.
   - Where karpstack_nodes has made nodes of the snapshot, their pods are put on them; then Karpenter may disrupt them.
-  - Removes what has the labels of a what-if, and waits until it is gone.
+  - Removes what has the labels of a what-if, whichever its snapshot was, and waits until it is gone.
 author: karpstack
 options:
   snapshot:
@@ -34,6 +34,11 @@ options:
     type: str
     choices: [present, absent]
     default: present
+  nodes:
+    description: Whether pods are put on the nodes that karpstack_nodes has made, or Karpenter chooses theirs.
+    type: str
+    choices: [as-is, fresh]
+    default: fresh
   stack_outputs:
     description: The stack's outputs, which say of which cloud and region the cluster is.
     type: dict
@@ -73,6 +78,7 @@ def main() -> None:
         argument_spec={
             "snapshot": {"type": "path", "required": True},
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+            "nodes": {"type": "str", "choices": ["as-is", "fresh"], "default": "fresh"},
             "stack_outputs": {"type": "dict", "required": True},
             "timeout": {"type": "int", "default": 300},
         }
@@ -85,17 +91,19 @@ def main() -> None:
         loaded = objects(snapshot, {part_of: scale_test, SCENARIO_LABEL: SCENARIO}, place)
         if module.params["state"] == "absent":
             placing.forget(Cluster())
-            done = remove(Cluster(), loaded.objects, [SCENARIO], {}, module.params["timeout"])
+            done = remove(
+                Cluster(), leftovers.workload(Cluster(), loaded.objects), [SCENARIO], {}, module.params["timeout"]
+            )
             module.exit_json(changed=bool(done.removed), pods=0, placed=0, left_out=done.kept)
         cluster = Cluster()
         placed = placing.Placed(0, 0)
-        if standing := base_nodes.standing(cluster):
+        if standing := base_nodes.standing(cluster) if module.params["nodes"] == "as-is" else {}:
             with placing.held(cluster):
-                made = dict(make(cluster, loaded.objects))
+                made = dict(make(cluster, loaded.objects, leftovers.OTHERWISE))
                 placed = placing.place(cluster, loaded.workloads, standing)
             base_nodes.let_go(cluster)
         else:
-            made = dict(make(cluster, loaded.objects))
+            made = dict(make(cluster, loaded.objects, leftovers.OTHERWISE))
     except (ClusterError, ConfigException, SnapshotError, TakenError) as error:
         module.fail_json(msg=str(error))
     counted = (workload for workload in loaded.workloads.values() if workload.controller.kind != "DaemonSet")

@@ -15,6 +15,7 @@ from karpenter.requirements import (
     requirement,
     requirements,
     unmet,
+    value_for,
     values_of,
 )
 
@@ -59,6 +60,25 @@ def test_operators(requirement: Requirement, vcpus: set[int]) -> None:
 
 def test_all_requirements_hold_together() -> None:
     assert names(M5, need(CPU, "In", "2")) == {"m5.large"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "value"),
+    [
+        ([need("a", "In", "x", "y")], "x"),
+        ([need("a", "In", "x", "y"), need("a", "NotIn", "x")], "y"),
+        ([need("a", "NotIn", "0", "1", "x")], "2"),
+        ([need("a", "Exists")], "0"),
+        ([need("a", "Gt", "4"), need("a", "Lt", "7"), need("a", "NotIn", "5")], "6"),
+        ([need("a", "Gte", "4"), need("a", "Lte", "4")], "4"),
+        ([need("a", "Gte", "4"), need("a", "Lte", "4"), need("a", "NotIn", "4")], None),
+        ([need("a", "DoesNotExist")], None),
+        ([need("a", "In", "x"), need("a", "NotIn", "x")], None),
+        ([need("b", "Exists")], None),
+    ],
+)
+def test_a_value_that_requirements_leave(wanted: list[Requirement], value: str | None) -> None:
+    assert value_for(wanted, "a") == value
 
 
 @pytest.mark.parametrize(

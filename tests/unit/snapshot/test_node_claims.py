@@ -115,6 +115,54 @@ def test_of_labels_among_which_the_pool_lets_choose_it_has_the_nodes() -> None:
     assert only(claims)["tier"] == ["one"]
 
 
+@pytest.mark.parametrize(
+    ("wanted", "has", "value"),
+    [
+        ([requirement("team", operator="Exists")], "shop", "shop"),
+        ([requirement("team", operator="Exists")], None, "0"),
+        ([requirement("team", "red", operator="NotIn")], "blue", "blue"),
+        ([requirement("team", "3", operator="Gt")], "7", "7"),
+        ([requirement("team", "3", operator="Gt")], "2", "4"),
+        ([requirement("team", "blue", "red"), requirement("team", "blue", operator="NotIn")], None, "red"),
+        ([requirement("team", "blue", "red"), requirement("team", "blue", operator="NotIn")], "blue", "red"),
+    ],
+)
+@pytest.mark.parametrize("key", ["example.com/team", "node-restriction.kubernetes.io/team"])
+def test_each_label_that_a_requirement_asks_for_has_a_value(
+    wanted: list[dict[str, Any]], has: str | None, value: str, key: str
+) -> None:
+    of = pool(*({**one, "key": key} for one in wanted))
+    claims = planned(node(labels={key: has} if has else {}), of=of)
+    assert claims.claims[0]["metadata"]["labels"][key] == value
+    assert [one for one in claims.claims[0]["spec"]["requirements"] if one["key"] == key] == [requirement(key, value)]
+
+
+def test_a_label_that_must_not_be_or_is_the_machines_is_given_no_value() -> None:
+    of = pool(requirement("team", operator="DoesNotExist"), requirement("kubernetes.io/arch", operator="Exists"))
+    labels = planned(node(labels={"team": "blue"}), of=of).claims[0]["metadata"]["labels"]
+    assert not {"team", "kubernetes.io/arch"} & labels.keys()
+
+
+def test_a_label_of_which_no_value_is_left_is_told() -> None:
+    of = pool(requirement("team", "blue"), requirement("team", "blue", operator="NotIn"))
+    claims = planned(node(labels={"team": "blue"}), of=of)
+    assert claims.claims == ()
+    assert "NodePool web leaves no value of the label team (ip-1)" in claims.left_out[0]
+
+
+def test_nodes_of_one_claim_are_one_and_the_others_are_told() -> None:
+    claims = planned(*(node(name, nodeClaim="web-1") for name in ("a", "b", "c")), node("d"))
+    assert len(claims.claims) == 2
+    (sentence,) = claims.left_out
+    assert sentence.startswith("2 of")
+    assert sentence.endswith("NodeClaim web-1 is another node's of the snapshot (b, c)")
+
+
+def test_nodes_without_a_claim_have_names_of_their_own() -> None:
+    names = [claim["metadata"]["name"] for claim in planned(*(node(f"ip-{number}") for number in range(3000))).claims]
+    assert len(set(names)) == 3000
+
+
 def test_what_the_node_does_not_say_its_claim_does() -> None:
     bare = {"name": "ip-1", "instanceType": "m5.large", "zone": "us-east-1a"}
     claims = planned(bare, nodeClaims=[{"name": "web-1", "nodePool": "web", "capacityType": "spot", "node": "ip-1"}])

@@ -64,6 +64,11 @@ class Live(Cluster):
     def change(self, wanted: Mapping[str, Any], patch: Mapping[str, Any]) -> None:
         self.changed.append((wanted["kind"], wanted["metadata"]["name"], patch))
 
+    def end(self, kind: str) -> None:
+        """Delete what there is of a kind."""
+        for one in self.all(kind):
+            self.delete(one, "")
+
     def all(self, kind: str) -> list[Object]:
         """What there is of a kind."""
         return self.labelled("", kind, "")

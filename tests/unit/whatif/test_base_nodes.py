@@ -27,22 +27,27 @@ def taken(*names: str) -> Snapshot:
     return snapshot(nodes=[node(name, nodeClaim=f"web-{name}") for name in names])
 
 
+def event(claim: dict[str, Any], reason: str, message: str, at: str) -> dict[str, Any]:
+    return {
+        "kind": "Event",
+        "metadata": {"name": f"{claim['metadata']['name']}-{at}"},
+        "involvedObject": {"kind": "NodeClaim", **{key: claim["metadata"][key] for key in ("name", "uid")}},
+        "type": "Warning",
+        "reason": reason,
+        "message": message,
+        "lastTimestamp": f"2026-11-23T{at}Z",
+    }
+
+
 def launch(live: Live, *refused: str) -> None:
     """As Karpenter does: what cannot be launched is deleted, the others are initialized at once."""
     for claim in live.all("NodeClaim"):
         name = claim["metadata"]["name"]
         if name in refused:
             live.delete(claim, "")
-            said = {"kind": "NodeClaim", "name": name}
-            live.create(
-                {
-                    "kind": "Event",
-                    "metadata": {"name": f"e-{name}"},
-                    "involvedObject": said,
-                    "type": "Warning",
-                    "message": "no m5.large to be had",
-                }
-            )
+            live.create(event(claim, "InsufficientCapacityError", "no m5.large to be had", "10:00:02"))
+            live.create(event(claim, "InsufficientCapacityError", "an earlier word", "10:00:01"))
+            live.create(event(claim, "TerminationGracePeriodExpiring", "All pods will be deleted by", "10:00:03"))
         else:
             conditions = [{"type": one, "status": "True"} for one in ("Launched", "Registered", "Initialized")]
             claim["status"] = {"conditions": conditions, "nodeName": f"of-{name}"}
@@ -61,7 +66,44 @@ def test_what_the_cloud_does_not_have_is_told_in_karpenters_words() -> None:
     made = base_nodes.make(live, taken("a", "b"), PLACE, 300, clock, clock.sleep)
     assert (made.of, made.nodes) == (2, 1)
     (sentence,) = made.left_out
-    assert sentence.endswith("Karpenter could not launch them: no m5.large to be had (web-b)")
+    assert sentence.endswith("Karpenter could not launch them: no m5.large to be had (b)")
+
+
+def test_what_an_older_node_claim_of_that_name_met_is_not_its_reason() -> None:
+    live = Live(NODE_POOL, NODE_CLASS)
+    older = {"metadata": {"name": "web-a", "uid": "older"}}
+    live.create(event(older, "InsufficientCapacityError", "yesterday", "10:00:02"))
+    clock = Clock(lambda: live.end("NodeClaim"))
+    made = base_nodes.make(live, taken("a"), PLACE, 300, clock, clock.sleep)
+    assert made.left_out[0].endswith("Karpenter could not launch them (a)")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "said"),
+    [
+        (
+            [{"type": "Launched", "status": "Unknown", "reason": "LaunchFailed", "message": "quota exceeded"}],
+            "Karpenter could not launch them (quota exceeded) (a)",
+        ),
+        (
+            [{"type": "Launched", "status": "Unknown", "reason": "AwaitingReconciliation", "message": "awaiting"}],
+            "Karpenter could not launch them (a)",
+        ),
+        ([{"type": "Launched", "status": "True"}], "Karpenter removed them before they were Registered (a)"),
+    ],
+)
+def test_what_the_claim_said_last_is_the_reason(conditions: list[dict[str, Any]], said: str) -> None:
+    live = Live(NODE_POOL, NODE_CLASS)
+
+    def each() -> None:
+        for claim in live.all("NodeClaim"):
+            if "status" in claim:
+                live.delete(claim, "")
+            claim["status"] = {"conditions": conditions}
+
+    clock = Clock(each)
+    made = base_nodes.make(live, taken("a"), PLACE, 300, clock, clock.sleep)
+    assert made.left_out[0].endswith(said)
 
 
 def test_what_does_not_come_in_time_is_removed_again() -> None:
@@ -69,7 +111,7 @@ def test_what_does_not_come_in_time_is_removed_again() -> None:
     clock = Clock()
     made = base_nodes.make(live, taken("a"), PLACE, 300, clock, clock.sleep)
     assert made.nodes == 0
-    assert "they were not Launched in time" in made.left_out[0]
+    assert made.left_out[0].endswith("they were not Launched in time (a)")
     assert live.all("NodeClaim") == []
 
 
