@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,10 +10,11 @@ import yaml
 
 from scale_test.acting.ownership import TakenError, make, remove
 from scale_test.recording.timeline import SCENARIO_LABEL
-from tests.unit.test_arrows import ROOT
 from tests.unit.whatif.live import Live
 from tests.unit.whatif.test_placing import LABELS
 from whatif import leftovers, placing
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def namespace(name: str, **labels: str) -> dict[str, Any]:
