@@ -119,6 +119,13 @@ class Facts:
         """
         return _load(cloud, folder)
 
+    def known_labels(self, region: str) -> frozenset[str]:
+        """Keys of the labels of which is known what value a type has in a region, but for the capacity type's.
+
+        Region and zones are not, of a region without prices.
+        """
+        return self.labels - {CAPACITY_TYPE} - (frozenset() if region in self.regions else {REGION, ZONE})
+
     def region(self, name: str) -> Region:
         """What is on sale in a region.
 

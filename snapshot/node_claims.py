@@ -140,8 +140,7 @@ class _Judge:
         type_ = facts.types.get(str(node.instance_type)) if facts else None
         if facts is None or type_ is None:
             return allows(wanted, INSTANCE_TYPE, node.instance_type)
-        known = facts.labels - {CAPACITY_TYPE} - (set() if self.place.region in facts.regions else {REGION, ZONE})
-        return fits(wanted, type_, self.place.region, known)
+        return fits(wanted, type_, self.place.region, facts.known_labels(self.place.region))
 
 
 def _completed(node: Node, claim: NodeClaim | None) -> Node:

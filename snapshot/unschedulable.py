@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Final
 
-from karpenter.instance_types import CAPACITY_TYPE, REGION, ZONE, Facts, InstanceType
+from karpenter.instance_types import Facts, InstanceType
 from karpenter.quantities import quantity
 from karpenter.requirements import Requirement, RequirementError, contradiction, fits, requirement
 
@@ -28,7 +28,7 @@ def unschedulable(snapshot: Snapshot) -> list[str]:
         return []
     facts = Facts.load(cloud)
     region = snapshot.cluster.region or ""
-    known = facts.labels - {CAPACITY_TYPE} - (set() if region in facts.regions else {REGION, ZONE})
+    known = facts.known_labels(region)
     managed = labels_of_groups(snapshot)
     return [
         f"{workload.namespace}/{workload.name}: {why}; its pods ({workload.replicas}) will wait for ever"

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from karpenter.instance_types import CAPACITY_TYPE, REGION, ZONE
 from karpenter.requirements import Requirement, RequirementError, contradiction, fits, given, requirement, requirements
 from scale_test.judging.replay import NODE_POOL_LABEL, Pod
 from scale_test.numbers.considered import Constraints, Verdict, constraints, excludes, expressions, left_out
@@ -104,7 +103,7 @@ def _refusal(market: Priced, asked: _Asked, name: str, excerpt: Line) -> str | N
 
 def _no_type(market: Priced, asked: _Asked, of_nodes: Sequence[Requirement]) -> str | None:
     facts, region = market.facts, market.region
-    known = facts.labels - {CAPACITY_TYPE} - (set() if region in facts.regions else {REGION, ZONE})
+    known = facts.known_labels(region)
     ways = list(_ways(asked.constraints))
 
     def some(cpu: float, memory: float) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from karpenter.instance_types import FactsError
 from scale_test.numbers.thresholds import ThresholdsError
-from scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR, Reader, TimelineError
+from scale_test.recording.timeline import Reader, TimelineError
 from scale_test.reports.folder import TIMELINE
 from scale_test.scenarios.scenario import names
 from scale_test.text.files import replace
@@ -23,8 +23,9 @@ from snapshot.reading import load as load_snapshot
 
 from .answer import Answer
 from .candidates import FILE, AnswersError
+from .labels import LABELS
 from .limits import Limits
-from .phases import SCENARIO, NotJudgedError
+from .phases import NotJudgedError
 from .pod_budgets import PodBudget
 from .prices import PricesError
 from .truth import RealNode
@@ -32,8 +33,6 @@ from .truth import RealNode
 _PLAYBOOKS = Path(__file__).resolve().parents[1] / "playbooks"
 _LIMITS = _PLAYBOOKS / "thresholds.yml"
 
-# Of all that a what-if makes, so that they are what selectors name otherwise.
-_LABELS = {SCENARIO_LABEL: SCENARIO, **dict([WORKLOAD_SELECTOR.split("=")])}
 
 _DIGITS = 12  # of a snapshot's SHA-256: enough to tell the snapshots of one team apart
 BROKEN, WRONG = 1, 2
@@ -154,7 +153,7 @@ def _nodes(snapshot: Snapshot) -> list[RealNode]:
 
 def _pod_budgets(snapshot: Snapshot) -> list[PodBudget]:
     """As they are made in the rehearsed cluster."""
-    made = objects(snapshot, _LABELS).objects
+    made = objects(snapshot, LABELS).objects
     return [PodBudget.of(one) for one in made if one["kind"] == "PodDisruptionBudget"]
 
 

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from scale_test.acting.cluster import Cluster
-from scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR
 from scale_test.scenarios.manifests import IN_NO_NAMESPACE, title
 
-from .phases import SCENARIO
+from .labels import SELECTOR
 
 _KINDS: Final = {"Namespace": "v1", **IN_NO_NAMESPACE}
-_SELECTOR: Final = f"{WORKLOAD_SELECTOR},{SCENARIO_LABEL}={SCENARIO}"
 #: What to do where something of the snapshot's is on the cluster already.
 OTHERWISE: Final = (
     "the what-if would load the snapshot's workload into it and then remove it with all that is in it; what an earlier "
@@ -30,6 +28,6 @@ def workload(cluster: Cluster, wanted: Iterable[Mapping[str, Any]]) -> list[Mapp
     labelled = (
         {"apiVersion": api, "kind": kind, "metadata": {"name": live["metadata"]["name"]}}
         for kind, api in _KINDS.items()
-        for live in cluster.labelled(api, kind, _SELECTOR)
+        for live in cluster.labelled(api, kind, SELECTOR)
     )
     return list({title(one): one for one in (*labelled, *wanted)}.values())

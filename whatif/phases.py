@@ -13,12 +13,12 @@ from scale_test.judging.replay import NodeClaim, Pod, Replay
 from scale_test.recording.timeline import Line, parse_time
 from scale_test.scenarios.environments import Stack
 
-SCENARIO = "whatif"
+from .labels import OF_DAEMON_SETS, SCENARIO
+
 Name = Literal["loaded", "base-settled", "change-begins", "change-applied", "change-settled"]
 ORDER: tuple[Name, ...] = ("loaded", "base-settled", "change-begins", "change-applied", "change-settled")
 # The controller may publish the price of a node when all is over.
 _LATE = ("PRICE", "PRICES")
-_DAEMON_SET_POD = "pod-template-generation"  # a label that only the DaemonSet controller gives
 
 
 class NotJudgedError(ValueError):
@@ -118,7 +118,7 @@ class Told:
 
 def of_daemon_set(pod: Pod) -> bool:
     """Whether a pod is a DaemonSet's, by the label that only those have."""
-    return _DAEMON_SET_POD in pod.labels
+    return OF_DAEMON_SETS in pod.labels
 
 
 def there(claim: NodeClaim, time: datetime) -> bool:

@@ -16,20 +16,17 @@ from typing import Any, Final
 
 from karpenter.quantities import exact
 from scale_test.acting.cluster import Cluster, ClusterError
-from scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_LABEL, WORKLOAD_SELECTOR
+from scale_test.recording.timeline import WORKLOAD_LABEL
 from snapshot.effective import requests
 from snapshot.manifests import IMAGE
 from snapshot.model import Workload
 from snapshot.seats import Room, seats
 
-from .phases import SCENARIO
+from .labels import LABELS, OF_DAEMON_SETS, SELECTOR
 
 _NOBODY: Final = "karpstack-whatif"  # a scheduler that is not there
 _API: Final = "admissionregistration.k8s.io/v1"
-_OF_DAEMON_SETS: Final = "pod-template-generation"  # a label that only the DaemonSet controller gives
 _NUMBER: Final = "apps.kubernetes.io/pod-index"
-_LABELS: Final = {**dict([WORKLOAD_SELECTOR.split("=")]), SCENARIO_LABEL: SCENARIO}
-_SELECTOR: Final = ",".join(f"{key}={value}" for key, value in _LABELS.items())
 _PAUSE: Final = 1.0  # seconds between two looks
 _SECONDS_OF_A_POLICY: Final = 60.0  # the API server looks at its policies once a second
 _SECONDS_WITHOUT_A_POD: Final = 60.0
@@ -39,14 +36,14 @@ _HOLD: Final[tuple[dict[str, Any], ...]] = (
     {
         "apiVersion": _API,
         "kind": "MutatingAdmissionPolicy",
-        "metadata": {"name": _NOBODY, "labels": _LABELS},
+        "metadata": {"name": _NOBODY, "labels": LABELS},
         "spec": {
             "failurePolicy": "Fail",
             "reinvocationPolicy": "Never",
             "matchConstraints": {
                 "objectSelector": {
-                    "matchLabels": _LABELS,
-                    "matchExpressions": [{"key": _OF_DAEMON_SETS, "operator": "DoesNotExist"}],
+                    "matchLabels": LABELS,
+                    "matchExpressions": [{"key": OF_DAEMON_SETS, "operator": "DoesNotExist"}],
                 },
                 "resourceRules": [
                     {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
@@ -65,7 +62,7 @@ _HOLD: Final[tuple[dict[str, Any], ...]] = (
     {
         "apiVersion": _API,
         "kind": "MutatingAdmissionPolicyBinding",
-        "metadata": {"name": _NOBODY, "labels": _LABELS},
+        "metadata": {"name": _NOBODY, "labels": LABELS},
         "spec": {"policyName": _NOBODY},
     },
 )
@@ -73,7 +70,7 @@ _HOLD: Final[tuple[dict[str, Any], ...]] = (
 _PROBE: Final[dict[str, Any]] = {
     "apiVersion": "v1",
     "kind": "Pod",
-    "metadata": {"name": _NOBODY, "namespace": "default", "labels": _LABELS},
+    "metadata": {"name": _NOBODY, "namespace": "default", "labels": LABELS},
     "spec": {
         "automountServiceAccountToken": False,
         "containers": [{"name": "pause", "image": IMAGE}],
@@ -122,7 +119,7 @@ def forget(cluster: Cluster) -> None:
     """
     for one in reversed(_HOLD):
         live = cluster.read(one)
-        if live and _LABELS.items() <= (live["metadata"].get("labels") or {}).items():
+        if live and LABELS.items() <= (live["metadata"].get("labels") or {}).items():
             cluster.delete(one, live["metadata"]["uid"])
 
 
@@ -173,7 +170,7 @@ def _held(cluster: Cluster) -> list[dict[str, Any]]:
     """Pods that nobody schedules and that have no node."""
     return [
         pod
-        for pod in cluster.labelled("v1", "Pod", _SELECTOR)
+        for pod in cluster.labelled("v1", "Pod", SELECTOR)
         if pod["spec"].get("schedulerName") == _NOBODY
         and not pod["spec"].get("nodeName")
         and "deletionTimestamp" not in pod["metadata"]
@@ -218,7 +215,7 @@ def _rooms(cluster: Cluster, standing: Mapping[str, str]) -> dict[str, Room]:
     by_name = {room.node: room for room in rooms.values()}
     for pod in cluster.labelled("v1", "Pod", ""):
         room = by_name.get(pod["spec"].get("nodeName", ""))
-        ours = _LABELS.items() <= (pod["metadata"].get("labels") or {}).items()
+        ours = LABELS.items() <= (pod["metadata"].get("labels") or {}).items()
         if room and not ours and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
             room.take(requests(pod["spec"]), must=True)
     return rooms

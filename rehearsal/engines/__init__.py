@@ -225,11 +225,10 @@ def release(cloud: str) -> str:
     Raises:
         LookupError: There is none for that cloud.
     """
-    module = CONTROLLERS.get(cloud)
-    if module is None:
+    if cloud not in CONTROLLERS:
         known = ", ".join(CONTROLLERS)
         raise LookupError(f"there is no Karpenter for {cloud} among the engines; there is one for {known}")
-    return pinned(f"karpenter-{cloud}", module).removeprefix("v")
+    return _version(f"karpenter-{cloud}")
 
 
 def releases(newest: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from karpenter.releases import number
 from rehearsal.cluster.startup_taints import never_lifted
 from rehearsal.session.deployment import PROJECT
 from rehearsal.session.terminal import tell
@@ -133,11 +134,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _nodes(given: str | None, base: Source) -> str:
     """Whose nodes the base has: what was given, or the snapshot's, where that is possible."""
-    minor = base.stack_file.kubernetes.partition(".")[2]
-    possible = not minor or int(minor) >= int(_AS_IS_SINCE.partition(".")[2])
+    version = base.stack_file.kubernetes
+    possible = not version or number(version) >= number(_AS_IS_SINCE)
     if given == "as-is" and not possible:
         raise ValueError(
-            f"--nodes as-is with Kubernetes {base.stack_file.kubernetes}: pods are kept on their nodes by an admission "
+            f"--nodes as-is with Kubernetes {version}: pods are kept on their nodes by an admission "
             f"policy that {_AS_IS_SINCE} has first, so the snapshot's nodes would stay empty; give --nodes fresh"
         )
     return given or ("as-is" if possible else "fresh")

@@ -9,12 +9,11 @@ from kubernetes.config import ConfigException
 
 from scale_test.acting.cluster import Cluster, ClusterError
 from scale_test.acting.ownership import TakenError, make, remove
-from scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR
 from snapshot.elsewhere import Place
 from snapshot.objects import objects
 from snapshot.reading import SnapshotError, load
 from whatif import base_nodes, leftovers, placing
-from whatif.settling import SCENARIO
+from whatif.labels import LABELS, SCENARIO
 
 DOCUMENTATION = r"""
 module: karpstack_workloads
@@ -84,11 +83,10 @@ def main() -> None:
         }
     )
     outputs = module.params["stack_outputs"]
-    part_of, scale_test = WORKLOAD_SELECTOR.split("=")
     try:
         snapshot, passed_over = load(Path(module.params["snapshot"]))
         place = Place(str(outputs.get("cloud", "")), str(outputs.get("region", "")))
-        loaded = objects(snapshot, {part_of: scale_test, SCENARIO_LABEL: SCENARIO}, place)
+        loaded = objects(snapshot, LABELS, place)
         if module.params["state"] == "absent":
             placing.forget(Cluster())
             done = remove(

@@ -7,7 +7,7 @@ from typing import Any
 
 from scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_LABEL, Line
 from tests.unit.whatif.told import STACK
-from whatif.phases import SCENARIO
+from whatif.labels import SCENARIO
 
 START = datetime(2026, 11, 23, 9, 30, tzinfo=UTC)  # a Monday
 # A few instance types, so that the lower bound is found at once; of spot nobody says a price here.

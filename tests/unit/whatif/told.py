@@ -16,8 +16,9 @@ from karpenter.instance_types import Facts
 from scale_test.recording.timeline import SCENARIO_LABEL, Line, parse_time
 from whatif.answer import Answer
 from whatif.judge import answer
+from whatif.labels import SCENARIO
 from whatif.limits import Limits
-from whatif.phases import SCENARIO, Told, read
+from whatif.phases import Told, read
 from whatif.prices import Given
 from whatif.truth import RealNode
 
