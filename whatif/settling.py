@@ -6,6 +6,10 @@ consolidation over for fifteen seconds, and leaves a node alone for `consolidate
 (kubernetes-sigs/karpenter, pkg/controllers/disruption). What it says of a consolidation counts as movement, also where
 nothing comes of it; quiet for longer than its pauses together is rest. In a record of 1,000 pods on 20 nodes, 66
 seconds went by between two of its movements.
+
+Where it sees no way to save, it remembers that, and looks again when something changes, or after five minutes. It may
+have looked while nodes were too young to count on, so it is asked for one more look when none is (`second_look`), and
+only what stays quiet then has settled.
 """
 
 from __future__ import annotations
@@ -20,11 +24,13 @@ from scale_test.judging.replay import NodeClaim, Pod, Replay
 from scale_test.recording.process import RecorderError
 from scale_test.recording.timeline import now, parse_time
 
-#: The scenario whose label the workload of a what-if has.
-SCENARIO = "whatif"
+from .labels import SCENARIO
+
 # Two looks, the fifteen seconds of thinking over, and the rest for what it reckons meanwhile.
 _MARGIN = timedelta(seconds=75)
 _THINKING = "Consolidation"  # as the reasons of its events begin: ConsolidationCandidate, ConsolidationRejected, ...
+# Until each node that has been left alone for `consolidateAfter` bears the condition that says so.
+_TOLD = timedelta(seconds=15)
 # What is under way and does not get on, such as a node whose pods a PodDisruptionBudget holds, is looked at for longer.
 _UNDER_WAY = 3
 _BETWEEN_LOOKS = timedelta(seconds=1)  # thousands of pods are looked through each time
@@ -52,7 +58,7 @@ class Settled:
 
 def quiet(replay: Replay) -> timedelta:
     """For how long nothing may move until that is rest: by the NodePools as they are."""
-    return _MARGIN + max((_after(spec) for spec in _specs(replay)), default=timedelta())
+    return _longest(replay) + _TOLD + _MARGIN
 
 
 class Settling:
@@ -64,23 +70,39 @@ class Settling:
     """
 
     def __init__(self, begun: datetime, patience: float) -> None:
-        self._begun = self._since = begun
+        self._begun = self._moved = self._thought = begun
         self._patience = timedelta(seconds=patience)
-        self._before: Hashable = None
+        self._asked: datetime | None = None  # since something moved
+        self._state: Hashable = None
+        self._thoughts = 0
 
     def outcome(self, replay: Replay, at: datetime) -> Settled | None:
         """How it came to rest; None while it has not. To be asked again and again."""
-        if (state := _state(replay)) != self._before:
-            self._before, self._since = state, at
+        self._follow(replay, at)
         left = list(under_way(replay))
-        seen, needed = at - self._since, _enough(replay, left)
+        seen, needed = at - self._moved, _enough(replay, left)
         rest = (round(seen.total_seconds(), 1), needed.total_seconds())
-        if seen >= needed:
-            return Settled((self._since - self._begun).total_seconds(), *rest, left)
+        looked = self._asked is not None and at - max(self._asked, self._thought) >= _MARGIN
+        if seen >= needed and looked:
+            return Settled((self._moved - self._begun).total_seconds(), *rest, left)
         if at - self._begun > self._patience:
             why = f"it had not settled after {self._patience.total_seconds():g} s"
             return Settled(self._patience.total_seconds(), *rest, left, why)
         return None
+
+    def due(self, replay: Replay, at: datetime) -> bool:
+        """Whether Karpenter is to be asked now for one more look: each node has been left alone for long enough."""
+        return self._asked is None and at - self._moved >= quiet(replay) - _MARGIN
+
+    def asked(self, at: datetime) -> None:
+        """Karpenter was asked for one more look."""
+        self._asked = at
+
+    def _follow(self, replay: Replay, at: datetime) -> None:
+        if (state := _state(replay)) != self._state:
+            self._state, self._moved, self._asked = state, at, None
+        if (thoughts := _thoughts(replay)) != self._thoughts:
+            self._thoughts, self._thought = thoughts, at
 
     def told(self, replay: Replay, at: datetime) -> str:
         """How far it is, in a line."""
@@ -90,16 +112,19 @@ class Settling:
         return (
             f"{(at - self._begun).total_seconds():.0f} s: {len(claims)} nodes, {moving} of them on their way in or "
             f"out; {len(pods)} pods, {waiting} of them without a node; nothing has moved for "
-            f"{(at - self._since).total_seconds():.0f} s, and {needed.total_seconds():.0f} s are rest"
+            f"{(at - self._moved).total_seconds():.0f} s, and {needed.total_seconds():.0f} s are rest"
         )
 
 
-def wait(live: Live, patience: float, tell: Callable[[str], object] = lambda _: None) -> Settled:
+def wait(
+    live: Live, patience: float, look_again: Callable[[], object], tell: Callable[[str], object] = lambda _: None
+) -> Settled:
     """Return when the cluster has settled, or has not within `patience` seconds.
 
     Args:
         live: The timeline, into which a recorder writes.
         patience: Seconds.
+        look_again: Asks Karpenter for one more look.
         tell: Is told how far it is, every now and then.
 
     Raises:
@@ -113,6 +138,9 @@ def wait(live: Live, patience: float, tell: Callable[[str], object] = lambda _: 
             due = at + _BETWEEN_LOOKS
             if settled := settling.outcome(live.replay, at):
                 return settled
+            if settling.due(live.replay, at):
+                look_again()
+                settling.asked(at)
             if at >= word:
                 word = at + _BETWEEN_WORDS
                 tell(settling.told(live.replay, at))
@@ -153,13 +181,22 @@ def _enough(replay: Replay, left: Sequence[str]) -> timedelta:
 def _state(replay: Replay) -> Hashable:
     """What changes as long as something moves."""
     return (
-        sum(event.get("reason", "").startswith(_THINKING) for _, event in replay.events),
         frozenset((pod.uid, pod.node, pod.ready, pod.succeeded) for pod in _pods(replay)),
         frozenset(
             (claim.name, "Initialized" in claim.reached, claim.disrupted is not None, claim.deleting is not None)
             for claim in _claims(replay)
         ),
     )
+
+
+def _thoughts(replay: Replay) -> int:
+    """How often Karpenter said something of a consolidation."""
+    return sum(event.get("reason", "").startswith(_THINKING) for _, event in replay.events)
+
+
+def _longest(replay: Replay) -> timedelta:
+    """The longest consolidateAfter."""
+    return max((_after(spec) for spec in _specs(replay)), default=timedelta())
 
 
 def _pods(replay: Replay) -> Iterator[Pod]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from kubernetes.config import ConfigException
 
+from scale_test.acting.cluster import Cluster, ClusterError
 from scale_test.judging.live import Live
 from scale_test.recording.process import RecorderError
 from scale_test.recording.timeline import TimelineError, Writer
+from whatif import second_look
 from whatif.settling import wait
 
 DOCUMENTATION = r"""
@@ -17,6 +21,7 @@ module: karpstack_settled
 short_description: Wait until pods and nodes of a what-if have come to rest, and mark it in the timeline
 description:
   - Rest is when nothing has moved for longer than each NodePool's consolidateAfter and Karpenter's own pauses.
+  - Meanwhile Karpenter is asked to look once more, by a pod in the namespace default that is made and removed.
   - What has not settled in time is no failure; the timeline says so.
 author: karpstack
 options:
@@ -91,8 +96,8 @@ def main() -> None:
                 file.write(f"{_WHAT[phase]}, {said}\n")
 
     try:
-        settled = wait(Live(timeline), module.params["patience"], tell)
-    except (RecorderError, TimelineError) as error:
+        settled = wait(Live(timeline), module.params["patience"], partial(second_look.ask, Cluster()), tell)
+    except (RecorderError, TimelineError, ClusterError, ConfigException) as error:
         module.fail_json(msg=str(error))
     content: dict[str, object] = {"seconds": settled.seconds, "quiet": settled.quiet, "needed": settled.needed}
     content |= {"left": settled.left} if settled.left else {}

@@ -10,7 +10,8 @@ import pytest
 
 from scale_test.judging.replay import Replay
 from scale_test.recording.timeline import Line, parse_time
-from whatif.settling import SCENARIO, Settled, Settling
+from whatif.labels import SCENARIO
+from whatif.settling import Settled, Settling
 
 BEGIN = parse_time("2026-11-22T10:00:00+00:00")
 
@@ -40,21 +41,27 @@ def pool(after: str) -> Line:
     return line("NodePool", "default", spec={"disruption": {"consolidateAfter": after}})
 
 
-def settled(lines: Mapping[float, Line], patience: float = 600) -> tuple[float, Settled]:
-    """When it was seen to have settled, looked at once a second, and how."""
+def settled(
+    lines: Mapping[float, Line], patience: float = 600, looks: list[float] | None = None
+) -> tuple[float, Settled]:
+    """When it was seen to have settled, looked at once a second, and how; `looks` is told when Karpenter was asked."""
     replay, settling = Replay(), Settling(BEGIN, patience)
+    looks = [] if looks is None else looks
     for second in range(2000):
         replay.apply(
             told | {"received": at(when).isoformat()} for when, told in lines.items() if second - 1 < when <= second
         )
         if found := settling.outcome(replay, at(second)):
             return second, found
+        if settling.due(replay, at(second)):
+            settling.asked(at(second))
+            looks.append(second)
     raise AssertionError("never")
 
 
 def test_rest_is_longer_than_karpenter_may_wait() -> None:
     lines: dict[float, Line] = {0: pool("30s"), 1: claim("n", "Initialized"), 2: pod("a", "n")}
-    assert settled(lines) == (2 + 30 + 75, Settled(2.0, 105.0, 105.0, []))
+    assert settled(lines) == (2 + 30 + 90, Settled(2.0, 120.0, 120.0, []))
 
 
 def test_a_node_that_goes_begins_the_quiet_anew() -> None:
@@ -65,20 +72,20 @@ def test_a_node_that_goes_begins_the_quiet_anew() -> None:
         60: claim("n", "Initialized", "DisruptionReason"),
         70: {**claim("n", "Initialized", "DisruptionReason"), "type": "DELETED"},
     }
-    assert settled(lines)[0] == 70 + 105
+    assert settled(lines)[0] == 70 + 120
 
 
 @pytest.mark.parametrize("after", ["Never", "x"])
 def test_what_is_no_time_is_not_waited_for(after: str) -> None:
-    assert settled({0: pool(after), 1: pod("a", "n")})[0] == 1 + 75
+    assert settled({0: pool(after), 1: pod("a", "n")})[0] == 1 + 90
 
 
 def test_a_pod_that_the_scheduler_has_not_looked_at_is_waited_for_and_one_that_it_refused_is_not() -> None:
     assert settled({0: pod("a", None)}) == (
-        225,
-        Settled(0.0, 225.0, 225.0, ["1 pods wait for the scheduler"]),
+        270,
+        Settled(0.0, 270.0, 270.0, ["1 pods wait for the scheduler"]),
     )
-    assert settled({0: pod("a", None, refused=True)})[0] == 75
+    assert settled({0: pod("a", None, refused=True)})[0] == 90
 
 
 def test_what_does_not_settle_is_given_up_and_says_so() -> None:
@@ -86,7 +93,7 @@ def test_what_does_not_settle_is_given_up_and_says_so() -> None:
     when, found = settled(lines, patience=120)
     assert when == 121
     assert found.gave_up == "it had not settled after 120 s"
-    assert (found.quiet, found.needed) == (1.0, 75.0)
+    assert (found.quiet, found.needed) == (1.0, 90.0)
 
 
 def test_how_far_it_is_fits_a_line() -> None:
@@ -97,7 +104,7 @@ def test_how_far_it_is_fits_a_line() -> None:
     assert settling.outcome(replay, at(41)) is None
     assert settling.told(replay, at(41)) == (
         "41 s: 2 nodes, 1 of them on their way in or out; 2 pods, 1 of them without a node; nothing has moved for 40 "
-        "s, and 315 s are rest"
+        "s, and 360 s are rest"
     )
 
 
@@ -112,3 +119,21 @@ def test_what_karpenter_thinks_over_is_movement_also_where_nothing_comes_of_it()
         100: thought(100, "Unconsolidatable"),  # is said again and again, and is no thought of doing anything
     }
     assert settled(lines)[0] == 80 + 75
+
+
+def test_karpenter_is_asked_to_look_again_once_all_nodes_can_be_counted_on_and_anew_after_each_movement() -> None:
+    lines: dict[float, Line] = {0: pool("30s"), 1: claim("n", "Initialized"), 2: pod("a", "n")}
+    looks: list[float] = []
+    assert settled(lines, looks=looks)[0] == 2 + 120
+    assert looks == [2 + 45]
+    found_a_way = {70: claim("n", "Initialized", "DisruptionReason"), 100: {**claim("n"), "type": "DELETED"}}
+    looks.clear()
+    assert settled(lines | found_a_way, looks=looks)[0] == 100 + 120
+    assert looks == [2 + 45, 100 + 45]
+
+
+def test_what_karpenter_thinks_after_it_was_asked_is_waited_for_without_asking_again() -> None:
+    thought = line("Event", "e", reason="ConsolidationRejected", involvedObject={"kind": "Node", "name": "n"})
+    looks: list[float] = []
+    when, found = settled({0: pool("30s"), 2: pod("a", "n"), 110: thought}, looks=looks)
+    assert (when, found.seconds, looks) == (110 + 75, 2.0, [2 + 45])
