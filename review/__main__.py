@@ -1,5 +1,6 @@
 """`python -m review`, from the root of the checkout."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -9,4 +10,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "policies"))
 from review.command import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # A shell that started this in the background has SIGINT ignored, and Python would leave it so.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Whoever ends this otherwise (a CI job, a terminal that is closed) gets the end of a Ctrl-C.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        code = main()
+    except KeyboardInterrupt:
+        print("Stopped. Nothing was created or changed.", file=sys.stderr)
+        code = 130
+    sys.exit(code)

@@ -150,7 +150,10 @@ def _unknown(told: Told, before: Inventory, after: Inventory | None) -> Iterable
         yield f"of the workload: {text[:1].lower()}{text[1:]}"
     yield from (told.phases.get("loaded", {}).get("nodes") or {}).get("leftOut") or ()
     for gap in told.gaps:
-        yield f"the record has a gap ({gap['kind']}: {gap['reason']}), in which something may be missing"
+        yield (
+            f"the record has a gap ({gap['kind']}: {gap['reason']}): what was there after it is known, and with it "
+            "nodes and dollars; what came and went within it may be missing, such as a pod's way from node to node"
+        )
     if told.error:
         yield f"the playbook failed in the meantime: {told.error}"
     if told.simulated:

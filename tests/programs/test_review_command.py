@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -87,3 +91,25 @@ def test_the_exit_code_tells_findings_from_failures(
     given = (tmp_path / "said.json.arguments").read_text()
     assert "--policy-pack-config" not in given
     assert f"--policy-pack {PACK}" in given
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_review_that_is_stopped_says_so_in_a_sentence(number: signal.Signals, tmp_path: Path) -> None:
+    program = tmp_path / "pulumi"
+    begun = tmp_path / "begun"
+    program.write_text(f"#!/bin/sh\ntouch {begun}\nexec sleep 60\n")
+    program.chmod(0o755)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "review", "--stack", "eks", "--output", str(tmp_path / "out")],
+        cwd=PACK.parent,
+        env={**os.environ, "PATH": f"{tmp_path}:/usr/bin:/bin"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not begun.exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(number)
+    said = process.communicate(timeout=30)[1]
+    assert (process.returncode, said) == (130, "Stopped. Nothing was created or changed.\n")
+    assert not (tmp_path / "out").exists()
