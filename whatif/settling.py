@@ -1,11 +1,11 @@
 """Whether a cluster has settled: pods have their nodes, no node comes or goes, and none has for long enough.
 
-Nobody says that Karpenter has nothing more in mind. It looks for nodes to disrupt every ten seconds, one way after
-another (empty, drifted, several nodes, one node), may reckon for a minute and more in a large cluster, thinks each
-consolidation over for fifteen seconds, and leaves a node alone for `consolidateAfter` since a pod came or went there
-(kubernetes-sigs/karpenter, pkg/controllers/disruption). What it says of a consolidation counts as movement, also where
-nothing comes of it; quiet for longer than its pauses together is rest. In a record of 1,000 pods on 20 nodes, 66
-seconds went by between two of its movements.
+Karpenter looks for nodes to disrupt every ten seconds, one way after another (empty, drifted, several nodes, one node),
+may reckon for a minute and more in a large cluster, thinks each consolidation over for fifteen seconds, and leaves a
+node alone for `consolidateAfter` since a pod came or went there (kubernetes-sigs/karpenter,
+pkg/controllers/disruption). Its metrics count the looks that ended without disrupting anything. Where they are not to
+be had, what it says of a consolidation counts as movement, also where nothing comes of it, and quiet for longer than
+its pauses together is rest: in a record of 1,000 pods on 20 nodes, 66 seconds went by between two of its movements.
 
 Where it sees no way to save, it remembers that, and looks again when something changes, or after five minutes. It may
 have looked while nodes were too young to count on, so it is asked for one more look when none is (`second_look`), and
@@ -26,8 +26,12 @@ from scale_test.recording.timeline import now, parse_time
 
 from .labels import SCENARIO
 
-# Two looks, the fifteen seconds of thinking over, and the rest for what it reckons meanwhile.
+# Where its looks are not counted: two of them, the fifteen seconds of thinking over, and the rest for what it reckons.
 _MARGIN = timedelta(seconds=75)
+# The first may have begun before it was asked.
+_LOOKS = 2
+# Metrics are read every five seconds, or, where they are large, less often.
+_FRESH = timedelta(seconds=60)
 _THINKING = "Consolidation"  # as the reasons of its events begin: ConsolidationCandidate, ConsolidationRejected, ...
 # Until each node that has been left alone for `consolidateAfter` bears the condition that says so.
 _TOLD = timedelta(seconds=15)
@@ -57,8 +61,8 @@ class Settled:
 
 
 def quiet(replay: Replay) -> timedelta:
-    """For how long nothing may move until that is rest: by the NodePools as they are."""
-    return _longest(replay) + _TOLD + _MARGIN
+    """For how long nothing may move until each node can be counted on: by the NodePools as they are."""
+    return max((_after(spec) for spec in _specs(replay)), default=timedelta()) + _TOLD
 
 
 class Settling:
@@ -73,6 +77,7 @@ class Settling:
         self._begun = self._moved = self._thought = begun
         self._patience = timedelta(seconds=patience)
         self._asked: datetime | None = None  # since something moved
+        self._looks: tuple[float, float] | None = None  # since it was asked: whose, and how many there were first
         self._state: Hashable = None
         self._thoughts = 0
 
@@ -82,8 +87,7 @@ class Settling:
         left = list(under_way(replay))
         seen, needed = at - self._moved, _enough(replay, left)
         rest = (round(seen.total_seconds(), 1), needed.total_seconds())
-        looked = self._asked is not None and at - max(self._asked, self._thought) >= _MARGIN
-        if seen >= needed and looked:
+        if seen >= needed and self._looked(replay, at):
             return Settled((self._moved - self._begun).total_seconds(), *rest, left)
         if at - self._begun > self._patience:
             why = f"it had not settled after {self._patience.total_seconds():g} s"
@@ -92,11 +96,22 @@ class Settling:
 
     def due(self, replay: Replay, at: datetime) -> bool:
         """Whether Karpenter is to be asked now for one more look: each node has been left alone for long enough."""
-        return self._asked is None and at - self._moved >= quiet(replay) - _MARGIN
+        return self._asked is None and at - self._moved >= quiet(replay)
 
     def asked(self, at: datetime) -> None:
         """Karpenter was asked for one more look."""
-        self._asked = at
+        self._asked, self._looks = at, None
+
+    def _looked(self, replay: Replay, at: datetime) -> bool:
+        """Whether Karpenter has looked since it was asked, and found nothing to do."""
+        if self._asked is None:
+            return False
+        if (told := _told(replay, at)) is None:
+            return at - max(self._asked, self._thought) >= _MARGIN
+        when, started, looks = told
+        if when > self._asked and (self._looks is None or self._looks[0] != started):
+            self._looks = started, looks
+        return self._looks is not None and looks >= self._looks[1] + _LOOKS
 
     def _follow(self, replay: Replay, at: datetime) -> None:
         if (state := _state(replay)) != self._state:
@@ -112,7 +127,8 @@ class Settling:
         return (
             f"{(at - self._begun).total_seconds():.0f} s: {len(claims)} nodes, {moving} of them on their way in or "
             f"out; {len(pods)} pods, {waiting} of them without a node; nothing has moved for "
-            f"{(at - self._moved).total_seconds():.0f} s, and {needed.total_seconds():.0f} s are rest"
+            f"{(at - self._moved).total_seconds():.0f} s; {needed.total_seconds():.0f} s and a look of Karpenter's "
+            "after them are rest"
         )
 
 
@@ -194,9 +210,12 @@ def _thoughts(replay: Replay) -> int:
     return sum(event.get("reason", "").startswith(_THINKING) for _, event in replay.events)
 
 
-def _longest(replay: Replay) -> timedelta:
-    """The longest consolidateAfter."""
-    return max((_after(spec) for spec in _specs(replay)), default=timedelta())
+def _told(replay: Replay, at: datetime) -> tuple[datetime, float, float] | None:
+    """When the metrics were read last, which process they are of, and how often it has looked; None if not told."""
+    if not replay.controller:
+        return None
+    when, line = replay.controller[-1]
+    return (when, line["started"], line["looks"]) if line.get("looks") and at - when <= _FRESH else None
 
 
 def _pods(replay: Replay) -> Iterator[Pod]:

@@ -173,6 +173,7 @@ class _Controller(_Line):
     cpu_seconds: Number
     api_errors: Number
     started: Number
+    looks: Number = 0
 
 
 class _Queue(_Line):

@@ -32,8 +32,11 @@ STARTED = "process_start_time_seconds"
 # operatorpkg's, which Karpenter registers in the place of client-go's own, and Karpenter's, around its provider.
 REQUESTS = "client_go_request_total"
 CLOUD_ERRORS = "karpenter_cloudprovider_errors_total"
+# Karpenter's, of each look at what it may disrupt, by method; of one look, the last method is this.
+LOOKS = "karpenter_voluntary_disruption_decision_evaluation_duration_seconds"
+_LAST_METHOD = "single"
 _QUEUE = (ERRORS, ACTIVE)
-_PROCESS = (MEMORY, CPU, STARTED, REQUESTS, CLOUD_ERRORS)
+_PROCESS = (MEMORY, CPU, STARTED, REQUESTS, CLOUD_ERRORS, LOOKS)
 # What a controller in good health is answered all the time: not there any more, and changed by another meanwhile.
 _HARMLESS_CODES = {"404", "409"}
 _HARMLESS_CLOUD_ERROR = "NodeClaimNotFoundError"
@@ -49,12 +52,21 @@ class QueueReading(NamedTuple):
 
 
 class ProcessReading(NamedTuple):
-    """A controller's process: bytes; seconds and failed calls since it started; when that was, in Unix time."""
+    """A controller's process.
+
+    Attributes:
+        memory_bytes: Resident memory.
+        cpu_seconds: Processor time since it started.
+        api_errors: Failed calls since it started.
+        started: When that was, in Unix time.
+        looks: How often since it started it has looked at all nodes, one method after another, and disrupted none.
+    """
 
     memory_bytes: int
     cpu_seconds: float
     api_errors: int
     started: float
+    looks: int = 0
 
 
 class Reading(NamedTuple):
@@ -110,18 +122,20 @@ def parse_queue(text: str) -> QueueReading | None:
 def parse_process(text: str) -> ProcessReading | None:
     """How the controller's process gets on; None where it does not say."""
     values: dict[str, float] = {}
-    errors = 0.0
+    errors = looks = 0.0
     for family in _families(text, *_PROCESS):
         for sample in family.samples:
             if sample.name == REQUESTS:
                 errors += sample.value * _failed(sample.labels["code"])
             elif sample.name == CLOUD_ERRORS:
                 errors += sample.value * (sample.labels["error"] != _HARMLESS_CLOUD_ERROR)
+            elif sample.name == f"{LOOKS}_count":
+                looks += sample.value * (sample.labels["consolidation_type"] == _LAST_METHOD)
             else:
                 values[sample.name] = sample.value
     if not values.keys() >= {MEMORY, CPU, STARTED}:
         return None
-    return ProcessReading(int(values[MEMORY]), values[CPU], int(errors), values[STARTED])
+    return ProcessReading(int(values[MEMORY]), values[CPU], int(errors), values[STARTED], int(looks))
 
 
 def cheapest(prices: Mapping[Offering, float]) -> dict[str, dict[str, float]]:

@@ -15,7 +15,8 @@ Each line has `type` and `received` (our clock, UTC, microseconds). Types:
                               time before, these became so (became) and these ceased to be (ceased): capacity type ->
                               zone -> instance types. The first time, all that are
     CONTROLLER                its process by its metrics, every few seconds: memory_bytes; cpu_seconds and api_errors
-                              since it started (failed calls of Kubernetes' or the cloud's API); started (Unix time)
+                              since it started (failed calls of Kubernetes' or the cloud's API); started (Unix time);
+                              looks (how often since then it has looked at all nodes and disrupted none)
     QUEUE                     the interruption queue by the controller's metrics, every few seconds: errors (since it
                               started), reading (whether it is at it at that moment)
     STORY, STEP, ERROR, END   the playbook: a story began, a step ended, a task failed, all is removed

@@ -13,6 +13,7 @@ from scale_test.judging.live import Live
 from scale_test.market.prices import Offering
 from scale_test.recording.metrics import (
     AVAILABLE,
+    LOOKS,
     ProcessReading,
     QueueReading,
     by_zone,
@@ -195,6 +196,7 @@ def test_the_cheapest_of_the_zones_is_kept() -> None:
 
 
 def test_a_controllers_process_tells_memory_time_and_failed_calls() -> None:
+    looks = [("count", "single"), ("sum", "single"), ("count", "multi"), ("count", "")]
     calls = {"200": 90, "404": 7, "409": 5, "500": 2, "429": 1, "<error>": 3}
     text = "".join(
         [
@@ -204,11 +206,12 @@ def test_a_controllers_process_tells_memory_time_and_failed_calls() -> None:
                 f'karpenter_cloudprovider_errors_total{{error="{error}",method="Get",provider="aws"}} 4\n'
                 for error in ("NodeClaimNotFoundError", "InsufficientCapacityError", "")
             ),
+            *(f'{LOOKS}_{what}{{consolidation_type="{kind}",reason=""}} 8\n' for what, kind in looks),
         ]
     )
     assert parse_process(text) is None
     found = parse_process(f"{text}process_start_time_seconds 1.7e+09\n")
-    assert found == ProcessReading(170_000_000, 1.94, 2 + 1 + 3 + 4 + 4, 1.7e9)
+    assert found == ProcessReading(170_000_000, 1.94, 2 + 1 + 3 + 4 + 4, 1.7e9, 8)
 
 
 def test_the_queue_is_that_of_the_interruption_controller_alone() -> None:

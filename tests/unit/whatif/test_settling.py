@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -61,7 +61,7 @@ def settled(
 
 def test_rest_is_longer_than_karpenter_may_wait() -> None:
     lines: dict[float, Line] = {0: pool("30s"), 1: claim("n", "Initialized"), 2: pod("a", "n")}
-    assert settled(lines) == (2 + 30 + 90, Settled(2.0, 120.0, 120.0, []))
+    assert settled(lines) == (2 + 45 + 75, Settled(2.0, 120.0, 45.0, []))
 
 
 def test_a_node_that_goes_begins_the_quiet_anew() -> None:
@@ -72,20 +72,20 @@ def test_a_node_that_goes_begins_the_quiet_anew() -> None:
         60: claim("n", "Initialized", "DisruptionReason"),
         70: {**claim("n", "Initialized", "DisruptionReason"), "type": "DELETED"},
     }
-    assert settled(lines)[0] == 70 + 120
+    assert settled(lines)[0] == 70 + 45 + 75
 
 
 @pytest.mark.parametrize("after", ["Never", "x"])
 def test_what_is_no_time_is_not_waited_for(after: str) -> None:
-    assert settled({0: pool(after), 1: pod("a", "n")})[0] == 1 + 90
+    assert settled({0: pool(after), 1: pod("a", "n")})[0] == 1 + 15 + 75
 
 
 def test_a_pod_that_the_scheduler_has_not_looked_at_is_waited_for_and_one_that_it_refused_is_not() -> None:
     assert settled({0: pod("a", None)}) == (
-        270,
-        Settled(0.0, 270.0, 270.0, ["1 pods wait for the scheduler"]),
+        15 + 75,
+        Settled(0.0, 90.0, 45.0, ["1 pods wait for the scheduler"]),
     )
-    assert settled({0: pod("a", None, refused=True)})[0] == 90
+    assert settled({0: pod("a", None, refused=True)})[0] == 15 + 75
 
 
 def test_what_does_not_settle_is_given_up_and_says_so() -> None:
@@ -93,7 +93,7 @@ def test_what_does_not_settle_is_given_up_and_says_so() -> None:
     when, found = settled(lines, patience=120)
     assert when == 121
     assert found.gave_up == "it had not settled after 120 s"
-    assert (found.quiet, found.needed) == (1.0, 90.0)
+    assert (found.quiet, found.needed) == (1.0, 15.0)
 
 
 def test_how_far_it_is_fits_a_line() -> None:
@@ -104,7 +104,7 @@ def test_how_far_it_is_fits_a_line() -> None:
     assert settling.outcome(replay, at(41)) is None
     assert settling.told(replay, at(41)) == (
         "41 s: 2 nodes, 1 of them on their way in or out; 2 pods, 1 of them without a node; nothing has moved for 40 "
-        "s, and 360 s are rest"
+        "s; 135 s and a look of Karpenter's after them are rest"
     )
 
 
@@ -124,11 +124,11 @@ def test_what_karpenter_thinks_over_is_movement_also_where_nothing_comes_of_it()
 def test_karpenter_is_asked_to_look_again_once_all_nodes_can_be_counted_on_and_anew_after_each_movement() -> None:
     lines: dict[float, Line] = {0: pool("30s"), 1: claim("n", "Initialized"), 2: pod("a", "n")}
     looks: list[float] = []
-    assert settled(lines, looks=looks)[0] == 2 + 120
+    assert settled(lines, looks=looks)[0] == 2 + 45 + 75
     assert looks == [2 + 45]
     found_a_way = {70: claim("n", "Initialized", "DisruptionReason"), 100: {**claim("n"), "type": "DELETED"}}
     looks.clear()
-    assert settled(lines | found_a_way, looks=looks)[0] == 100 + 120
+    assert settled(lines | found_a_way, looks=looks)[0] == 100 + 45 + 75
     assert looks == [2 + 45, 100 + 45]
 
 
@@ -137,3 +137,35 @@ def test_what_karpenter_thinks_after_it_was_asked_is_waited_for_without_asking_a
     looks: list[float] = []
     when, found = settled({0: pool("30s"), 2: pod("a", "n"), 110: thought}, looks=looks)
     assert (when, found.seconds, looks) == (110 + 75, 2.0, [2 + 45])
+
+
+def metrics(looks: int, started: float = 1.0) -> Line:
+    return {
+        "type": "CONTROLLER",
+        "memory_bytes": 1,
+        "cpu_seconds": 1,
+        "api_errors": 0,
+        "started": started,
+        "looks": looks,
+    }
+
+
+@pytest.mark.parametrize(
+    ("reading", "when"),
+    [
+        # A look every ten seconds: the one that was under way, and one that began since.
+        (lambda second: metrics(second // 10), 70),
+        # In a large cluster each takes a minute.
+        (lambda second: metrics(1 + second // 60), 120),
+        # Another process begins to count anew.
+        (lambda second: metrics(50, 1.0) if second < 60 else metrics(second // 10 - 5, 2.0), 80),
+        # Nobody counts any more.
+        (lambda second: metrics(second // 10) if second < 50 else pool("30s"), 122),
+    ],
+)
+def test_where_karpenters_looks_are_counted_two_of_them_are_waited_for(
+    reading: Callable[[int], Line], when: int
+) -> None:
+    lines: dict[float, Line] = {0: pool("30s"), 1: claim("n", "Initialized"), 2: pod("a", "n")}
+    lines |= {second: reading(second) for second in range(5, 300, 5)}  # as the recorder asks
+    assert settled(lines)[0] == when
