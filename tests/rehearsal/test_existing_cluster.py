@@ -65,8 +65,11 @@ class Shop:
     def __init__(self, stack: RehearsedStack) -> None:
         self._stack = stack
         api = stack.api()
-        self.core, self.apps = client.CoreV1Api(api), client.AppsV1Api(api)
-        self._policy, self._custom = client.PolicyV1Api(api), client.CustomObjectsApi(api)
+        # The client's types say of everything that it may be missing.
+        self.core: Any = client.CoreV1Api(api)
+        self.apps: Any = client.AppsV1Api(api)
+        self._policy: Any = client.PolicyV1Api(api)
+        self._custom: Any = client.CustomObjectsApi(api)
         self._eks = stack.aws("eks")
         #: The least pods that were available at a moment.
         self.least = REPLICAS
@@ -178,7 +181,7 @@ def test_the_move_to_karpenter_and_the_way_back(tmp_path: Path) -> None:
                 shop.drain(node)
             wait_until(lambda: shop.available() == REPLICAS, "the pods on the group's nodes", 120)
             assert shop.homes(OF_GROUP) == {"general"}
-            wait_until(lambda: not shop.nodes(OF_KARPENTER), "the end of Karpenter's nodes", 240)
+            wait_until(lambda: not shop.nodes(OF_KARPENTER), "the end of Karpenter's nodes", 300)
         assert shop.least >= REPLICAS - 1
         shop.delete("batch")
         again = stack.succeed("up")

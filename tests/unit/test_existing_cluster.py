@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -20,6 +20,7 @@ from components.settings.existing_network import FoundNetwork, FoundSubnet
 from tests.conftest import Golden
 from tests.unit.example_stack import ROOT, raw
 from tests.unit.mock_engine import ACCOUNT, PARTITION, Deployment, Registered, deploy
+from tests.unit.test_settings_arrive import keys
 
 STACK = ROOT / "examples" / "existing-cluster" / "Pulumi.eks-existing-cluster.yaml"
 NAME, CLUSTER = "karpstack-shop", "Shop_1"
@@ -59,10 +60,12 @@ def example(**changes: Any) -> settings.ExistingEksSettings:
     return loaded
 
 
-def deployed(runs: Workloads = RUNS, preview: bool = False, **changes: Any) -> Deployment:
+def deployed(
+    runs: Workloads = RUNS, preview: bool = False, clusters: Sequence[str] = (CLUSTER,), **changes: Any
+) -> Deployment:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(existing_workloads, "look", lambda kubeconfig, stack: runs)
-        return deploy(lambda: eks.Environment("eks", example(**changes)), preview, clusters=[CLUSTER])
+        return deploy(lambda: eks.Environment("eks", example(**changes)), preview, clusters=clusters)
 
 
 @cache
@@ -444,6 +447,40 @@ def test_a_stack_file_that_cannot_work_is_refused(case: str) -> None:
     (problem,) = caught.value.problems
     assert problem.key == f"karpstack:{key}"
     assert consequence in problem.consequence
+
+
+#: Another value of each setting that a cluster of the stack's own does not have, or has in another section.
+OTHER: dict[str, tuple[Any, dict[str, Any]]] = {
+    "cluster.existing": ("Shop_2", {}),
+    "network.subnetIds": ([B, C], {}),
+    "network.subnetTags": ({"tier": "private"}, {}),
+    "network.nodeSecurityGroupIds": (["sg-00000001"], {}),
+    "network.podCidr": ("10.245.0.0/16", CILIUM),
+    "network.podCidrMaskSize": (25, CILIUM),
+    "cilium.install": (True, {}),
+    "cilium.chartVersion": ("1.19.6", CILIUM),
+    "name": ("karpstack-other", {}),
+}
+
+
+def inputs(runs: Workloads, **changes: Any) -> dict[str, Any]:
+    made = deployed(runs, clusters=[CLUSTER, "Shop_2"], **changes)
+    return {each.urn: each.inputs for each in made.resources.values() if each.request.custom}
+
+
+@pytest.mark.parametrize("key", OTHER)
+def test_another_value_changes_an_input(key: str) -> None:
+    value, given = OTHER[key]
+    if key == "cilium.install":
+        assert inputs(BARE, **CILIUM) != inputs(RUNS)
+        return
+    runs = BARE if given else RUNS
+    assert inputs(runs, **given) != inputs(runs, **{**given, key.replace(".", "__"): value})
+
+
+def test_every_setting_of_its_own_has_another_value_here() -> None:
+    shared = {key for key in keys(settings.EksSettings) if key.split(".")[0] not in ("cluster", "network", "cilium")}
+    assert {*keys(settings.ExistingEksSettings)} - shared == {*OTHER} - {"name"}
 
 
 def documents() -> Iterator[tuple[str, Any]]:
