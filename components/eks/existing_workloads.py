@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..documents.charts import SYSTEM_TAINT_KEY
 from ..kubernetes import ask
-from ..naming import STACK_LABEL
+from ..naming import KARPENTER_NAMESPACE, STACK_LABEL
 from ..settings.existing_cluster import NETWORKS, VPC_CNI, Workloads
 
 if TYPE_CHECKING:
@@ -20,6 +20,12 @@ _KUBE_PROXY: Final = "kube-proxy"
 _AUTOSCALER: Final = "cluster-autoscaler"
 _KARPENTER: Final = "karpenter"
 _ROLE: Final = "eks.amazonaws.com/role-arn"
+_DEFINITIONS: Final = ("nodepools.karpenter.sh", "nodeclaims.karpenter.sh", "ec2nodeclasses.karpenter.k8s.aws")
+#: How Helm marks what it has made for the release of Karpenter's CRDs.
+_OF_THE_RELEASE: Final = {
+    "meta.helm.sh/release-name": "karpenter-crd",
+    "meta.helm.sh/release-namespace": KARPENTER_NAMESPACE,
+}
 #: By which Karpenter's controller keeps off nodes that it has made.
 _OF_KARPENTER: Final = "karpenter.sh/nodepool"
 
@@ -62,6 +68,7 @@ def _look(api: ApiClient, stack: str) -> Workloads:
         cni_role=VPC_CNI in names and _ROLE in _annotations(core, VPC_CNI),
         autoscalers=list(_running(deployments, _AUTOSCALER)),
         controllers=list(_running([one for one in deployments if not _is_of(stack, one)], _KARPENTER)),
+        definitions=list(_foreign_definitions(api)),
         ready=len(nodes),
         places=sum(map(_takes_controller, nodes)),
     )
@@ -98,6 +105,19 @@ def _running(deployments: Sequence[Any], name: str) -> Iterator[str]:
         is_meant = name in images or labels.get("app.kubernetes.io/name", "").endswith(name)
         if is_meant and one.spec.replicas != 0:
             yield f"{one.metadata.namespace}/{one.metadata.name}"
+
+
+def _foreign_definitions(api: ApiClient) -> Iterator[str]:
+    """CRDs of Karpenter that Helm would not take over."""
+    from kubernetes.client import ApiextensionsV1Api
+
+    definitions: Any = ApiextensionsV1Api(api)
+    for name in _DEFINITIONS:
+        for found in definitions.list_custom_resource_definition(
+            field_selector=f"metadata.name={name}", _request_timeout=_PATIENCE
+        ).items:
+            if not _OF_THE_RELEASE.items() <= (found.metadata.annotations or {}).items():
+                yield name
 
 
 def _is_of(stack: str, item: Any) -> bool:

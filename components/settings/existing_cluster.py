@@ -1,8 +1,8 @@
 """What is wrong with an EKS cluster that is there: the settings, held against what account and cluster say of it.
 
 Pure: whoever asks brings a `FoundCluster`. That access entries need an authentication mode with the API, and that this
-cannot be taken back, is in EKS's user guide, "Change authentication mode to use access entries"; that Karpenter and
-EKS Auto Mode have one API of NodePools, in its "Learn how EKS Auto Mode works".
+cannot be taken back, is in EKS's user guide, "Change authentication mode to use access entries"; that EKS Auto Mode and
+Karpenter have CRDs in common, which are not to be changed, in its "Migrate from Karpenter to EKS Auto Mode".
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class Workloads:
         cni_role: Whether the VPC CNI's service account has a role of its own, by IRSA.
         autoscalers: Deployments of Cluster Autoscaler that have replicas, with their namespaces.
         controllers: Deployments of Karpenter that are not this stack's, with their namespaces.
+        definitions: CRDs of Karpenter that Helm has not made for a release of the stack's names.
         own_network: Whether it has a Cilium that this stack has installed.
         ready: How many nodes are ready.
         places: How many of the ready ones take Karpenter's controller: not Karpenter's own, and without taints that the
@@ -63,6 +64,7 @@ class Workloads:
     cni_role: bool = False
     autoscalers: Sequence[str] = ()
     controllers: Sequence[str] = ()
+    definitions: Sequence[str] = ()
     ready: int = 0
     places: int = 0
 
@@ -209,7 +211,8 @@ def _access(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Prob
     if found.auto_mode:
         yield _of(
             settings,
-            "has EKS Auto Mode, which has a Karpenter of its own: both would act on the same NodePools and NodeClaims",
+            "has EKS Auto Mode, which has brought CRDs of NodePools and NodeClaims that are not to be changed: the chart "
+            "karpenter-crd would replace them, and Karpenter's controller would look for others",
             "use Auto Mode's NodePools, or have its owner switch it off before: aws eks update-cluster-config "
             "--compute-config enabled=false and what goes with it",
         )
@@ -390,6 +393,17 @@ def _others(settings: ExistingEksSettings, there: Workloads) -> Iterator[Problem
             f"has a Karpenter already, the Deployment {controller}: two of them act on the same NodePools, and launch "
             "and end each other's nodes",
             "have that one removed, or its NodePools taken over there: a stack of this program brings its own",
+        )
+    if there.definitions and not there.controllers:
+        names = " ".join(there.definitions)
+        yield _of(
+            settings,
+            f"has {', '.join(there.definitions)} already, which Helm has not made for the release karpenter-crd: it "
+            "refuses to take them over, after roles and queue were made",
+            "where no Karpenter uses them any more, delete them with their objects; to keep the objects, hand them to "
+            f"Helm: kubectl label crd {names} app.kubernetes.io/managed-by=Helm --overwrite, and kubectl annotate crd "
+            f"{names} meta.helm.sh/release-name=karpenter-crd meta.helm.sh/release-namespace={KARPENTER_NAMESPACE} "
+            "--overwrite",
         )
     for autoscaler in there.autoscalers:
         yield _of(

@@ -334,6 +334,18 @@ WRONG: dict[str, tuple[FoundCluster, dict[str, Any], str, str]] = {
         "overlaps 172.20.0.0/16",
     ),
     "another Karpenter": (found(controllers=["karpenter/karpenter"]), {}, "cluster.existing", "has a Karpenter alread"),
+    "CRDs of another release": (
+        found(definitions=["nodepools.karpenter.sh"]),
+        {},
+        "cluster.existing",
+        "has nodepools.karpenter.sh already, which Helm has not made",
+    ),
+    "another Karpenter and its CRDs": (
+        found(controllers=["karpenter/karpenter"], definitions=["nodepools.karpenter.sh"]),
+        {},
+        "cluster.existing",
+        "has a Karpenter already",
+    ),
     "too few places": (found(places=1), {}, "karpenter.replicas", "is more than Shop_1 has places for, 1"),
     "no image": (
         found(),

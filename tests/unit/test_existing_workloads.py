@@ -53,6 +53,7 @@ class Fake:
         self.deployments: list[Any] = []
         self.nodes: list[Any] = []
         self.annotations: dict[str, str] | None = None
+        self.definitions: dict[str, dict[str, str] | None] = {}
         self.failure: Exception | None = None
 
     def create_self_subject_access_review(self, review: Any, **options: Any) -> SimpleNamespace:
@@ -71,6 +72,12 @@ class Fake:
     def list_node(self, **options: Any) -> SimpleNamespace:
         return SimpleNamespace(items=self.nodes)
 
+    def list_custom_resource_definition(self, field_selector: str, **options: Any) -> SimpleNamespace:
+        name = field_selector.removeprefix("metadata.name=")
+        found = named(name)
+        found.metadata.annotations = self.definitions.get(name)
+        return SimpleNamespace(items=[found] if name in self.definitions else [])
+
     def list_namespaced_service_account(self, namespace: str, **options: Any) -> SimpleNamespace:
         assert (namespace, options["field_selector"]) == ("kube-system", "metadata.name=aws-node")
         account = named("aws-node")
@@ -82,7 +89,7 @@ class Fake:
 def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
     made = Fake()
     monkeypatch.setattr(existing_workloads, "ask", lambda kubeconfig, question: question(made))
-    for api in ("AppsV1Api", "CoreV1Api", "AuthorizationV1Api"):
+    for api in ("ApiextensionsV1Api", "AppsV1Api", "AuthorizationV1Api", "CoreV1Api"):
         monkeypatch.setattr(kubernetes.client, api, lambda client: client)
     return made
 
@@ -150,6 +157,17 @@ def test_another_karpenter_is_one_that_this_stack_has_not_installed(fake: Fake) 
         deployment("karpenter", image, labels={**name, **THEIRS}),
     ]
     assert found(fake).controllers == ["karpenter/karpenter", "kube-system/karpenter"]
+
+
+def test_definitions_are_helms_for_this_release_or_somebody_elses(fake: Fake) -> None:
+    assert found(fake).definitions == []
+    release = {"meta.helm.sh/release-name": "karpenter-crd", "meta.helm.sh/release-namespace": "kube-system"}
+    fake.definitions = {
+        "nodepools.karpenter.sh": {**release, "controller-gen.kubebuilder.io/version": "v0.20.0"},
+        "nodeclaims.karpenter.sh": None,
+        "ec2nodeclasses.karpenter.k8s.aws": {**release, "meta.helm.sh/release-namespace": "karpenter"},
+    }
+    assert found(fake).definitions == ["nodeclaims.karpenter.sh", "ec2nodeclasses.karpenter.k8s.aws"]
 
 
 def test_places_are_where_the_controller_can_run(fake: Fake) -> None:
