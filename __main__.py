@@ -19,7 +19,7 @@ def environment(stack: settings.Settings) -> aks.Environment | eks.Environment:
             from components import aks
 
             return aks.Environment("aks", stack)
-        case settings.EksSettings():
+        case settings.EksSettings() | settings.ExistingEksSettings():
             from components import eks
 
             return eks.Environment("eks", stack)

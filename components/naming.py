@@ -15,6 +15,8 @@ from .documents.iam import CONTROLLER_POLICIES
 
 #: Karpenter finds subnets and security groups by this tag; its value is the cluster's name.
 DISCOVERY_TAG: Final = "karpenter.sh/discovery"
+#: Label of what a stack installs in a cluster that is there, by which it knows it again; its value is the stack's name.
+STACK_LABEL: Final = "karpstack.io/stack"
 #: Prefixes of tag keys with a meaning for Karpenter, Kubernetes or the cloud; an environment's own tags keep off.
 RESERVED_TAG_PREFIXES: Final = ("aws:", "eks:", "karpenter.", "kubernetes.io/")
 RESERVED_AZURE_TAG_PREFIXES: Final = ("aks-", "azure", "karpenter.", "kubernetes.", "microsoft", "windows")
@@ -41,52 +43,62 @@ class LimitedName:
 
 @dataclass(frozen=True)
 class EksNames:
-    """Physical names of an EKS environment, all of them derived from the cluster's name.
+    """Physical names of an EKS environment, all of them derived from one stem.
 
     Names of IAM are global in an account: two clusters of one account need two names, whatever their region.
+
+    Attributes:
+        stem: The environment's name.
+        existing: Name of the cluster where it is there already; otherwise it is called like the environment.
     """
 
-    cluster: str
+    stem: str
+    existing: str = ""
+
+    @property
+    def cluster(self) -> str:
+        """The EKS cluster."""
+        return self.existing or self.stem
 
     @property
     def cluster_role(self) -> str:
         """IAM role of the control plane."""
-        return f"{self.cluster}-cluster"
+        return f"{self.stem}-cluster"
 
     @property
     def system_node_role(self) -> str:
         """IAM role of the managed node group's instances."""
-        return f"{self.cluster}-system-nodes"
+        return f"{self.stem}-system-nodes"
 
     @property
     def system_launch_template(self) -> str:
         """Launch template of the managed node group."""
-        return f"{self.cluster}-system-nodes"
+        return f"{self.stem}-system-nodes"
 
     @property
     def private_access_group(self) -> str:
         """Security group of those who reach the API server through the VPC."""
-        return f"{self.cluster}-private-access"
+        return f"{self.stem}-private-access"
 
     @property
     def node_role(self) -> str:
         """IAM role of the instances that Karpenter launches."""
-        return f"{self.cluster}-karpenter-nodes"
+        return f"{self.stem}-karpenter-nodes"
 
     @property
     def controller_role(self) -> str:
         """IAM role of Karpenter's controller."""
-        return f"{self.cluster}-karpenter-controller"
+        return f"{self.stem}-karpenter-controller"
 
     @property
     def interruption_queue(self) -> str:
         """SQS queue that receives interruption events."""
-        return f"{self.cluster}-interruption"
+        return f"{self.stem}-interruption"
 
     @property
     def secrets_key_alias(self) -> str:
         """Alias of the KMS key that encrypts Kubernetes secrets."""
-        return f"alias/{self.cluster}-secrets"
+        return f"alias/{self.stem}-secrets"
 
     @property
     def control_plane_log_group(self) -> str:
@@ -96,20 +108,20 @@ class EksNames:
     @property
     def flow_log_group(self) -> str:
         """Log group of the VPC's flow logs."""
-        return f"/aws/vpc/{self.cluster}/flow-logs"
+        return f"/aws/vpc/{self.stem}/flow-logs"
 
     @property
     def flow_log_role(self) -> str:
         """IAM role with which the VPC's flow logs are written, and its policy."""
-        return f"{self.cluster}-flow-logs"
+        return f"{self.stem}-flow-logs"
 
     def controller_policy(self, subject: str) -> str:
         """IAM policy of the controller for one of `CONTROLLER_POLICIES`."""
-        return f"{self.cluster}-karpenter-{subject}"
+        return f"{self.stem}-karpenter-{subject}"
 
     def event_rule(self, event: str) -> str:
         """EventBridge rule for one of `EVENT_PATTERNS`."""
-        return f"{self.cluster}-{event}"
+        return f"{self.stem}-{event}"
 
     def limited(self) -> Iterator[LimitedName]:
         """Every name whose length the cloud limits.

@@ -23,7 +23,7 @@ from .destroy.cluster import Cluster, Gone, Lister
 from .destroy.reached import host, refuse_others
 from .destroy.subject import Subject as Destroyed
 from .finding import Checked, NotAskedError, UnknowableError, run
-from .stack import configuration, deployer, raw, state
+from .stack import configuration, deployer, raw, setting, state
 
 PROJECT: Final = Path(__file__).resolve().parents[1]
 #: The type of each cloud's cluster.
@@ -91,7 +91,7 @@ def before_destroy(
         aws = Aws.connect(str(known.get("region", "")), *deployer(configured))
     elif named := subscription(configured):
         azure = Azure(named, login(configured))
-    is_gone = made is not None and not any(map(made.count, CLUSTERS))
+    is_gone = made is not None and not any(map(made.count, CLUSTERS)) and not setting(configured, "cluster", "existing")
     cluster = Gone(host(known)) if is_gone else _cluster(kubeconfig, known, aws, azure)
     subject = Destroyed(cluster, known, aws, azure, made, configured)
     return run(destroy_checks(subject), subject)

@@ -100,7 +100,15 @@ def api_server_address(endpoint: str) -> tuple[str, int]:
     return url.hostname, url.port or 443
 
 
-def cilium(*, host: Leaf, port: Leaf, pod_cidr: str, pod_cidr_mask_size: int, operator_replicas: int) -> Values:
+def cilium(
+    *,
+    host: Leaf,
+    port: Leaf,
+    pod_cidr: str,
+    pod_cidr_mask_size: int,
+    operator_replicas: int,
+    labels: Mapping[str, str] | None = None,
+) -> Values:
     """Values of the Cilium chart, since 1.19, for an overlay in place of the cloud's CNI and of kube-proxy.
 
     Args:
@@ -108,11 +116,13 @@ def cilium(*, host: Leaf, port: Leaf, pod_cidr: str, pod_cidr_mask_size: int, op
         pod_cidr: Range of the overlay; the chart's default, 10.0.0.0/8, overlaps most VPCs.
         pod_cidr_mask_size: Prefix length of each node's share of it.
         operator_replicas: At most the number of nodes: two replicas never share one.
+        labels: Labels of everything that the chart makes.
 
     `egressMasqueradeInterfaces` stays unset and `bpf.masquerade` is off, even if a later chart has it on by default:
     both break the link-local address at which Pod Identity's agent answers.
     """
     return {
+        **({"commonLabels": dict(labels)} if labels else {}),
         "k8sServiceHost": host,
         "k8sServicePort": port,
         "kubeProxyReplacement": True,
@@ -154,6 +164,7 @@ def karpenter_aws(
     settings: Mapping[str, Any],
     resources: Mapping[str, Any],
     role_arn: Leaf | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> Values:
     """Values of the Karpenter chart for AWS.
 
@@ -168,9 +179,11 @@ def karpenter_aws(
         settings: Further keys of the chart's `settings`, out of `karpenter_aws_settings`.
         resources: Requests and limits of the controller.
         role_arn: IAM role for the service account's annotation (IRSA); None with Pod Identity.
+        labels: Labels of everything that the chart makes.
     """
     annotations = {} if role_arn is None else {"eks.amazonaws.com/role-arn": role_arn}
     return {
+        **({"additionalLabels": dict(labels)} if labels else {}),
         "replicas": replicas,
         "serviceAccount": {"name": service_account, "annotations": annotations},
         "controller": {

@@ -18,12 +18,14 @@ Statement = dict[str, Any]
 
 VERSION: Final = "2012-10-17"
 
-#: Managed policies of every node. AmazonEKS_CNI_Policy is for the VPC CNI's aws-node, which an overlay is without.
+#: Managed policies of every node.
 NODE_MANAGED_POLICIES: Final = (
     "AmazonEKSWorkerNodePolicy",
     "AmazonEC2ContainerRegistryPullOnly",
     "AmazonSSMManagedInstanceCore",
 )
+#: The same where the VPC CNI runs with the node's role; an overlay is without it.
+CNI_MANAGED_POLICY: Final = "AmazonEKS_CNI_Policy"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,6 +55,7 @@ def ec2_node_class(
     subnets: Sequence[Spec],
     security_groups: Sequence[Spec],
     tags: Mapping[str, str],
+    overlay: bool = True,
 ) -> Manifest:
     """An EC2NodeClass manifest.
 
@@ -65,12 +66,15 @@ def ec2_node_class(
         subnets: Terms by which subnets are found where the spec selects none: `[{"id": "subnet-..."}]`.
         security_groups: The same for security groups.
         tags: The environment's tags; the spec's own win.
+        overlay: Whether pods' addresses are an overlay network's. If they are those of network interfaces, Karpenter
+            knows best how many there are.
     """
     completed = deepcopy(dict(spec))
     completed["role"] = role
     completed.setdefault("subnetSelectorTerms", deepcopy(list(subnets)))
     completed.setdefault("securityGroupSelectorTerms", deepcopy(list(security_groups)))
-    completed["kubelet"] = {"maxPods": DEFAULT_MAX_PODS, **(completed.get("kubelet") or {})}
+    if overlay:
+        completed["kubelet"] = {"maxPods": DEFAULT_MAX_PODS, **(completed.get("kubelet") or {})}
     completed["tags"] = {**tags, **(completed.get("tags") or {})}
     return _node_class(EC2_NODE_CLASS, name, completed)
 
@@ -100,7 +104,14 @@ def max_pods(spec: Spec) -> Any:
     return (spec.get("kubelet") or {}).get("maxPods", DEFAULT_MAX_PODS)
 
 
-def node_pool(name: str, spec: Spec, *, node_class: NodeClassKind, labels: Mapping[str, str] | None = None) -> Manifest:
+def node_pool(
+    name: str,
+    spec: Spec,
+    *,
+    node_class: NodeClassKind,
+    labels: Mapping[str, str] | None = None,
+    cilium: bool = True,
+) -> Manifest:
     """A NodePool manifest (karpenter.sh/v1).
 
     Args:
@@ -108,6 +119,7 @@ def node_pool(name: str, spec: Spec, *, node_class: NodeClassKind, labels: Mappi
         spec: The user's NodePool spec. Its nodeClassRef may be absent or hold a name only.
         node_class: The cloud's node class.
         labels: Labels that every node needs here; the spec's own win.
+        cilium: Whether nodes wait for Cilium. Where nobody lifts its startup taint, no node is ever initialized.
     """
     completed = deepcopy(dict(spec))
     template = completed["template"] = dict(completed.get("template") or {})
@@ -124,9 +136,10 @@ def node_pool(name: str, spec: Spec, *, node_class: NodeClassKind, labels: Mappi
     node.setdefault("requirements", [])
     startup_taints = list(node.get("startupTaints") or [])
     # One with another effect is the user's choice and works as well.
-    if all(taint.get("key") != CILIUM_STARTUP_TAINT["key"] for taint in startup_taints):
+    if cilium and all(taint.get("key") != CILIUM_STARTUP_TAINT["key"] for taint in startup_taints):
         startup_taints.append(dict(CILIUM_STARTUP_TAINT))
-    node["startupTaints"] = startup_taints
+    if startup_taints:
+        node["startupTaints"] = startup_taints
     return {
         "apiVersion": "karpenter.sh/v1",
         "kind": "NodePool",

@@ -1,12 +1,13 @@
 """EKS environments. `Environment` composes the other components; each can be used by itself as well.
 
-Its arguments are the models of `settings.eks`, which a stack's file is read into too.
+Its arguments are the models of `settings.eks`, or of `settings.eks_existing`, which a stack's file is read into too.
 """
 
 from .access import Access, AccessArgs
 from .addons import Addons, AddonsArgs
 from .cluster import Cluster, ClusterArgs
 from .environment import Environment
+from .existing_cluster import ExistingCluster, ExistingClusterArgs
 from .flow_logs import FlowLogs, FlowLogsArgs
 from .identity import ControllerIdentity, ControllerIdentityArgs
 from .interruption import Interruption, InterruptionArgs
@@ -25,6 +26,8 @@ __all__ = [
     "ControllerIdentity",
     "ControllerIdentityArgs",
     "Environment",
+    "ExistingCluster",
+    "ExistingClusterArgs",
     "FlowLogs",
     "FlowLogsArgs",
     "Interruption",

@@ -4,11 +4,16 @@ Created: cluster -> Cilium (not awaited) -> system nodes (awaited: Ready only wi
 -> controller's identity, CRDs -> controller -> node classes -> NodePools. Destroyed the other way round: NodePools take
 their instances with them while the controller, its role, the queue and the nodes' access still exist. Each arrow below
 that is not an output is a `depends_on`; none may become a `deleted_with`.
+
+Where karpstack:cluster.existing names a cluster, everything up to the controller's identity is there already, and is
+found instead of made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
@@ -16,6 +21,7 @@ import pulumi_kubernetes
 
 from .. import versions
 from ..documents import charts, manifests
+from ..documents.iam import CNI_MANAGED_POLICY
 from ..kubernetes import (
     Cilium,
     CiliumArgs,
@@ -26,13 +32,13 @@ from ..kubernetes import (
     NodePoolsArgs,
     in_cluster,
 )
-from ..naming import KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, EksNames
+from ..naming import KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, STACK_LABEL, EksNames
 from ..outputs import Outputs
-from ..settings import refuse_contradictions
-from ..settings.eks import EksSettings
+from ..settings import EksSettings, ExistingEksSettings, refuse_contradictions
 from .access import Access, AccessArgs
 from .addons import Addons, AddonsArgs
 from .cluster import Cluster, ClusterArgs
+from .existing_cluster import ExistingCluster, ExistingClusterArgs
 from .flow_logs import FlowLogs, FlowLogsArgs
 from .identity import ControllerIdentity, ControllerIdentityArgs
 from .interruption import Interruption, InterruptionArgs
@@ -42,44 +48,62 @@ from .private_access import PrivateAccess, PrivateAccessArgs
 from .system_nodes import SystemNodes, SystemNodesArgs
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Ground:
+    """What Karpenter stands on, made by the stack or found.
+
+    Attributes:
+        cluster: The cluster.
+        subnet_terms, security_group_terms: By which Karpenter finds where its nodes live.
+        needed: What must be there before the controller.
+        admins: Who administers the cluster beside the deployer.
+        cilium: Whether the stack's own Cilium is the network.
+        labels: Of what the stack installs in the cluster.
+        node_policies: Names of AWS's policies that Karpenter's nodes need beside those of every node.
+    """
+
+    cluster: Cluster | ExistingCluster
+    subnet_terms: Sequence[Mapping[str, Any]]
+    security_group_terms: Sequence[Mapping[str, Any]]
+    needed: tuple[pulumi.Resource, ...]
+    admins: Sequence[str] = ()
+    cilium: bool = True
+    labels: Mapping[str, str] = field(default_factory=dict)
+    node_policies: Sequence[str] = ()
+
+
 class Environment(pulumi.ComponentResource):
     """The environment; its region is that of the AWS provider in use."""
 
     outputs: Outputs
 
-    def __init__(self, name: str, args: EksSettings, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(
+        self, name: str, args: EksSettings | ExistingEksSettings, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
         refuse_contradictions(args)
         super().__init__("karpstack:eks:Environment", name, {}, opts)
         self._stem = name
         self._args = args
-        self._names = EksNames(args.name)
         self._child = pulumi.ResourceOptions(parent=self)
         invoke = pulumi.InvokeOutputOptions(parent=self)
         self._partition = aws.get_partition_output(opts=invoke).partition
         self._account_id = aws.get_caller_identity_output(opts=invoke).account_id
+        if isinstance(args, ExistingEksSettings):
+            self._names = EksNames(args.name, existing=args.cluster.existing)
+            ground = self._found(args)
+        else:
+            self._names = EksNames(args.name)
+            ground = self._made(args)
+        cluster = ground.cluster
 
-        network = self._network()
-        self._flow_logs(network)
-        cluster = self._cluster(network)
-        self._kubernetes = pulumi_kubernetes.Provider(
-            f"{name}-kubernetes", kubeconfig=cluster.kubeconfig, opts=self._child
-        )
-        cilium = self._cilium(cluster)
-        system_nodes = self._system_nodes(network, cluster, cilium)
-        CiliumRollOut(
-            f"{name}-cilium-roll-out",
-            cilium.fingerprint,
-            opts=in_cluster(self, self._kubernetes, [cilium, system_nodes]),
-        )
-        addons = self._addons(cluster, system_nodes)
-        node_role = self._node_role()
-        access = self._access(cluster, node_role)
+        node_role = self._node_role(ground)
+        access = self._access(ground, node_role)
         interruption = self._interruption()
         identity = self._identity(cluster, interruption)
-        karpenter = self._karpenter(cluster, interruption, addons, identity)
+        karpenter = self._karpenter(ground, interruption, identity)
         # Instances need all of these from their first to their last minute.
         needed = [cluster, node_role, access, karpenter, interruption]
-        node_pools = self._node_pools(network, cluster, [each for each in needed if each])
+        node_pools = self._node_pools(ground, [each for each in needed if each])
 
         self.outputs = Outputs(
             cloud=pulumi.Output.from_input(args.cloud),
@@ -97,140 +121,207 @@ class Environment(pulumi.ComponentResource):
         )
         self.register_outputs(self.outputs.named())
 
-    def _network(self) -> Network:
+    def _found(self, args: ExistingEksSettings) -> _Ground:
+        """A cluster that is there, of which nothing is changed; Cilium in it where the settings ask for it."""
+        cluster = ExistingCluster(
+            f"{self._stem}-cluster",
+            ExistingClusterArgs(role_arn=self._role_arn, settings=args),
+            opts=self._child,
+        )
+        self._kubernetes = self._in(cluster)
+        labels = {STACK_LABEL: args.name}
+        needed: list[pulumi.Resource] = []
+        if args.cilium.install:
+            cilium = Cilium(
+                f"{self._stem}-cilium",
+                CiliumArgs(
+                    version=args.cilium.chart_version,
+                    api_server=cluster.endpoint,
+                    pod_cidr=str(args.network.pod_cidr),
+                    pod_cidr_mask_size=args.network.pod_cidr_mask_size,
+                    operator_replicas=1,
+                    labels=labels,
+                ),
+                opts=in_cluster(self, self._kubernetes),
+            )
+            needed.append(self._roll_out(cilium, []))
+        return _Ground(
+            cluster=cluster,
+            subnet_terms=cluster.subnet_terms,
+            security_group_terms=cluster.security_group_terms,
+            needed=tuple(needed),
+            cilium=args.cilium.install,
+            labels=labels,
+            node_policies=[CNI_MANAGED_POLICY] if cluster.nodes_need_cni_rights else [],
+        )
+
+    def _made(self, args: EksSettings) -> _Ground:
+        """Network, cluster, Cilium, system nodes and add-ons of the stack's own."""
+        network = self._network(args)
+        self._flow_logs(args, network)
+        cluster = self._cluster(args, network)
+        self._kubernetes = self._in(cluster)
+        cilium = self._cilium(args, cluster)
+        system_nodes = self._system_nodes(args, network, cluster, cilium)
+        self._roll_out(cilium, [system_nodes])
+        return _Ground(
+            cluster=cluster,
+            subnet_terms=network.subnet_terms,
+            security_group_terms=network.security_group_terms,
+            needed=(self._addons(args, cluster, system_nodes),),
+            admins=args.cluster.admins,
+        )
+
+    @property
+    def _role_arn(self) -> str:
+        """The role that the deployer takes, for the kubeconfig."""
+        return next((role.role_arn for role in self._args.assume_roles), "")
+
+    def _in(self, cluster: Cluster | ExistingCluster) -> pulumi_kubernetes.Provider:
+        return pulumi_kubernetes.Provider(f"{self._stem}-kubernetes", kubeconfig=cluster.kubeconfig, opts=self._child)
+
+    def _roll_out(self, cilium: Cilium, nodes: Sequence[pulumi.Resource]) -> CiliumRollOut:
+        return CiliumRollOut(
+            f"{self._stem}-cilium-roll-out",
+            cilium.fingerprint,
+            opts=in_cluster(self, self._kubernetes, [cilium, *nodes]),
+        )
+
+    def _network(self, args: EksSettings) -> Network:
         return Network(
             f"{self._stem}-network",
             NetworkArgs(
-                cluster_name=self._args.name,
-                system_nodes=self._args.system_nodes.desired_size,
-                settings=self._args.network,
-                tags=self._args.tags,
+                cluster_name=args.name,
+                system_nodes=args.system_nodes.desired_size,
+                settings=args.network,
+                tags=args.tags,
             ),
             opts=self._child,
         )
 
-    def _flow_logs(self, network: Network) -> None:
-        if retention_days := self._args.network.flow_log_retention_days:
+    def _flow_logs(self, args: EksSettings, network: Network) -> None:
+        if retention_days := args.network.flow_log_retention_days:
             FlowLogs(
                 f"{self._stem}-flow-logs",
                 FlowLogsArgs(
                     names=self._names,
                     partition=self._partition,
-                    region=self._args.region,
+                    region=args.region,
                     account_id=self._account_id,
                     vpc_id=network.vpc_id,
                     retention_days=retention_days,
-                    tags=self._args.tags,
+                    tags=args.tags,
                 ),
                 opts=self._child,
             )
 
-    def _cluster(self, network: Network) -> Cluster:
-        access = self._private_access(network)
+    def _cluster(self, args: EksSettings, network: Network) -> Cluster:
+        access = self._private_access(args, network)
         return Cluster(
             f"{self._stem}-cluster",
             ClusterArgs(
                 names=self._names,
-                region=self._args.region,
-                profile=self._args.profile,
-                role_arn=next((role.role_arn for role in self._args.assume_roles), ""),
+                region=args.region,
+                profile=args.profile,
+                role_arn=self._role_arn,
                 partition=self._partition,
-                settings=self._args.cluster,
-                zonal_shift=str(self._args.karpenter.settings.get("enableZonalShift", False)).lower() == "true",
-                vpc_id=self._args.network.vpc_id or "",
-                vpc_cidr=self._args.network.vpc_cidr,
+                settings=args.cluster,
+                zonal_shift=str(args.karpenter.settings.get("enableZonalShift", False)).lower() == "true",
+                vpc_id=args.network.vpc_id or "",
+                vpc_cidr=args.network.vpc_cidr,
                 subnet_ids=network.control_plane_subnet_ids,
                 security_group_ids=[access.security_group_id] if access else [],
                 after=[access] if access else [],
-                service_cidr=self._args.network.service_cidr,
-                tags=self._args.tags,
+                service_cidr=args.network.service_cidr,
+                tags=args.tags,
             ),
             opts=self._child,
         )
 
-    def _private_access(self, network: Network) -> PrivateAccess | None:
-        if not self._args.cluster.private_access_cidrs:
+    def _private_access(self, args: EksSettings, network: Network) -> PrivateAccess | None:
+        if not args.cluster.private_access_cidrs:
             return None
         return PrivateAccess(
             f"{self._stem}-private-access",
             PrivateAccessArgs(
                 names=self._names,
                 vpc_id=network.vpc_id,
-                cidrs=self._args.cluster.private_access_cidrs,
-                tags=self._args.tags,
+                cidrs=args.cluster.private_access_cidrs,
+                tags=args.tags,
             ),
             opts=self._child,
         )
 
-    def _cilium(self, cluster: Cluster) -> Cilium:
+    def _cilium(self, args: EksSettings, cluster: Cluster) -> Cilium:
         return Cilium(
             f"{self._stem}-cilium",
             CiliumArgs(
-                version=self._args.cilium.chart_version,
+                version=args.cilium.chart_version,
                 api_server=cluster.endpoint,
-                pod_cidr=str(self._args.network.pod_cidr),
-                pod_cidr_mask_size=self._args.network.pod_cidr_mask_size,
-                operator_replicas=min(2, self._args.system_nodes.desired_size),
+                pod_cidr=str(args.network.pod_cidr),
+                pod_cidr_mask_size=args.network.pod_cidr_mask_size,
+                operator_replicas=min(2, args.system_nodes.desired_size),
             ),
             opts=in_cluster(self, self._kubernetes),
         )
 
-    def _system_nodes(self, network: Network, cluster: Cluster, cilium: Cilium) -> SystemNodes:
+    def _system_nodes(self, args: EksSettings, network: Network, cluster: Cluster, cilium: Cilium) -> SystemNodes:
         return SystemNodes(
             f"{self._stem}-system",
             SystemNodesArgs(
                 names=self._names,
                 cluster_name=cluster.name,
                 partition=self._partition,
-                version=self._args.cluster.version,
+                version=args.cluster.version,
                 subnet_ids=network.private_subnet_ids,
-                security_group_ids=self._security_groups(cluster),
-                settings=self._args.system_nodes,
+                security_group_ids=self._security_groups(args, cluster),
+                settings=args.system_nodes,
                 # The network's routes are no input of the group, yet its nodes pull images through them.
                 after=[network, cilium],
-                tags=self._args.tags,
+                tags=args.tags,
             ),
             opts=self._child,
         )
 
-    def _security_groups(self, cluster: Cluster) -> list[pulumi.Input[str]]:
+    def _security_groups(self, args: EksSettings, cluster: Cluster) -> list[pulumi.Input[str]]:
         """Those of system nodes; empty where EKS shall give them the cluster's own."""
-        more = self._args.network.node_security_group_ids
+        more = args.network.node_security_group_ids
         return [cluster.security_group_id, *more] if more else []
 
-    def _addons(self, cluster: Cluster, system_nodes: SystemNodes) -> Addons:
+    def _addons(self, args: EksSettings, cluster: Cluster, system_nodes: SystemNodes) -> Addons:
         return Addons(
             f"{self._stem}-addons",
             AddonsArgs(
                 cluster_name=cluster.name,
-                kubernetes_version=self._args.cluster.version,
-                versions=self._args.cluster.addon_versions,
-                pod_identity_agent=self._args.karpenter.identity == "pod-identity",
-                tags=self._args.tags,
+                kubernetes_version=args.cluster.version,
+                versions=args.cluster.addon_versions,
+                pod_identity_agent=args.karpenter.identity == "pod-identity",
+                tags=args.tags,
             ),
             opts=pulumi.ResourceOptions(parent=self, depends_on=[system_nodes]),
         )
 
-    def _node_role(self) -> NodeRole:
+    def _node_role(self, ground: _Ground) -> NodeRole:
         return NodeRole(
             f"{self._stem}-node",
             NodeRoleArgs(
                 role_name=self._names.node_role,
                 description=f"Nodes that Karpenter launches for {self._args.name}",
                 partition=self._partition,
+                more_policies=ground.node_policies,
                 tags=self._args.tags,
             ),
             opts=self._child,
         )
 
-    def _access(self, cluster: Cluster, node_role: NodeRole) -> Access:
+    def _access(self, ground: _Ground, node_role: NodeRole) -> Access:
         return Access(
             f"{self._stem}-access",
             AccessArgs(
-                cluster_name=cluster.name,
+                cluster_name=ground.cluster.name,
                 partition=self._partition,
                 node_role_arn=node_role.arn,
-                admins=self._args.cluster.admins,
+                admins=ground.admins,
                 tags=self._args.tags,
             ),
             opts=self._child,
@@ -251,7 +342,7 @@ class Environment(pulumi.ComponentResource):
             opts=self._child,
         )
 
-    def _identity(self, cluster: Cluster, interruption: Interruption | None) -> ControllerIdentity:
+    def _identity(self, cluster: Cluster | ExistingCluster, interruption: Interruption | None) -> ControllerIdentity:
         # Put together from names that are known, so that the documents can be judged at the first preview already.
         node_role_arn = pulumi.Output.format(
             "arn:{0}:iam::{1}:role/{2}", self._partition, self._account_id, self._names.node_role
@@ -270,6 +361,7 @@ class Environment(pulumi.ComponentResource):
                 kind=self._args.karpenter.identity,
                 cluster_name=cluster.name,
                 issuer=cluster.issuer,
+                makes_provider=isinstance(cluster, Cluster),
                 partition=self._partition,
                 region=self._args.region,
                 account_id=self._account_id,
@@ -281,10 +373,8 @@ class Environment(pulumi.ComponentResource):
             opts=self._child,
         )
 
-    def _karpenter(
-        self, cluster: Cluster, interruption: Interruption | None, addons: Addons, identity: ControllerIdentity
-    ) -> Karpenter:
-        settings = self._args.karpenter
+    def _karpenter(self, ground: _Ground, interruption: Interruption | None, identity: ControllerIdentity) -> Karpenter:
+        settings, cluster = self._args.karpenter, ground.cluster
         return Karpenter(
             f"{self._stem}-karpenter",
             KarpenterArgs(
@@ -303,13 +393,14 @@ class Environment(pulumi.ComponentResource):
                     settings=settings.settings,
                     resources=settings.resources.model_dump(),
                     role_arn=identity.annotated_role_arn if settings.identity == "irsa" else None,
+                    labels=ground.labels,
                 ),
-                install_after=(addons, identity),
+                install_after=(*ground.needed, identity),
             ),
             opts=in_cluster(self, self._kubernetes),
         )
 
-    def _node_pools(self, network: Network, cluster: Cluster, after: Sequence[pulumi.Resource]) -> NodePools:
+    def _node_pools(self, ground: _Ground, after: Sequence[pulumi.Resource]) -> NodePools:
         return NodePools(
             f"{self._stem}-nodes",
             NodePoolsArgs(
@@ -319,16 +410,17 @@ class Environment(pulumi.ComponentResource):
                         spec,
                         role=self._names.node_role,
                         tags=self._args.tags,
-                        subnets=network.subnet_terms,
-                        security_groups=network.security_group_terms,
+                        subnets=ground.subnet_terms,
+                        security_groups=ground.security_group_terms,
+                        overlay=ground.cilium,
                     )
                     for name, spec in self._args.node_classes.items()
                 ],
                 node_pools=[
-                    manifests.node_pool(name, spec, node_class=manifests.EC2_NODE_CLASS)
+                    manifests.node_pool(name, spec, node_class=manifests.EC2_NODE_CLASS, cilium=ground.cilium)
                     for name, spec in self._args.node_pools.items()
                 ],
-                kubeconfig=cluster.kubeconfig,
+                kubeconfig=ground.cluster.kubeconfig,
             ),
             opts=in_cluster(self, self._kubernetes, after),
         )

@@ -12,8 +12,7 @@ from typing import Any
 import pulumi
 from pulumi_aws import ec2, eks
 
-from ..settings.eks import NetworkSettings
-from ..settings.existing_network import FoundNetwork, FoundSubnet, WayOut, way_out
+from ..settings.existing_network import FoundNetwork, FoundSubnet, Selection, WayOut, way_out
 
 #: What a route can lead to, as the provider calls it.
 _TARGETS = (
@@ -30,7 +29,7 @@ _TARGETS = (
 )
 
 
-def find(vpc_id: str, network: NetworkSettings, cluster: str, ask: pulumi.InvokeOptions) -> FoundNetwork:
+def find(vpc_id: str, network: Selection, cluster: str, ask: pulumi.InvokeOptions) -> FoundNetwork:
     """What the account says of the network that the settings name.
 
     Args:

@@ -28,6 +28,7 @@ class ControllerIdentityArgs:
         kind: How the service account gets the role.
         cluster_name: The cluster.
         issuer: The cluster's OIDC issuer URL; used with IRSA only.
+        makes_provider: Whether IAM's OIDC provider of that issuer is made, or there already.
         partition, region, account_id, node_role_arn: What the policies are limited to.
         interruption_queue_arn: The queue to read; an output, so emptiness cannot be seen in it.
         has_interruption_queue: Whether there is a queue, and so a policy for it.
@@ -38,6 +39,7 @@ class ControllerIdentityArgs:
     kind: Identity
     cluster_name: pulumi.Input[str]
     issuer: pulumi.Input[str]
+    makes_provider: bool = True
     partition: pulumi.Input[str]
     region: str
     account_id: pulumi.Input[str]
@@ -101,14 +103,7 @@ class ControllerIdentity(pulumi.ComponentResource):
     ) -> pulumi.Input[str]:
         if args.kind == "pod-identity":
             return scope.apply(_pod_identity_trust)
-        provider = iam.OpenIdConnectProvider(
-            f"{name}-oidc",
-            url=args.issuer,
-            client_id_lists=["sts.amazonaws.com"],
-            tags=args.tags,
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-        return pulumi.Output.all(provider.arn, args.issuer).apply(
+        return pulumi.Output.all(self._provider_arn(name, args), args.issuer).apply(
             lambda known: json.dumps(
                 irsa_trust(
                     provider_arn=known[0],
@@ -118,6 +113,18 @@ class ControllerIdentity(pulumi.ComponentResource):
                 )
             )
         )
+
+    def _provider_arn(self, name: str, args: ControllerIdentityArgs) -> pulumi.Output[str]:
+        if not args.makes_provider:
+            host = pulumi.Output.from_input(args.issuer).apply(lambda issuer: issuer.removeprefix("https://"))
+            return pulumi.Output.format("arn:{0}:iam::{1}:oidc-provider/{2}", args.partition, args.account_id, host)
+        return iam.OpenIdConnectProvider(
+            f"{name}-oidc",
+            url=args.issuer,
+            client_id_lists=["sts.amazonaws.com"],
+            tags=args.tags,
+            opts=pulumi.ResourceOptions(parent=self),
+        ).arn
 
 
 def _pod_identity_trust(scope: ControllerScope) -> str:

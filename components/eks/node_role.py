@@ -7,7 +7,7 @@ itself, and a second entry for the same role would be refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -18,11 +18,19 @@ from ..documents.iam import NODE_MANAGED_POLICIES, service_trust
 
 @dataclass(frozen=True, kw_only=True)
 class NodeRoleArgs:
-    """Arguments of `NodeRole`: the role's physical name and description, the partition, and tags."""
+    """Arguments of `NodeRole`.
+
+    Attributes:
+        role_name, description: Of the role.
+        partition: For ARNs of AWS's own policies.
+        more_policies: Names of AWS's own policies beside those that every node has.
+        tags: For every resource.
+    """
 
     role_name: str
     description: str
     partition: pulumi.Input[str]
+    more_policies: Sequence[str] = ()
     tags: Mapping[str, str]
 
 
@@ -43,7 +51,7 @@ class NodeRole(pulumi.ComponentResource):
             tags=args.tags,
             opts=child,
         )
-        for policy in NODE_MANAGED_POLICIES:
+        for policy in (*NODE_MANAGED_POLICIES, *args.more_policies):
             iam.RolePolicyAttachment(
                 f"{name}-{policy}",
                 role=role.name,

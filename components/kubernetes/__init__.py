@@ -6,7 +6,7 @@ provider, through `opts.providers`.
 
 from .cilium import Cilium, CiliumArgs, CiliumRollOut
 from .karpenter import Karpenter, KarpenterArgs
-from .live import wait_until_served
+from .live import ask, wait_until_served
 from .node_pools import NodePools, NodePoolsArgs
 from .options import in_cluster
 from .reach import warns_of_another_way, warns_of_no_way
@@ -19,6 +19,7 @@ __all__ = [
     "KarpenterArgs",
     "NodePools",
     "NodePoolsArgs",
+    "ask",
     "in_cluster",
     "wait_until_served",
     "warns_of_another_way",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
@@ -39,6 +39,7 @@ class CiliumArgs:
         pod_cidr: Range of the overlay network.
         pod_cidr_mask_size: Prefix length of each node's share of it.
         operator_replicas: At most the number of nodes that are there first.
+        labels: Labels of everything that the chart makes.
     """
 
     version: str
@@ -46,6 +47,7 @@ class CiliumArgs:
     pod_cidr: str
     pod_cidr_mask_size: int
     operator_replicas: int
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 class Cilium(pulumi.ComponentResource):
@@ -64,6 +66,7 @@ class Cilium(pulumi.ComponentResource):
             pod_cidr=args.pod_cidr,
             pod_cidr_mask_size=args.pod_cidr_mask_size,
             operator_replicas=args.operator_replicas,
+            labels=args.labels,
         )
         Release(
             f"{name}-release",

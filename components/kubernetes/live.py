@@ -61,6 +61,16 @@ async def wait_until_served(kubeconfig: str, *, within: float = 300) -> None:
         await asyncio.sleep(next(pauses))
 
 
+def ask(kubeconfig: str, question: Callable[[ApiClient], _T]) -> _T:
+    """The answer to a question to a cluster.
+
+    Args:
+        kubeconfig: As JSON.
+        question: Asks with the client that it is given.
+    """
+    return _asked(json.loads(kubeconfig), question)
+
+
 def explanation(name: str, kubeconfig: pulumi.Input[str]) -> pulumi.ResourceHookBinding:
     """Hooks that log what a custom resource's controller says of it, where waiting for its conditions has failed.
 

@@ -21,19 +21,28 @@ from pulumi.runtime import config as runtime_config
 from pydantic import ValidationError
 
 from ..problems import NAMESPACE, Problem, SettingsError, from_pydantic, key_of, shown
-from . import aks_checks, eks_checks
+from . import aks_checks, eks_checks, eks_existing_checks
 from .aks import AksSettings
 from .eks import EksSettings
+from .eks_existing import ExistingEksSettings
 from .raw import structured
 from .schema_checks import schema_checks
 
-__all__ = ["AksSettings", "EksSettings", "Settings", "load", "read", "refuse_contradictions"]
+__all__ = [
+    "AksSettings",
+    "EksSettings",
+    "ExistingEksSettings",
+    "Settings",
+    "load",
+    "read",
+    "refuse_contradictions",
+]
 
-Settings = EksSettings | AksSettings
+Settings = EksSettings | ExistingEksSettings | AksSettings
 
 
 class _Cloud(NamedTuple):
-    """How one cloud's configuration is checked.
+    """How one cloud's configuration is checked, or that of a cluster there which somebody else has made.
 
     Attributes:
         name: As `karpstack:cloud` and Karpenter's schemas call it.
@@ -43,7 +52,7 @@ class _Cloud(NamedTuple):
     """
 
     name: str
-    schema: type[EksSettings] | type[AksSettings]
+    schema: type[EksSettings] | type[ExistingEksSettings] | type[AksSettings]
     cross_checks: Callable[[Mapping[str, Any], date], Iterator[Problem]]
 
 
@@ -51,6 +60,7 @@ _CLOUDS: Final[Mapping[object, _Cloud]] = {
     "aws": _Cloud("aws", EksSettings, eks_checks.cross_checks),
     "azure": _Cloud("azure", AksSettings, aks_checks.cross_checks),
 }
+_EXISTING_EKS: Final = _Cloud("aws", ExistingEksSettings, eks_existing_checks.cross_checks)
 
 
 def read() -> Settings:
@@ -109,7 +119,7 @@ def load(
     )
     settings = None
     if not problems:
-        settings, problems = _checked(cloud, values, today or date.today())
+        settings, problems = _checked(_for_cluster(cloud, values), values, today or date.today())
     secrets = {key: values.get(key, "") for key in secret_keys}
     refused, doubtful = _parted(problem.without(secrets) for problem in problems)
     if settings is None or refused:
@@ -125,9 +135,17 @@ def refuse_contradictions(settings: Settings) -> None:
     Raises:
         SettingsError: Sections contradict each other, or the API server would refuse a NodePool or node class.
     """
-    refused, _ = _parted(_beyond_sections(_CLOUDS[settings.cloud], dict(settings), [], date.today()))
+    cloud = _EXISTING_EKS if isinstance(settings, ExistingEksSettings) else _CLOUDS[settings.cloud]
+    refused, _ = _parted(_beyond_sections(cloud, dict(settings), [], date.today()))
     if refused:
         raise SettingsError(refused)
+
+
+def _for_cluster(cloud: _Cloud, values: Mapping[str, Any]) -> _Cloud:
+    """How a configuration is checked, which on AWS may name a cluster that is there."""
+    cluster = values.get(key_of("cluster"))
+    names_one = isinstance(cluster, Mapping) and "existing" in cluster
+    return _EXISTING_EKS if names_one and cloud.schema is EksSettings else cloud
 
 
 def _parted(problems: Iterable[Problem]) -> tuple[list[Problem], list[Problem]]:

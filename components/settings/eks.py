@@ -78,6 +78,21 @@ def _id_of(prefix: str, kind: str) -> Callable[[str], str]:
     return check
 
 
+def pod_shares(mask: int, pods: IPv4Network | None) -> int:
+    """A prefix length of nodes' shares of a range for pods, where that is known."""
+    if not 16 <= mask <= 28:
+        refuse(
+            f"gives each node {'far more' if mask < 16 else 'far fewer'} pod addresses than it has pods",
+            "choose 16 to 28; 24 holds the usual 110 pods",
+        )
+    if pods is not None and mask <= pods.prefixlen:
+        refuse(
+            f"leaves room for no second node in podCidr {pods}",
+            f"choose more than {pods.prefixlen}, or a larger podCidr",
+        )
+    return mask
+
+
 #: EKS's add-ons that an environment has.
 AddonName = Literal["coredns", "eks-pod-identity-agent"]
 #: Numbers of days that CloudWatch knows.
@@ -154,18 +169,7 @@ class NetworkSettings(Section):
     @field_validator("pod_cidr_mask_size")
     @classmethod
     def _shares_fit(cls, mask: int, info: ValidationInfo) -> int:
-        pods: IPv4Network | None = info.data.get("pod_cidr")
-        if not 16 <= mask <= 28:
-            refuse(
-                f"gives each node {'far more' if mask < 16 else 'far fewer'} pod addresses than it has pods",
-                "choose 16 to 28; 24 holds the usual 110 pods",
-            )
-        if pods is not None and mask <= pods.prefixlen:
-            refuse(
-                f"leaves room for no second node in podCidr {pods}",
-                f"choose more than {pods.prefixlen}, or a larger podCidr",
-            )
-        return mask
+        return pod_shares(mask, info.data.get("pod_cidr"))
 
     @field_validator("service_cidr")
     @classmethod
@@ -324,8 +328,8 @@ class KarpenterSettings(Section):
         return chart_settings(settings, charts.karpenter_aws_settings(version), version)
 
 
-class EksSettings(StackSettings):
-    """The whole configuration, and the arguments of `eks.Environment`."""
+class EksStackSettings(StackSettings):
+    """What an environment on EKS says whether its cluster is there already or not."""
 
     REFUSED: ClassVar[Mapping[str, Reason]] = {
         "spotservicelinkedrole": Reason(
@@ -354,10 +358,6 @@ class EksSettings(StackSettings):
     )
     cloud: Literal["aws"] = Field("aws", description="aws")
     tags: Tags = Field({}, description="tags of every resource")
-    network: NetworkSettings = Field(description="address ranges and zones")
-    cluster: ClusterSettings = Field(description="the control plane")
-    system_nodes: SystemNodesSettings = Field(SystemNodesSettings(), description="the managed node group")
-    cilium: CiliumSettings = Field(CiliumSettings(), description="the dataplane")
     karpenter: KarpenterSettings = Field(KarpenterSettings(), description="the controller")
     node_classes: NodeClassSpecs = Field(description="EC2NodeClass specs by name")
 
@@ -375,3 +375,12 @@ class EksSettings(StackSettings):
     @classmethod
     def _name_fits(cls, name: str) -> str:
         return fitting_name(name, EksNames(name), "AWS")
+
+
+class EksSettings(EksStackSettings):
+    """The whole configuration, and the arguments of `eks.Environment`; `eks_existing` has a cluster that is there."""
+
+    network: NetworkSettings = Field(description="address ranges and zones")
+    cluster: ClusterSettings = Field(description="the control plane")
+    system_nodes: SystemNodesSettings = Field(SystemNodesSettings(), description="the managed node group")
+    cilium: CiliumSettings = Field(CiliumSettings(), description="the dataplane")

@@ -80,13 +80,14 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     if karpenter is not None and system_nodes is not None:
         yield from _too_many_replicas(karpenter, system_nodes)
     for name, spec in (node_classes or {}).items():
-        yield from _node_class(name, spec, network)
+        yield from node_class(name, spec, network.pod_cidr_mask_size if network else None)
         if cluster is not None:
-            yield from _images(name, spec, cluster.version)
+            yield from image_checks(name, spec, cluster.version)
     for name, spec in (node_pools or {}).items():
-        yield from _node_pool(name, spec, node_classes, karpenter)
+        yield from windows_alone(name, spec)
+        yield from node_pool(name, spec, node_classes, karpenter)
         yield from endless_drain(name, spec)
-        yield from _bottlerocket_on_arm(name, spec, node_classes)
+        yield from bottlerocket_on_arm(name, spec, node_classes)
         if network is not None:
             yield from _zones_without_subnet(name, spec, network, node_classes)
         if region is not None:
@@ -161,13 +162,14 @@ def _system_nodes(nodes: SystemNodesSettings, region: str) -> Iterator[Problem]:
         )
 
 
-def _images(name: str, spec: Mapping[str, Any], version: str) -> Iterator[Problem]:
+def image_checks(name: str, spec: Mapping[str, Any], version: str, *, cilium: bool = True) -> Iterator[Problem]:
+    """Problems of a node class's images, for a version of Kubernetes; `cilium`: whether it is the only network."""
     for index, term in enumerate(_entries(spec.get("amiSelectorTerms"))):
         alias = term.get("alias")
         if not isinstance(alias, str):
             continue
         key = key_of("nodeClasses", name, "amiSelectorTerms", index, "alias")
-        if images.family(alias).startswith("windows"):
+        if cilium and images.family(alias).startswith("windows"):
             yield Problem(
                 key,
                 shown(alias),
@@ -185,9 +187,10 @@ def _entries(value: Any) -> Iterator[Mapping[str, Any]]:
     yield from (entry if isinstance(entry, Mapping) else {} for entry in (value if isinstance(value, list) else []))
 
 
-def _bottlerocket_on_arm(
+def bottlerocket_on_arm(
     name: str, spec: Mapping[str, Any], node_classes: Mapping[str, Any] | None
 ) -> Iterator[Problem]:
+    """A warning about nodes on which Cilium's agent was seen not to start."""
     node_class = (node_classes or {}).get(manifests.node_class_name(spec)) or {}
     aliases = [str(term.get("alias", "")) for term in _entries(node_class.get("amiSelectorTerms"))]
     bottlerocket = node_class.get("amiFamily") == "Bottlerocket" or any(
@@ -246,7 +249,8 @@ def _too_many_replicas(karpenter: KarpenterSettings, system_nodes: SystemNodesSe
         )
 
 
-def _node_class(name: str, spec: Mapping[str, Any], network: NetworkSettings | None) -> Iterator[Problem]:
+def node_class(name: str, spec: Mapping[str, Any], mask: int | None) -> Iterator[Problem]:
+    """Problems of a node class; `mask`: prefix length of nodes' shares of an overlay network, if there is one."""
     for owned in sorted({"role", "instanceProfile"} & spec.keys()):
         yield Problem(
             key_of("nodeClasses", name, owned),
@@ -263,6 +267,11 @@ def _node_class(name: str, spec: Mapping[str, Any], network: NetworkSettings | N
             "set it, for example to [{alias: al2023@v20260714}]; @latest replaces nodes when AWS publishes images",
         )
     yield from _kubelet(name, spec.get("kubelet"))
+    if mask is not None:
+        yield from _too_many_pods(name, spec, mask)
+
+
+def _too_many_pods(name: str, spec: Mapping[str, Any], mask: int) -> Iterator[Problem]:
     pods = manifests.max_pods(spec)
     if isinstance(pods, bool) or not isinstance(pods, int):
         yield Problem(
@@ -271,17 +280,17 @@ def _node_class(name: str, spec: Mapping[str, Any], network: NetworkSettings | N
             "is not a number: the API server refuses the node class",
             "give a number, for example 110",
         )
-    elif network is not None:
-        # Cilium keeps the first and the last address, the router's and the health endpoint's.
-        room = 2 ** (32 - network.pod_cidr_mask_size) - 4
-        if pods > room:
-            yield Problem(
-                key_of("nodeClasses", name, "kubelet", "maxPods"),
-                shown(pods),
-                f"is more than the {room} pod addresses of a node (network.podCidrMaskSize is "
-                f"{network.pod_cidr_mask_size}): pods beyond them are bound to the node and never start",
-                f"set it to at most {room}, or lower podCidrMaskSize",
-            )
+        return
+    # Cilium keeps the first and the last address, the router's and the health endpoint's.
+    room = 2 ** (32 - mask) - 4
+    if pods > room:
+        yield Problem(
+            key_of("nodeClasses", name, "kubelet", "maxPods"),
+            shown(pods),
+            f"is more than the {room} pod addresses of a node (network.podCidrMaskSize is {mask}): pods beyond them "
+            "are bound to the node and never start",
+            f"set it to at most {room}, or lower podCidrMaskSize",
+        )
 
 
 def _kubelet(name: str, configuration: Any) -> Iterator[Problem]:
@@ -300,10 +309,8 @@ def _kubelet(name: str, configuration: Any) -> Iterator[Problem]:
         )
 
 
-def _node_pool(
-    name: str, spec: Mapping[str, Any], node_classes: Mapping[str, Any] | None, karpenter: KarpenterSettings | None
-) -> Iterator[Problem]:
-    yield from node_class_reference(name, spec, manifests.EC2_NODE_CLASS, node_classes)
+def windows_alone(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
+    """A NodePool of nodes on which Cilium does not run."""
     if _allows(spec, OPERATING_SYSTEM, "windows") and not _allows(spec, OPERATING_SYSTEM, "linux"):
         yield _of_requirements(
             name,
@@ -312,6 +319,13 @@ def _node_pool(
             "ready",
             f"require {OPERATING_SYSTEM} In [linux]",
         )
+
+
+def node_pool(
+    name: str, spec: Mapping[str, Any], node_classes: Mapping[str, Any] | None, karpenter: KarpenterSettings | None
+) -> Iterator[Problem]:
+    """Problems of a NodePool with its node class and the controller."""
+    yield from node_class_reference(name, spec, manifests.EC2_NODE_CLASS, node_classes)
     if karpenter is not None and not karpenter.interruption_queue and _allows(spec, CAPACITY_TYPE, "spot"):
         yield _of_requirements(
             name,

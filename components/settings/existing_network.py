@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from ..documents.subnets import ZONES_WITHOUT_EKS
 from ..naming import DISCOVERY_TAG
@@ -26,6 +26,28 @@ WayOut = Literal["private", "public", "none"]
 _OWNED: Final = re.compile(r"kubernetes\.io/cluster/(?P<name>.+)")
 _ZONE: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]+[a-z]")
 _ANYWHERE: Final = "0.0.0.0/0"
+
+
+class Selection(Protocol):
+    """Which parts of a network are meant, as `NetworkSettings` says it of a VPC that is there.
+
+    Attributes:
+        vpc_id: The VPC.
+        subnet_ids, subnet_tags: Subnets of nodes: their IDs, or tags that they have.
+        control_plane_subnet_ids: Further subnets.
+        node_security_group_ids: Security groups.
+    """
+
+    @property
+    def vpc_id(self) -> str | None: ...  # noqa: D102
+    @property
+    def subnet_ids(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def subnet_tags(self) -> Mapping[str, str]: ...  # noqa: D102
+    @property
+    def control_plane_subnet_ids(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def node_security_group_ids(self) -> Sequence[str]: ...  # noqa: D102
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,19 +95,19 @@ class FoundNetwork:
     has_endpoints: bool
     has_cluster: bool
 
-    def node_subnets(self, network: NetworkSettings) -> list[FoundSubnet]:
+    def node_subnets(self, network: Selection) -> list[FoundSubnet]:
         """The subnets of the VPC in which nodes live, in the order of the settings, or of their IDs."""
         named = network.subnet_ids or sorted(self.selected)
         return [self.subnets[one] for one in named if one in self.subnets and self._within(network, one)]
 
-    def control_plane_subnets(self, network: NetworkSettings) -> list[FoundSubnet]:
+    def control_plane_subnets(self, network: Selection) -> list[FoundSubnet]:
         """The same for the control plane's interfaces."""
         if not network.control_plane_subnet_ids:
             return self.node_subnets(network)
         named = network.control_plane_subnet_ids
         return [self.subnets[one] for one in named if one in self.subnets and self._within(network, one)]
 
-    def _within(self, network: NetworkSettings, subnet: str) -> bool:
+    def _within(self, network: Selection, subnet: str) -> bool:
         return self.subnets[subnet].vpc_id == network.vpc_id
 
 

@@ -17,9 +17,7 @@ _KEY = key_of("cluster", "version")
 
 def eks_version(version: str, today: date, *, karpenter: str) -> Iterator[Problem]:
     """Problems of EKS's version, which the stack's Karpenter has to take too."""
-    low = versions.KARPENTER_AWS_KUBERNETES_MIN
-    limits = versions.KARPENTER_AWS_KUBERNETES_MAX.items()
-    high = next(most for since, most in limits if release(karpenter) >= release(since))
+    low, high = _taken_by(karpenter)
     here = [one for one in offered("aws", today) if _between(low, one, high)]
     if not _between(low, version, high):
         yield Problem(
@@ -50,6 +48,28 @@ def eks_version(version: str, today: date, *, karpenter: str) -> Iterator[Proble
             )
         case "planned" | "newer":
             yield _not_known("EKS", version)
+
+
+def existing_eks_version(version: str, *, karpenter: str) -> Iterator[Problem]:
+    """Problems of the version of a cluster that is there, which the stack's Karpenter has to take."""
+    low, high = _taken_by(karpenter)
+    if not _between(low, version, high):
+        yield Problem(
+            key_of("karpenter", "chartVersion"),
+            shown(karpenter),
+            f"is a Karpenter that takes Kubernetes {low} to {high}, and the cluster has {version}: its controller "
+            "would stop at start-up and no pod would ever get a node",
+            f"upgrade the cluster to {low} or newer, one minor version after the other"
+            if number(version) < number(low)
+            else "take a newer version, which docs/upgrading.md says how to move to",
+        )
+
+
+def _taken_by(karpenter: str) -> tuple[str, str]:
+    """The oldest and the newest Kubernetes that a version of Karpenter takes on AWS."""
+    limits = versions.KARPENTER_AWS_KUBERNETES_MAX.items()
+    newest = next(most for since, most in limits if release(karpenter) >= release(since))
+    return versions.KARPENTER_AWS_KUBERNETES_MIN, newest
 
 
 def aks_version(version: str, today: date, *, mode: str, tier: str) -> Iterator[Problem]:

@@ -24,6 +24,10 @@ class Inputs:
         """Take the inputs of a resource; an update's follow those of its preview."""
         self._shown[urn] = properties
 
+    def of(self, token: str) -> Iterator[Mapping[str, Any]]:
+        """The inputs of the resources of a type that were shown so far."""
+        return (shown for urn, shown in self._shown.items() if urn.split("::")[2].rpartition("$")[2] == token)
+
     def completing(self, urn: str, outputs: Mapping[str, Any]) -> Mapping[str, Any]:
         """A resource's outputs, with its input where an output is unknown or not there."""
         return _Completed(outputs, self._shown.get(urn, {}))

@@ -12,9 +12,11 @@ from karpenter import budgets
 from karpenter.instance_types import ARCHITECTURE
 from karpenter.quantities import duration
 
+from . import graph
+from .inputs import INPUTS
 from .requirements import requirements
 from .rule import ADVICE, STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, section
-from .tokens import NODE_POOL
+from .tokens import EXISTING_CLUSTER, HELM_RELEASE, NODE_POOL
 
 # Reasons for which pods move; empty nodes may all go at once.
 _MOVING: Final = ("Underutilized", "Drifted")
@@ -36,6 +38,8 @@ def _limits(node_pool: Properties, judgement: Judgement) -> None:
 
 
 def _startup_taint(node_pool: Properties, judgement: Judgement) -> None:
+    if _network_is_anothers():
+        return
     key, effect = judgement.settings["key"], judgement.settings["effect"]
     path = "spec.template.spec.startupTaints"
     taints = section(node_pool, "spec", "template", "spec").get("startupTaints") or []
@@ -50,6 +54,14 @@ def _startup_taint(node_pool: Properties, judgement: Judgement) -> None:
                 judgement.violation(f"{path}[{index}] has the effect {taint.get('effect')}, not {effect}.")
     if not declared and judgement.complete:
         judgement.violation(f"{path} has no {key} with the effect {effect}.")
+
+
+def _network_is_anothers() -> bool:
+    """Whether the stack has put Karpenter on a cluster that is there, and no Cilium into it."""
+    releases = INPUTS.of(HELM_RELEASE)
+    return any(True for _ in INPUTS.of(EXISTING_CLUSTER)) and not any(
+        graph.is_chart(release.get("chart") or "", "cilium") for release in releases
+    )
 
 
 def _disruption_budgets(node_pool: Properties, judgement: Judgement) -> None:
@@ -269,7 +281,8 @@ NODE_POOL_CILIUM_STARTUP_TAINT = ResourceRule(
     description="Each NodePool declares the startup taint that Cilium lifts when its agent is ready.",
     rationale=(
         "The taint keeps pods off a node that has no network yet, and its declaration tells Karpenter that "
-        "it will go away."
+        "it will go away. Where a stack puts Karpenter on a cluster that is there, and no Cilium into it, nobody "
+        "would lift the taint, and it is not asked for."
     ),
     consequence="Pods start without a network, or Karpenter launches nodes again that it already has.",
     remediation=(

@@ -44,6 +44,8 @@ def custom_resource(api_version: str, kind: str) -> str:
     return f"kubernetes:{api_version}:{kind}"
 
 
+#: karpstack's component for a cluster that is there; it makes nothing.
+EXISTING_CLUSTER = "karpstack:eks:ExistingCluster"
 #: The engine's own resource for the stack itself; there is one in each.
 STACK = "pulumi:pulumi:Stack"
 

@@ -34,6 +34,10 @@ _CHECKS: Final[Mapping[str, Check]] = {
 _OF_AWS: Final = frozenset({"load balancers in the account", "security groups", "instances"})
 _OF_AZURE: Final = frozenset({"machines", "locks", "who else is in the network", "who else is in the group"})
 _OF_A_CONTROLLER: Final = frozenset({"controller", "NodePools", "NodeClaims", "node classes"})
+#: What a cluster takes with it, or leaves behind, when it goes.
+_OF_ITS_END: Final = frozenset(
+    {"protection", "load balancers", "load balancers in the account", "security groups", "volumes"}
+)
 
 
 def checks(subject: Subject) -> dict[str, Check]:
@@ -42,5 +46,6 @@ def checks(subject: Subject) -> dict[str, Check]:
         *(() if subject.aws else _OF_AWS),
         *(() if subject.azure else _OF_AZURE),
         *(_OF_A_CONTROLLER if subject.is_managed else ()),
+        *(_OF_ITS_END if subject.outlives_the_stack else ()),
     }
     return {name: check for name, check in _CHECKS.items() if name not in left_out}

@@ -71,6 +71,11 @@ class Subject:
         """Whether the cloud runs Karpenter: then its objects and nodes go with the cluster."""
         return self.outputs.get("karpenterVersion") == "managed"
 
+    @property
+    def outlives_the_stack(self) -> bool:
+        """Whether the cluster is somebody else's, and stays with all that is in it but Karpenter and its nodes."""
+        return bool(self.setting("cluster", "existing"))
+
     def setting(self, section: str, key: str) -> Any:
         """A setting as the stack's file has it, for example `cluster` and `deletionProtection`; None if it has not."""
         return setting(self.configured, section, key)

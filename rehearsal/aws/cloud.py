@@ -36,6 +36,12 @@ _NO_DESCRIBE = (
     "the role {role} of the node does not allow ec2:DescribeInstances, which the node needs to find its "
     "name; attach AmazonEKSWorkerNodePolicy"
 )
+_NO_ADDRESSES = (
+    "You are not authorized to perform this operation: {role}, as which aws-node asks EC2 for addresses, is not "
+    "allowed {action}; give its service account a role, or attach AmazonEKS_CNI_Policy to this one"
+)
+#: What aws-node cannot do without (AmazonEKS_CNI_Policy).
+_NETWORK_ACTIONS = ("ec2:CreateNetworkInterface", "ec2:AttachNetworkInterface", "ec2:AssignPrivateIpAddresses")
 _NO_ROUTE = (
     "the subnet {subnet} of the node has no route to the internet ({table}), so the node reaches neither the "
     "cluster's endpoint nor the image registry; add a route 0.0.0.0/0 through a NAT gateway"
@@ -88,6 +94,26 @@ class AwsCloud(Bound):
     def has_machine(self, provider_id: str) -> bool:
         """Whether there is an instance behind the provider ID that has not ended."""
         return self._instance(provider_id) is not None
+
+    def network_refusal(
+        self, provider_id: str, namespace: str, service_account: str, annotations: Mapping[str, str]
+    ) -> str:
+        """EC2's answer to aws-node: its role is its pod identity association's, its annotation's, or the node's."""
+        association = self._account.eks.association(self.cluster_name, namespace, service_account)
+        named = association["roleArn"] if association else annotations.get(ROLE_ANNOTATION)
+        if named:
+            role = self._account.roles.by_arn(named)
+            if role is None:
+                return _NO_ADDRESSES.format(role=named, action="anything, for it does not exist")
+        else:
+            instance = self._instance(provider_id)
+            attached = instance.iam_instance_profile if instance else None
+            profile = self._account.roles.profile(arn=attached["Arn"]) if attached else None
+            if profile is None or not profile.roles:
+                return ""  # its kubelet has not joined, and says why
+            role = profile.roles[0]
+        refused = next((one for one in _NETWORK_ACTIONS if not self._account.roles.allows(role, one)), "")
+        return _NO_ADDRESSES.format(role=role.arn, action=refused) if refused else ""
 
     def controller_environment(
         self,

@@ -95,9 +95,65 @@ def invokes(account: Account) -> dict[str, Invoke]:
         return {
             **{key: seen[key] for key in ("name", "arn", "version", "status", "roleArn", "endpoint") if key in seen},
             "id": seen["name"],
+            "accessConfigs": [seen["accessConfig"]],
+            "certificateAuthorities": [{"data": seen["certificateAuthority"]["data"]}],
+            "computeConfigs": [{"enabled": account.eks.records[seen["name"]].auto_mode}],
+            "identities": [{"oidcs": [{"issuer": seen["identity"]["oidc"]["issuer"]}]}],
             "kubernetesNetworkConfigs": [seen["kubernetesNetworkConfig"]],
             "vpcConfig": seen["resourcesVpcConfig"],
         }
+
+    def node_group(arguments: Mapping[str, Any]) -> Properties:
+        takes("getNodeGroup", arguments, {"clusterName", "nodeGroupName"})
+        cluster, name = arguments["clusterName"], arguments["nodeGroupName"]
+        eks = account.client("eks")
+        try:
+            seen = eks.describe_nodegroup(clusterName=cluster, nodegroupName=name)["nodegroup"]
+        except eks.exceptions.ResourceNotFoundException as error:
+            raise RefusedError(f"reading EKS Node Group ({cluster}:{name}): couldn't find resource") from error
+        return {
+            **given(arguments),
+            "id": f"{cluster}:{name}",
+            "arn": seen["nodegroupArn"],
+            "instanceTypes": seen["instanceTypes"],
+            "labels": seen.get("labels", {}),
+            "nodeRoleArn": seen["nodeRole"],
+            "scalingConfigs": [seen["scalingConfig"]],
+            "status": seen["status"],
+            "subnetIds": seen["subnets"],
+            "taints": seen.get("taints", []),
+            "version": seen["version"],
+        }
+
+    def node_groups(arguments: Mapping[str, Any]) -> Properties:
+        takes("getNodeGroups", arguments, {"clusterName"})
+        names = account.client("eks").list_nodegroups(clusterName=arguments["clusterName"])["nodegroups"]
+        return {**given(arguments), "id": arguments["clusterName"], "names": names}
+
+    def addon(arguments: Mapping[str, Any]) -> Properties:
+        takes("getAddon", arguments, {"clusterName", "addonName"})
+        cluster, name = arguments["clusterName"], arguments["addonName"]
+        eks = account.client("eks")
+        try:
+            seen = eks.describe_addon(clusterName=cluster, addonName=name)["addon"]
+        except eks.exceptions.ResourceNotFoundException as error:
+            raise RefusedError(f"reading EKS Add-On ({cluster}:{name}): couldn't find resource") from error
+        return {
+            **given(arguments),
+            "id": f"{cluster}:{name}",
+            "addonVersion": seen["addonVersion"],
+            "arn": seen["addonArn"],
+            "configurationValues": seen.get("configurationValues", ""),
+            "podIdentityAssociations": [],
+            "serviceAccountRoleArn": seen.get("serviceAccountRoleArn", ""),
+        }
+
+    def oidc_provider(arguments: Mapping[str, Any]) -> Properties:
+        takes("getOpenIdConnectProvider", arguments, {"url"})
+        found = account.roles.provider_for(arguments["url"])
+        if found is None:
+            raise RefusedError(f"reading IAM OIDC Provider ({arguments['url']}): couldn't find resource")
+        return {**given(arguments), "id": found.arn, "arn": found.arn, "clientIdLists": list(found.client_id_list)}
 
     def clusters(arguments: Mapping[str, Any]) -> Properties:
         takes("getClusters", arguments, set())
@@ -140,9 +196,13 @@ def invokes(account: Account) -> dict[str, Invoke]:
     return {
         **data_sources.of_networks(account),
         "aws:cloudwatch/getLogGroups:getLogGroups": log_groups,
+        "aws:eks/getAddon:getAddon": addon,
         "aws:eks/getAddonVersion:getAddonVersion": addon_version,
         "aws:eks/getCluster:getCluster": cluster,
         "aws:eks/getClusters:getClusters": clusters,
+        "aws:eks/getNodeGroup:getNodeGroup": node_group,
+        "aws:eks/getNodeGroups:getNodeGroups": node_groups,
+        "aws:iam/getOpenIdConnectProvider:getOpenIdConnectProvider": oidc_provider,
         "aws:ssm/getParameter:getParameter": parameter,
         "aws:index/getCallerIdentity:getCallerIdentity": caller_identity,
         "aws:index/getPartition:getPartition": partition,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rehearsal.cluster.control_plane import Cluster
 
 
@@ -15,6 +17,12 @@ class Bound:
     def bind(self, cluster: Cluster) -> None:
         """Tell which running control plane it is."""
         self.bound = cluster
+
+    def network_refusal(
+        self, provider_id: str, namespace: str, service_account: str, annotations: Mapping[str, str]
+    ) -> str:
+        """Empty: where no such pod asks the cloud, none is refused."""
+        return ""
 
     @property
     def cluster(self) -> Cluster:

@@ -88,6 +88,19 @@ class Cloud(Protocol):
         """Whether `machine` would describe one: asked of every node, every other second, so it must cost nothing."""
         ...
 
+    def network_refusal(
+        self, provider_id: str, namespace: str, service_account: str, annotations: Mapping[str, str]
+    ) -> str:
+        """Why the cloud gives a pod that is a node's network no addresses for other pods; empty where it does.
+
+        Args:
+            provider_id: Of the node.
+            namespace: Namespace of the pod.
+            service_account: Name of its service account.
+            annotations: Annotations of the service account.
+        """
+        ...
+
     def controller_environment(
         self,
         namespace: str,

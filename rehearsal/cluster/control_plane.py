@@ -22,6 +22,7 @@ from rehearsal.cluster.registrar import Registrar
 from rehearsal.cluster.releases import Releases
 from rehearsal.cluster.service_controller import ServiceController
 from rehearsal.cluster.startup_taints import StartupTaints
+from rehearsal.cluster.vpc_cni import VpcCni
 from rehearsal.engines import EngineSet, releases
 from rehearsal.host.processes import Engines, wait_until
 from rehearsal.state import records
@@ -79,6 +80,7 @@ class Cluster:
         self._deployer_known: threading.Timer | None = None
         self._registrar = Registrar(self.objects, cloud, timing)
         self._cilium = Cilium(self.objects, self.endpoint, timing)
+        self._vpc_cni = VpcCni(self.objects, cloud, timing)
         self._startup_taints = StartupTaints(self.objects)
         self._services = ServiceController(self.objects, cloud.load_balancers) if cloud.load_balancers else None
 
@@ -190,9 +192,10 @@ class Cluster:
         self._deployer_known.start()
 
     def start_players(self) -> None:
-        """Start those who play nodes, Cilium, the CSI drivers' part in them, and the controller."""
+        """Start those who play nodes, networks, the CSI drivers' part in them, and the controller."""
         self._registrar.start()
         self._cilium.start()
+        self._vpc_cni.start()
         self._startup_taints.start()
         if self._services is not None:
             self._services.start()
@@ -208,6 +211,7 @@ class Cluster:
         if self._services is not None:
             self._services.stop()
         self._startup_taints.stop()
+        self._vpc_cni.stop()
         self._cilium.stop()
         self._registrar.stop()
         self.objects.close()
@@ -240,7 +244,7 @@ class Clusters:
         service_cidr: str,
         issuer: str,
         cloud: Cloud,
-        deployer_known: float = 0,
+        deployer_known: float | None = 0,
         deployer: Mapping[str, str] | None = None,
     ) -> Cluster:
         """Start a cluster.
@@ -251,7 +255,7 @@ class Clusters:
             service_cidr: Range of the services' addresses.
             issuer: Issuer of its service account tokens, as the cloud names it.
             cloud: The cloud around it.
-            deployer_known: Seconds until its API server takes tokens of who makes it.
+            deployer_known: Seconds until its API server takes tokens of who makes it; None if it never does.
             deployer: Options of the cloud's plugin, by which it asks for the identity of who makes it.
 
         Raises:
@@ -293,7 +297,8 @@ class Clusters:
                 self._stop_servers()
                 raise
             cluster.start_players()
-            cluster.know_deployer(deployer_known)
+            if deployer_known is not None:
+                cluster.know_deployer(deployer_known)
             self._cluster = cluster
             return cluster
 

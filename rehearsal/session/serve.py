@@ -37,6 +37,7 @@ from rehearsal.timing import Timing
 
 if TYPE_CHECKING:
     from rehearsal.aws.ec2.existing import Networks
+    from rehearsal.aws.eks.existing import Description
 
 _log = logging.getLogger(__name__)
 # Seconds for each engine to end when one that others need is gone: most would wait for it.
@@ -96,16 +97,21 @@ def _aws(
         networks=_networks(stack_file),
     )
     account.roles.uses.write_to(folder.rights)
+    existing = _existing_cluster(stack_file)
 
     def start() -> Mapping[str, str]:
+        from rehearsal.aws.ec2.existing import NetworkFileError
+        from rehearsal.aws.eks.existing import ClusterFileError, make
+        from rehearsal.aws.resource import Session
+
         try:
             account.start()
-        except ValueError as error:
-            from rehearsal.aws.ec2.existing import NetworkFileError
-
-            if isinstance(error, NetworkFileError):
-                raise StackFileError(f"{stack_file.network}: {error}") from error
-            raise
+            if existing is not None:
+                make(existing, Session(account, clusters))
+        except NetworkFileError as error:
+            raise StackFileError(f"{stack_file.network}: {error}") from error
+        except ClusterFileError as error:
+            raise StackFileError(f"{stack_file.cluster}: {error}") from error
         return account.administrator_environment
 
     configuration = aws.configuration(account, clusters)
@@ -130,6 +136,18 @@ def _networks(stack_file: StackFile) -> Networks | None:
     try:
         return Networks.load(stack_file.network)
     except NetworkFileError as error:
+        raise StackFileError(str(error)) from error
+
+
+def _existing_cluster(stack_file: StackFile) -> Description | None:
+    """The one that the account has already."""
+    if not stack_file.cluster.is_file():
+        return None
+    from rehearsal.aws.eks.existing import ClusterFileError, Description
+
+    try:
+        return Description.load(stack_file.cluster)
+    except ClusterFileError as error:
         raise StackFileError(str(error)) from error
 
 

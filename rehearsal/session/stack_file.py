@@ -73,6 +73,11 @@ class StackFile:
         """Where networks are described that the rehearsed account has already; mostly there is no such file."""
         return self.path.with_name(f"{self.path.stem}.network.json")
 
+    @property
+    def cluster(self) -> Path:
+        """Where a cluster is described that the rehearsed account has already; mostly there is no such file."""
+        return _description(self.path)
+
     @classmethod
     def load(cls, path: Path) -> StackFile:
         """Read and check a stack's configuration.
@@ -118,7 +123,15 @@ class StackFile:
                 "would play another subscription; write it in quotes, or leave it out"
             )
         account = _account(path, config) if cloud.name == "aws" else ""
-        version = _section(config, "cluster").get("version")
+        existing = _section(config, "cluster").get("existing") if cloud.name == "aws" else None
+        described = _description(path)
+        if existing is not None and not described.is_file():
+            raise StackFileError(
+                f"{path}: karpstack:cluster.existing = {reprlib.repr(existing)}: the rehearsed account has that "
+                f"cluster only if {described} describes it, and there is no such file, so that there would be nothing "
+                "to put Karpenter on; docs/existing-cluster.md says how to write it"
+            )
+        version = _section(config, "cluster").get("version") if existing is None else _described_version(described)
         kubernetes = version if isinstance(version, str) and _MINOR.fullmatch(version) else ""
         karpenter, cilium = (_section(config, name).get("chartVersion") for name in ("karpenter", "cilium"))
         loaded = cls(
@@ -201,6 +214,18 @@ def _section(config: dict[str, Any], name: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _description(path: Path) -> Path:
+    return path.with_name(f"{path.stem}.cluster.json")
+
+
+def _described_version(path: Path) -> Any:
+    """Version of Kubernetes of a cluster that is described; whoever makes it says what is wrong with its file."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))["cluster"]["version"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
 
 
 def _account(path: Path, config: dict[str, Any]) -> str:

@@ -82,13 +82,15 @@ class Case:
     unknown: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     granted: tuple[Mapping[str, str], ...] = ()
+    #: Resources of which the pack was shown the inputs before.
+    shown: tuple[Resource, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.rule.name}: {self.name}"
 
     def verdict(self) -> Verdict:
         """What the rule says, with the exceptions of this case."""
-        return judge(self.rule, self.given, self.settings, self.granted)
+        return judge(self.rule, self.given, self.settings, self.granted, self.shown)
 
     def check(self) -> None:
         verdict = self.verdict()
@@ -106,11 +108,14 @@ def judge(
     given: Resource | list[Resource],
     settings: Mapping[str, Any] | None = None,
     granted: Sequence[Mapping[str, str]] = (),
+    shown: Sequence[Resource] = (),
 ) -> Verdict:
     """Run the policy of a rule on one resource, or, for a stack rule, on a list of them."""
     GRANTED.read(granted, [entry["rule"] for entry in granted])
     GRANTED.excused.clear()
     INPUTS.clear()
+    for resource in shown:
+        INPUTS.note(resource.urn, unknown_checking_proxy(resource.properties))
     violations: list[tuple[str, str | None]] = []
 
     def report(message: str, urn: str | None = None) -> None:

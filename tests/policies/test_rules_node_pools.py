@@ -100,6 +100,22 @@ CASES = [
         violations=("startupTaints has no node.cilium.io/agent-not-ready",),
     ),
     Case(
+        name="no startup taints on a cluster that is there with a network of its own",
+        rule=TAINT,
+        given=node_pool().without(*TAINTS),
+        shown=(
+            Resource(tokens.EXISTING_CLUSTER, {}),
+            Resource(tokens.HELM_RELEASE, {"chart": "oci://example/karpenter"}, "karpenter"),
+        ),
+    ),
+    Case(
+        name="no startup taints on a cluster that is there and gets Cilium",
+        rule=TAINT,
+        given=node_pool().without(*TAINTS),
+        shown=(Resource(tokens.EXISTING_CLUSTER, {}), Resource(tokens.HELM_RELEASE, {"chart": "cilium"}, "cilium")),
+        violations=("startupTaints has no node.cilium.io/agent-not-ready",),
+    ),
+    Case(
         name="another startup taint",
         rule=TAINT,
         given=node_pool().change(*TAINTS, to=[OTHER_TAINT]),

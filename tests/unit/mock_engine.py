@@ -112,9 +112,15 @@ class _Cloud(mocks.Mocks):
             case "aws:eks/getClusters:getClusters":
                 return {"names": self.clusters}, []
             case "aws:eks/getCluster:getCluster":
-                network = {"ipFamily": "ipv4", "serviceIpv4Cidr": SERVICES}
-                vpc = {"vpcId": VPCS["moved" in args.args["name"]]}
-                return {"name": args.args["name"], "kubernetesNetworkConfigs": [network], "vpcConfig": vpc}, []
+                return _cluster(args.args["name"]), []
+            case "aws:eks/getNodeGroups:getNodeGroups":
+                return {"names": ["blue", "green"]}, []
+            case "aws:eks/getNodeGroup:getNodeGroup":
+                return {"subnetIds": TAGGED_SUBNETS[: 1 + (args.args["nodeGroupName"] == "green")]}, []
+            case "aws:eks/getAddon:getAddon":
+                return {"serviceAccountRoleArn": "", "podIdentityAssociations": []}, []
+            case "aws:iam/getOpenIdConnectProvider:getOpenIdConnectProvider":
+                return {"url": args.args["url"]}, []
             case _ if args.token.startswith("aws:ec2/get"):
                 return _network(args.token.rpartition(":")[2], args.args), []
             case "aws:eks/getAddonVersion:getAddonVersion":
@@ -130,6 +136,22 @@ class _Cloud(mocks.Mocks):
             case "azure-native:containerservice:listManagedClusterAdminCredentials":
                 return _kubeconfig("admin", args.args), []
         raise NotImplementedError(args.token)
+
+
+def _cluster(name: str) -> dict[str, Any]:
+    """A cluster that is there, with two managed node groups."""
+    return {
+        "name": name,
+        "status": "ACTIVE",
+        "version": "1.36",
+        "endpoint": "https://DEF.gr7.us-east-1.eks.amazonaws.com",
+        "certificateAuthorities": [{"data": "Q0E="}],
+        "identities": [{"oidcs": [{"issuer": "https://oidc.eks.us-east-1.amazonaws.com/id/DEF"}]}],
+        "accessConfigs": [{"authenticationMode": "API_AND_CONFIG_MAP"}],
+        "computeConfigs": [],
+        "kubernetesNetworkConfigs": [{"ipFamily": "ipv4", "serviceIpv4Cidr": SERVICES}],
+        "vpcConfig": {"vpcId": VPCS["moved" in name], "clusterSecurityGroupId": "sg-cluster"},
+    }
 
 
 def _network(function: str, args: Any) -> dict[str, Any]:

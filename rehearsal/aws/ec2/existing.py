@@ -157,14 +157,14 @@ def make(networks: Networks, backend: Any) -> None:
 
 def _make(networks: Networks, backend: Any) -> None:
     for vpc in networks.vpcs:
-        with _named("vpcs", "random_vpc_id", vpc.vpc_id):
+        with named("vpcs", "random_vpc_id", vpc.vpc_id):
             made = backend.create_vpc(vpc.cidr_block, tags=vpc.tags)
         for more in vpc.cidr_block_association_set:
             if more.cidr_block != vpc.cidr_block:
                 backend.associate_vpc_cidr_block(vpc.vpc_id, more.cidr_block, False)
         made.enable_dns_support, made.enable_dns_hostnames = vpc.enable_dns_support, vpc.enable_dns_hostnames
     for subnet in networks.subnets:
-        with _named("subnets", "random_subnet_id", subnet.subnet_id):
+        with named("subnets", "random_subnet_id", subnet.subnet_id):
             made = backend.create_subnet(
                 subnet.vpc_id,
                 subnet.cidr_block,
@@ -175,20 +175,20 @@ def _make(networks: Networks, backend: Any) -> None:
         if subnet.available_ip_address_count is not None:
             made._available_ip_addresses = subnet.available_ip_address_count
     for gateway in networks.internet_gateways:
-        with _named("internet_gateways", "random_internet_gateway_id", gateway.internet_gateway_id):
+        with named("internet_gateways", "random_internet_gateway_id", gateway.internet_gateway_id):
             backend.create_internet_gateway(tags=gateway.tags)
         for attachment in gateway.attachments:
             backend.attach_internet_gateway(gateway.internet_gateway_id, attachment.vpc_id)
     for nat in networks.nat_gateways:
-        with _named("nat_gateways", "random_nat_gateway_id", nat.nat_gateway_id):
+        with named("nat_gateways", "random_nat_gateway_id", nat.nat_gateway_id):
             backend.create_nat_gateway(nat.subnet_id, "", tags=nat.by_key, connectivity_type="private")
         backend.nat_gateways[nat.nat_gateway_id].state = nat.state
     for group in networks.security_groups:
         if group.group_name != "default":  # each VPC comes with its own
-            with _named("security_groups", "random_security_group_id", group.group_id):
+            with named("security_groups", "random_security_group_id", group.group_id):
                 backend.create_security_group(group.group_name, group.group_name, group.vpc_id, tags=group.by_key)
     for endpoint in networks.vpc_endpoints:
-        with _named("vpcs", "random_vpc_ep_id", endpoint.vpc_endpoint_id):
+        with named("vpcs", "random_vpc_ep_id", endpoint.vpc_endpoint_id):
             backend.create_vpc_endpoint(
                 endpoint.vpc_id, endpoint.service_name, endpoint.vpc_endpoint_type, None, [], tags=endpoint.by_key
             )
@@ -197,7 +197,7 @@ def _make(networks: Networks, backend: Any) -> None:
 
 
 def _make_route_table(table: _RouteTable, backend: Any) -> None:
-    with _named("route_tables", "random_route_table_id", table.route_table_id):
+    with named("route_tables", "random_route_table_id", table.route_table_id):
         made = backend.create_route_table(table.vpc_id, tags=table.tags)
     for association in table.associations:
         if association.subnet_id:
@@ -215,7 +215,7 @@ def _make_route_table(table: _RouteTable, backend: Any) -> None:
             target = {"gateway_id": route.gateway_id}
         elif route.transit_gateway_id:
             if route.transit_gateway_id not in backend.transit_gateways:
-                with _named("transit_gateway", "random_transit_gateway_id", route.transit_gateway_id):
+                with named("transit_gateway", "random_transit_gateway_id", route.transit_gateway_id):
                     backend.create_transit_gateway("somebody else's")
             target = {"transit_gateway_id": route.transit_gateway_id}
         elif route.destination_cidr_block == _DEFAULT_ROUTE:
@@ -230,10 +230,11 @@ def _make_route_table(table: _RouteTable, backend: Any) -> None:
 
 
 @contextmanager
-def _named(module: str, function: str, id: str) -> Iterator[None]:
-    """Let moto give the next resource this ID."""
+def named(module: str, function: str, id: str) -> Iterator[None]:
+    """Let moto give the next resource this ID; one of its own if it is empty."""
     patches = Patches()
-    patches.set(importlib.import_module(f"moto.ec2.models.{module}"), function, lambda: id)
+    if id:
+        patches.set(importlib.import_module(f"moto.ec2.models.{module}"), function, lambda: id)
     try:
         yield
     finally:

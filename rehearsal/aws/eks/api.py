@@ -14,7 +14,7 @@ import secrets
 import string
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from typing import Any
@@ -28,6 +28,8 @@ from rehearsal.aws.iam.roles import Roles
 ADDONS = {
     "coredns": ("v1.13.2-eksbuild.1", "v1.13.9-eksbuild.1"),
     "eks-pod-identity-agent": ("v1.3.10-eksbuild.2", "v1.3.11-eksbuild.1"),
+    "kube-proxy": ("v1.36.0-eksbuild.2", "v1.36.2-eksbuild.3"),
+    "vpc-cni": ("v1.21.1-eksbuild.3", "v1.21.2-eksbuild.1"),
 }
 POD_IDENTITY_PRINCIPAL = "pods.eks.amazonaws.com"
 POD_IDENTITY_ACTIONS = ("sts:AssumeRole", "sts:TagSession")
@@ -96,6 +98,9 @@ class Record:
         interfaces: Ids of the control plane's network interfaces.
         nodes: Ids of the instances of each managed node group.
         upgraded: Whether its version is one that it was upgraded to.
+        auto_mode: Whether EKS Auto Mode makes its nodes, which nothing here plays.
+        joining: Lets the nodes of a managed node group join, by its name, when it was scaled; None where whoever scales
+            it does that, as the stack's provider.
     """
 
     addons: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -106,6 +111,8 @@ class Record:
     interfaces: list[str] = field(default_factory=list)
     nodes: dict[str, list[str]] = field(default_factory=dict)
     upgraded: bool = False
+    auto_mode: bool = False
+    joining: Callable[[str], None] | None = None
 
 
 class Eks:

@@ -299,7 +299,10 @@ class MotoEks:
         def update(backend: Any, cluster_name: str, nodegroup_name: str, *arguments: Any, **options: Any) -> Any:
             _check_size(options.get("scaling_config"))
             result = original(backend, cluster_name, nodegroup_name, *arguments, **options)
-            self._scale(self._eks.records[cluster_name], backend.clusters[cluster_name].nodegroups[nodegroup_name])
+            extra = self._eks.records[cluster_name]
+            self._scale(extra, backend.clusters[cluster_name].nodegroups[nodegroup_name])
+            if extra.joining is not None:
+                extra.joining(nodegroup_name)
             return result
 
         return update

@@ -101,16 +101,25 @@ class NodeGroup(EksResource):
 
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
         """Let the instances join and wait until their nodes are Ready."""
+        seconds = min(timeout, JOIN_SECONDS)
+        waiting = self.join(id, inputs, seconds)
+        if waiting:
+            text = NOT_READY.format(nodes=", ".join(sorted(waiting)), seconds=seconds)
+            raise self._failure(self._machines(id), text)
+
+    def join(self, id: str, inputs: Properties, seconds: float) -> list[str]:
+        """Let the instances join; the nodes that are not Ready after so many seconds.
+
+        Raises:
+            RefusedError: One may not.
+        """
         machines = self._machines(id)
         outcasts = [f"{machine.node_name}: {machine.refusal}" for machine in machines if machine.refusal]
         if outcasts:
             raise self._failure(machines, "; ".join(outcasts))
-        seconds = min(timeout, JOIN_SECONDS)
-        waiting = self.control_plane(inputs["clusterName"]).join(
+        return self.control_plane(inputs["clusterName"]).join(
             machines, taints=_taints(inputs.get("taints") or []), labels=self._labels(inputs), timeout=seconds
         )
-        if waiting:
-            raise self._failure(machines, NOT_READY.format(nodes=", ".join(sorted(waiting)), seconds=seconds))
 
     def look(self, id: str, state: Properties) -> Properties | None:
         """describe_nodegroup."""

@@ -19,7 +19,7 @@ from botocore.exceptions import ClientError
 from karpenter import releases
 from karpenter.ranges import NOT_PUBLIC, within
 from rehearsal.attachment.resource import Failure, Properties, RefusedError
-from rehearsal.aws.resource import AwsRefusalError, AwsResource, is_gone, moment
+from rehearsal.aws.resource import AwsRefusalError, AwsResource, Session, is_gone, moment
 from rehearsal.cluster import control_plane
 
 #: Seconds that the rehearsal gives an add-on; EKS takes up to 20 minutes, but here a pod starts within seconds.
@@ -152,23 +152,11 @@ class Cluster(EksResource):
 
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
         """Start the control plane and publish where it is."""
-        described = self.client.describe_cluster(name=id)["cluster"]
-        cloud = self.account.cloud(id)
         try:
-            started = self.session.clusters.start(
-                id,
-                version=described["version"],
-                service_cidr=_service_cidr(inputs),
-                issuer=self.account.eks.issuer(id),
-                cloud=cloud,
-                deployer_known=self.account.timing.deployer_known,
-                deployer=self.session.deployer,
-            )
+            start_control_plane(self.session, id, _service_cidr(inputs), self.account.timing.deployer_known)
         except ValueError as error:
             # Not what AWS would refuse, but what one machine cannot do: another version, a second cluster.
             raise RefusedError(str(error)) from error
-        cloud.bind(started)
-        self.account.eks.set_endpoint(id, started.endpoint, started.certificate_authority)
 
     def look(self, id: str, state: Properties) -> Properties | None:
         """describe_cluster."""
@@ -254,6 +242,36 @@ class Cluster(EksResource):
                 )
 
 
+def start_control_plane(
+    session: Session, name: str, service_cidr: str, deployer_known: float | None
+) -> control_plane.Cluster:
+    """Start the control plane of a cluster that EKS has, and let EKS say where it is.
+
+    Args:
+        session: Of the account.
+        name: Name of the cluster.
+        service_cidr: Range of its Services.
+        deployer_known: As `Clusters.start` has it.
+
+    Raises:
+        ValueError: This machine cannot run it.
+    """
+    account = session.account
+    cloud = account.cloud(name)
+    started = session.clusters.start(
+        name,
+        version=account.eks.version(name),
+        service_cidr=service_cidr,
+        issuer=account.eks.issuer(name),
+        cloud=cloud,
+        deployer_known=deployer_known,
+        deployer=session.deployer,
+    )
+    cloud.bind(started)
+    account.eks.set_endpoint(name, started.endpoint, started.certificate_authority)
+    return started
+
+
 def _check_public_access(network: Mapping[str, Any]) -> None:
     """What is seen to be refused; EKS publishes no list (karpenter.ranges)."""
     networks = [ipaddress.ip_network(cidr) for cidr in network.get("publicAccessCidrs") or []]
@@ -273,6 +291,8 @@ class Addon(EksResource):
     workloads: ClassVar[Mapping[str, tuple[str, str]]] = {
         "coredns": ("Deployment", "coredns"),
         "eks-pod-identity-agent": ("DaemonSet", "eks-pod-identity-agent"),
+        "kube-proxy": ("DaemonSet", "kube-proxy"),
+        "vpc-cni": ("DaemonSet", "aws-node"),
     }
     accepts = frozenset(
         {
@@ -312,7 +332,7 @@ class Addon(EksResource):
         """Apply the workload and wait for it."""
         cluster, addon = inputs["clusterName"], inputs["addonName"]
         running = self.control_plane(cluster)
-        running.apply(self._manifests(cluster, addon))
+        running.apply(self.manifests(cluster, addon))
         kind, name = self.workloads[addon]
         problem = running.wait_available(kind, "kube-system", name, min(timeout, ADDON_SECONDS))
         self.account.eks.settle_addon(cluster, addon, problem)
@@ -344,10 +364,11 @@ class Addon(EksResource):
         cluster, _, addon = id.partition(":")
         running = self.session.clusters.get(cluster)
         if running is not None and not state.get("preserve"):
-            running.delete(self._manifests(cluster, addon))
+            running.delete(self.manifests(cluster, addon))
         self.client.delete_addon(clusterName=cluster, addonName=addon, preserve=bool(state.get("preserve")))
 
-    def _manifests(self, cluster: str, addon: str) -> list[dict[str, Any]]:
+    def manifests(self, cluster: str, addon: str) -> list[dict[str, Any]]:
+        """The workload of an add-on in a cluster."""
         described = self.client.describe_cluster(name=cluster)["cluster"]
         services = ipaddress.ip_network(described["kubernetesNetworkConfig"]["serviceIpv4Cidr"])
         manifests = _workload(addon)

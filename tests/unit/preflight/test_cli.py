@@ -118,6 +118,12 @@ def test_the_stacks_file_is_read_as_the_engine_reads_it() -> None:
     assert read.settings.region == "us-east-1"
 
 
+def test_a_cluster_that_is_there_is_looked_at_by_the_program() -> None:
+    file = ROOT / "examples" / "existing-cluster" / "Pulumi.eks-existing-cluster.yaml"
+    with pytest.raises(UnknowableError, match=r"cluster\.existing = 'Shop_1'.* run `pulumi preview`"):
+        configuration(file)
+
+
 def test_secrets_stay_closed(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.x.yaml"
     values = {**example_values("eks"), "other:key": {"secure": "v1:abc"}, "aws:profile": "deployer"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -64,6 +64,15 @@ def test_a_cluster_that_is_gone_has_nothing() -> None:
     told = {each.name: each.findings for each in run(checks(subject), subject) if each.findings}
     assert list(told) == ["cluster"]
     assert told["cluster"][0].what == "the stack's cluster is gone already"
+
+
+def test_a_cluster_that_was_there_before_goes_on(cluster: FakeCluster) -> None:
+    """What it would leave behind stays its own; Karpenter's objects and nodes go."""
+    subject = Subject(cluster, EKS, aws=cast(Aws, object()), configured={"karpstack:cluster": {"existing": "Shop_1"}})
+    assert subject.outlives_the_stack
+    asked = set(checks(subject))
+    assert not asked & {"load balancers", "load balancers in the account", "security groups", "volumes", "protection"}
+    assert asked >= {"cluster", "controller", "NodePools", "NodeClaims", "instances", "disruption budgets"}
 
 
 URN = "urn:pulumi:eks::karpstack::karpstack:eks:Cluster$aws:eks/cluster:Cluster::eks-cluster"

@@ -26,6 +26,11 @@ class UnaskedCloud:
     def has_machine(self, provider_id: str) -> bool:
         raise NotImplementedError
 
+    def network_refusal(
+        self, provider_id: str, namespace: str, service_account: str, annotations: Mapping[str, str]
+    ) -> str:
+        raise NotImplementedError
+
     def controller_environment(
         self,
         namespace: str,

@@ -10,7 +10,7 @@ import pytest
 from rehearsal.aws.account import Account
 from rehearsal.aws.cloud import AwsCloud
 from rehearsal.cluster.cloud import Cloud, ControllerIdentityError
-from tests.unit.rehearsal.aws_world import CLUSTER, Stack
+from tests.unit.rehearsal.aws_world import CLUSTER, Stack, trust
 
 
 class Tokens:
@@ -125,6 +125,22 @@ def associate(stack: Stack) -> None:
     stack.account.client("eks").create_pod_identity_association(
         clusterName=CLUSTER, namespace="kube-system", serviceAccount="karpenter", roleArn=stack.pod_role
     )
+
+
+CNI = ("kube-system", "aws-node")
+
+
+def test_the_vpc_cni_acts_as_the_node_unless_it_has_a_role(stack: Stack, cloud: AwsCloud) -> None:
+    _, node = launch(stack)
+    refused = cloud.network_refusal(node, *CNI, {})
+    assert "not authorized" in refused
+    assert "role/node, as which aws-node asks EC2 for addresses, is not allowed ec2:CreateNetworkInterface" in refused
+    own = stack.role("cni", trust("pods.eks.amazonaws.com"), "AmazonEKS_CNI_Policy")
+    assert cloud.network_refusal(node, *CNI, {"eks.amazonaws.com/role-arn": own}) == ""
+    assert "does not exist" in cloud.network_refusal(node, *CNI, {"eks.amazonaws.com/role-arn": f"{own}-gone"})
+    iam = stack.account.client("iam")
+    iam.attach_role_policy(RoleName="node", PolicyArn="arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy")
+    assert cloud.network_refusal(node, *CNI, {}) == ""
 
 
 def test_no_identity_is_an_error_with_its_fix(stack: Stack, cloud: AwsCloud, tmp_path: Path) -> None:

@@ -59,6 +59,18 @@ def test_an_existing_vpc_must_be_described(tmp_path: Path, section: object) -> N
     assert StackFile.load(path).network == file
 
 
+@pytest.mark.parametrize("section", [{"existing": "Shop_1"}, json.dumps({"existing": "Shop_1"})])
+def test_an_existing_cluster_must_be_described_and_says_its_version(tmp_path: Path, section: object) -> None:
+    path = write(tmp_path, {"config": {**GOOD["config"], "karpstack:cluster": section}})
+    with pytest.raises(StackFileError, match=r"cluster.existing = 'Shop_1'.*Pulumi.eks.cluster.json describes it"):
+        StackFile.load(path)
+    file = tmp_path / "Pulumi.eks.cluster.json"
+    for content, version in (('{"cluster": {"version": "1.35"}}', "1.35"), ("{}", ""), ("cluster:", "")):
+        file.write_text(content)
+        found = StackFile.load(path)
+        assert (found.cluster, found.kubernetes) == (file, version)
+
+
 ONE = "210987654321"
 
 

@@ -1,0 +1,97 @@
+"""Rules between sections of an environment on an EKS cluster that is there; `eks_checks` has those for one of its own.
+
+What depends on the cluster itself, its version and network among it, is judged by `existing_cluster` when it was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from karpenter.offers import Offers
+
+from ..problems import Problem, key_of, shown
+from .chart_checks import chart_values, resource_values
+from .eks_checks import bottlerocket_on_arm, node_class, node_pool, windows_alone
+from .node_pool_checks import endless_drain
+from .region_checks import region_checks
+from .requirement_checks import requirement_checks
+
+if TYPE_CHECKING:
+    from .eks import KarpenterSettings
+    from .eks_existing import ExistingCiliumSettings, ExistingNetworkSettings
+
+
+def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
+    """Problems between sections and with what exists, looked for wherever the sections are valid.
+
+    Args:
+        valid: Valid sections by the names of `ExistingEksSettings`' fields.
+        today: Of no matter here: the cluster has a version already.
+    """
+    region: str | None = valid.get("region")
+    network: ExistingNetworkSettings | None = valid.get("network")
+    cilium: ExistingCiliumSettings | None = valid.get("cilium")
+    karpenter: KarpenterSettings | None = valid.get("karpenter")
+    node_classes: dict[str, dict[str, Any]] | None = valid.get("node_classes")
+    overlay = cilium is not None and cilium.install
+    if region is not None:
+        yield from region_checks("aws", "aws:region", region)
+        if Offers.load("aws").region(region) == "wrong":
+            region = None
+    if network is not None:
+        yield from _which_subnets(network)
+        if cilium is not None:
+            yield from _whose_network(network, cilium)
+    if karpenter is not None:
+        yield from chart_values(karpenter.settings)
+        yield from resource_values(karpenter.resources.requests, karpenter.resources.limits)
+    for name, spec in (node_classes or {}).items():
+        yield from node_class(name, spec, network.pod_cidr_mask_size if overlay and network else None)
+    for name, spec in (valid.get("node_pools") or {}).items():
+        if overlay:
+            yield from windows_alone(name, spec)
+            yield from bottlerocket_on_arm(name, spec, node_classes)
+        yield from node_pool(name, spec, node_classes, karpenter)
+        yield from endless_drain(name, spec)
+        if region is not None:
+            chart_settings = karpenter.settings if karpenter is not None else {}
+            yield from requirement_checks("aws", region, name, spec, chart_settings)
+
+
+def _which_subnets(network: ExistingNetworkSettings) -> Iterator[Problem]:
+    if network.subnet_ids and network.subnet_tags:
+        yield Problem(
+            key_of("network", "subnetIds"),
+            shown(network.subnet_ids),
+            "leaves open in which subnets nodes live: subnetTags says it too, and one of the two would change nothing",
+            "set one of the two; without either, nodes live in the subnets of the managed node groups",
+        )
+
+
+def _whose_network(network: ExistingNetworkSettings, cilium: ExistingCiliumSettings) -> Iterator[Problem]:
+    """What belongs to a Cilium of the stack's own."""
+    if cilium.install and network.pod_cidr is None:
+        yield Problem(
+            key_of("network", "podCidr"),
+            "(not set)",
+            "is where Cilium, which cilium.install asks for, takes pods' addresses from: its chart's own default "
+            "overlaps most VPCs",
+            "set it to a range that neither the VPC nor the Services have, for example 10.244.0.0/16",
+        )
+    for field, key in (("pod_cidr", "podCidr"), ("pod_cidr_mask_size", "podCidrMaskSize")):
+        if not cilium.install and field in network.model_fields_set:
+            yield _without_cilium(key_of("network", key), getattr(network, field))
+    if not cilium.install and "chart_version" in cilium.model_fields_set:
+        yield _without_cilium(key_of("cilium", "chartVersion"), cilium.chart_version)
+
+
+def _without_cilium(key: str, value: object) -> Problem:
+    return Problem(
+        key,
+        shown(value),
+        "is about Cilium of the stack's own, and cilium.install does not ask for one: the cluster keeps the network "
+        "that it has, and nothing of this would be used",
+        "remove it, or set karpstack:cilium.install to true in a cluster that has no network yet",
+    )
