@@ -211,8 +211,8 @@ def _access(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Prob
     if found.auto_mode:
         yield _of(
             settings,
-            "has EKS Auto Mode, which has brought CRDs of NodePools and NodeClaims that are not to be changed: the chart "
-            "karpenter-crd would replace them, and Karpenter's controller would look for others",
+            "has EKS Auto Mode, which has brought CRDs of NodePools and NodeClaims; AWS says that nobody else is to "
+            "change them, and the chart karpenter-crd would",
             "use Auto Mode's NodePools, or have its owner switch it off before: aws eks update-cluster-config "
             "--compute-config enabled=false and what goes with it",
         )

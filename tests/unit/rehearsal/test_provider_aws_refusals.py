@@ -52,7 +52,7 @@ CHECKS: list[tuple[str, Properties, str, str]] = [
     ("aws:kms/alias:Alias", {"name": "mine", "targetKeyId": "x"}, "name", "alias/"),
     ("aws:kms/alias:Alias", {"name": "alias/aws/mine", "targetKeyId": "x"}, "name", "AWS's own"),
     ("aws:iam/serviceLinkedRole:ServiceLinkedRole", {"awsServiceName": "spot"}, "awsServiceName", "valid AWS service"),
-    ("aws:eks/addon:Addon", {"clusterName": "x", "addonName": "vpc-cni"}, "addonName", "no workload"),
+    ("aws:eks/addon:Addon", {"clusterName": "x", "addonName": "adot"}, "addonName", "no workload"),
     ("aws:eks/cluster:Cluster", {"roleArn": "x", "vpcConfig": {}}, "bootstrapSelfManagedAddons", "set it to false"),
     (
         "aws:eks/cluster:Cluster",

@@ -111,6 +111,9 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
     "aws:eks/getAddonVersion:getAddonVersion": {"addonName": "coredns", "kubernetesVersion": "1.36"},
     "aws:eks/getCluster:getCluster": {},  # its name is added
     "aws:eks/getClusters:getClusters": {},
+    # Of one that is created first.
+    **{f"aws:eks/{name}:{name}": {} for name in ("getAddon", "getNodeGroup", "getNodeGroups")},
+    "aws:iam/getOpenIdConnectProvider:getOpenIdConnectProvider": {},
     "aws:ec2/getVpcs:getVpcs": {},
     "aws:ec2/getSubnets:getSubnets": {"filters": [{"name": "availability-zone", "values": ["us-east-1a"]}]},
     "aws:ec2/getRouteTables:getRouteTables": {},
@@ -126,12 +129,25 @@ def test_every_function_is_tried(world: World) -> None:
     assert set(FUNCTIONS) == set(invokes(world.account))
 
 
+#: Functions about one resource: its type, and the outputs of it that they take.
+OF_A_RESOURCE = {
+    "getAddon": ("aws:eks/addon:Addon", "clusterName", "addonName"),
+    "getNodeGroup": ("aws:eks/nodeGroup:NodeGroup", "clusterName", "nodeGroupName"),
+    "getNodeGroups": ("aws:eks/nodeGroup:NodeGroup", "clusterName"),
+    "getOpenIdConnectProvider": ("aws:iam/openIdConnectProvider:OpenIdConnectProvider", "url"),
+}
+
+
 @pytest.mark.parametrize("token", FUNCTIONS)
 def test_results_of_functions_are_the_sdks(world: World, token: str) -> None:
     arguments = FUNCTIONS[token]
     if token == "aws:eks/getCluster:getCluster":
         created = world.create("aws:eks/cluster:Cluster", **CASES["aws:eks/cluster:Cluster"].inputs(world)).outputs
         arguments = {"name": created["name"]}
+    if about := OF_A_RESOURCE.get(token.rpartition(":")[2]):
+        kind, *keys = about
+        outputs = world.create(kind, **CASES[kind].inputs(world)).outputs
+        arguments = {key: outputs[key] for key in keys}
     if key := {"getVpc": "id", "getSubnet": "id", "getRouteTable": "routeTableId"}.get(token.rpartition(":")[2]):
         several = f"{token.rpartition(':')[0]}s:{token.rpartition(':')[2]}s"
         arguments = {key: invokes(world.account)[several]({})["ids"][0]}
