@@ -1,6 +1,6 @@
 """Virtual networks and their subnets: address spaces, and who is in a subnet.
 
-Simplified: no peerings, no delegations, no IPv6, no DNS; service endpoints and the like are kept as they are given.
+Simplified: no peerings, no IPv6, no DNS; service endpoints, delegations and the like are kept as they are given.
 """
 
 from __future__ import annotations
@@ -182,10 +182,14 @@ class Subnet(Kind):
                 )
         if request.existing and request.existing.properties["addressPrefix"] != str(cidr):
             check_unused(self, request.existing, "InUseSubnetCannotBeUpdated")
-        check_reference(self, request, "networkSecurityGroup")
+        for name in ("networkSecurityGroup", "natGateway", "routeTable"):
+            check_reference(self, request, name)
         resource = self.resource(request)
         resource.body.pop("tags", None)
         resource.properties["addressPrefix"] = str(cidr)
+        for delegation in resource.properties.get("delegations") or []:
+            delegation["id"] = request.id.child("delegations", str(delegation.get("name")))
+            delegation.setdefault("properties", {})["provisioningState"] = "Succeeded"
         for name, value in _SUBNET.items():
             resource.properties.setdefault(name, deepcopy(value))
         return resource
