@@ -105,7 +105,8 @@ class VirtualNetwork(Kind):
         resource.properties.setdefault("enableDdosProtection", False)
         resource.properties.setdefault("virtualNetworkPeerings", [])
         kept = request.existing.properties if request.existing else {}
-        resource.properties["resourceGuid"] = kept.get("resourceGuid") or str(uuid.uuid4())
+        given = resource.properties.get("resourceGuid")
+        resource.properties["resourceGuid"] = kept.get("resourceGuid") or given or str(uuid.uuid4())
         return resource
 
     def created(self, resource: Resource, request: Request) -> None:

@@ -59,6 +59,13 @@ def test_an_existing_vpc_must_be_described(tmp_path: Path, section: object) -> N
     assert StackFile.load(path).network == file
 
 
+def test_an_existing_subnet_must_be_described(tmp_path: Path) -> None:
+    azure = {"karpstack:cloud": "azure", "azure-native:location": "westus2"}
+    path = write(tmp_path, {"config": {**azure, "karpstack:network": {"subnetId": "/subscriptions/1"}}})
+    with pytest.raises(StackFileError, match=r"network.subnetId = .*docs/existing-vnet.md"):
+        StackFile.load(path)
+
+
 ONE = "210987654321"
 
 
