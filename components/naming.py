@@ -178,6 +178,16 @@ class AksNames:
         return "nodes"
 
     @property
+    def nat_gateway(self) -> str:
+        """Way out of the stack's own network, where that is no load balancer of AKS's."""
+        return self.cluster
+
+    @property
+    def nat_address(self) -> str:
+        """Public address of the same."""
+        return f"{self.cluster}-nat"
+
+    @property
     def cluster_identity(self) -> str:
         """Identity of the control plane."""
         return f"{self.cluster}-cluster"
@@ -199,6 +209,8 @@ class AksNames:
         yield LimitedName("resource group", self.resource_group, 90)
         yield LimitedName("node resource group", self.node_resource_group, 80)
         yield LimitedName("virtual network", self.virtual_network, 64)
+        yield LimitedName("NAT gateway", self.nat_gateway, 80)
+        yield LimitedName("public IP address", self.nat_address, 80)
         yield LimitedName("cluster identity", self.cluster_identity, 128)
         yield LimitedName("controller identity", self.controller_identity, 128)
 

@@ -39,7 +39,8 @@ class ClusterArgs:
         location: Location of the cluster.
         settings: How kubelogin finds who asks matters without local accounts only.
         identity_id: Identity of the control plane, which may join the subnet already.
-        subnet_id: The subnet of nodes.
+        subnet_id: The subnet of the system nodes.
+        egress: Public addresses by which nodes leave, and come to a public API server, where AKS does not know them.
         network: Ranges of pods, of which each node gets a /24, and of services, whose tenth address is DNS's.
         provisioning_mode: `Auto` where AKS runs Karpenter, `Manual` otherwise.
         node_provisioning: What AKS brings means nothing with `Manual`.
@@ -53,6 +54,7 @@ class ClusterArgs:
     settings: ClusterSettings
     identity_id: pulumi.Input[str]
     subnet_id: pulumi.Input[str]
+    egress: Sequence[pulumi.Input[str]]
     network: NetworkSettings
     provisioning_mode: Literal["Auto", "Manual"]
     node_provisioning: NodeProvisioningSettings
@@ -104,13 +106,7 @@ class Cluster(pulumi.ComponentResource):
             security_profile=aks.ManagedClusterSecurityProfileArgs(
                 workload_identity=aks.ManagedClusterSecurityProfileWorkloadIdentityArgs(enabled=True)
             ),
-            # Without ranges AKS would let the whole internet in.
-            api_server_access_profile=aks.ManagedClusterAPIServerAccessProfileArgs(enable_private_cluster=True)
-            if private
-            else aks.ManagedClusterAPIServerAccessProfileArgs(
-                enable_private_cluster=False,
-                authorized_ip_ranges=[str(cidr) for cidr in settings.public_access_cidrs],
-            ),
+            api_server_access_profile=_access(args),
             network_profile=aks.ContainerServiceNetworkProfileArgs(
                 network_plugin=aks.NetworkPlugin.AZURE,
                 network_plugin_mode=aks.NetworkPluginMode.OVERLAY,
@@ -120,7 +116,7 @@ class Cluster(pulumi.ComponentResource):
                 service_cidr=str(args.network.service_cidr),
                 dns_service_ip=str(args.network.service_cidr[10]),
                 load_balancer_sku=aks.LoadBalancerSku.STANDARD,
-                outbound_type=aks.OutboundType.LOAD_BALANCER,
+                outbound_type=args.network.outbound_type,
             ),
             node_provisioning_profile=aks.ManagedClusterNodeProvisioningProfileArgs(
                 mode=args.provisioning_mode, default_node_pools=args.node_provisioning.default_node_pools
@@ -159,7 +155,11 @@ class Cluster(pulumi.ComponentResource):
         )
         self.id = cluster.id
         self.name = cluster.name
-        self.endpoint = (cluster.private_fqdn if private else cluster.fqdn).apply(lambda host: f"https://{host}:443")
+        # Without a private zone the public name stands for the private address.
+        named_privately = private and settings.private_dns_zone != "none"
+        self.endpoint = (cluster.private_fqdn if named_privately else cluster.fqdn).apply(
+            lambda host: f"https://{host}:443"
+        )
         self.issuer = cluster.oidc_issuer_profile.apply(lambda profile: (profile.issuer_url if profile else "") or "")
         self.node_resource_group = cluster.node_resource_group.apply(lambda group: group or "")
         kubelet = cluster.identity_profile.apply(lambda profile: (profile or {})["kubeletidentity"])
@@ -196,6 +196,30 @@ class Cluster(pulumi.ComponentResource):
                 lambda known: aks_kubeconfig(cluster_name=args.names.cluster, login=args.settings.kubelogin, **known)
             )
         )
+
+
+def _access(args: ClusterArgs) -> aks.ManagedClusterAPIServerAccessProfileArgs:
+    """How the API server is reached. Said only where it is asked for: what AKS would do by itself stays unsaid."""
+    settings = args.settings
+    subnet, zone = settings.api_server_subnet_id, settings.private_dns_zone
+    integrated = None if subnet is None else True
+    if not settings.public_access_cidrs:
+        return aks.ManagedClusterAPIServerAccessProfileArgs(
+            enable_private_cluster=True,
+            private_dns_zone=None if zone == "system" else zone,
+            enable_vnet_integration=integrated,
+            subnet_id=subnet,
+        )
+    return aks.ManagedClusterAPIServerAccessProfileArgs(
+        enable_private_cluster=False,
+        # Without ranges AKS would let the whole internet in.
+        authorized_ip_ranges=[
+            *map(str, settings.public_access_cidrs),
+            *(pulumi.Output.concat(address, "/32") for address in args.egress),
+        ],
+        enable_vnet_integration=integrated,
+        subnet_id=subnet,
+    )
 
 
 def _text(kubeconfigs: Sequence[Any]) -> str:

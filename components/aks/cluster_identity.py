@@ -1,7 +1,9 @@
-"""The identity of the control plane, with the right to put nodes into the subnet.
+"""The identity of the control plane, with the right to put nodes into the subnets.
 
 An identity of AKS's own would exist only once the cluster does, and AKS makes no cluster in a subnet that it may not
-join; node auto provisioning joins nodes with it too. The kubelet's identity is AKS's, in the node resource group.
+join; node auto provisioning joins nodes with it too, and so do load balancers of Services with those of self-hosted
+Karpenter. Into a private DNS zone that is not AKS's it writes the API server's name, and ties the zone to the network.
+The kubelet's identity is AKS's, in the node resource group.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ class ClusterIdentityArgs:
         names: Physical names.
         resource_group: Name of the stack's resource group.
         location: Location of the identity.
-        subscription_id: Subscription of the subnet.
-        subnet_id: The subnet of nodes.
+        subscription_id: Subscription of the network.
+        network: IDs of what it joins, subnets or their network, by short, stable labels.
+        zone_id: ID of a private DNS zone that AKS does not make.
         tags: For every resource.
     """
 
@@ -34,12 +37,13 @@ class ClusterIdentityArgs:
     resource_group: pulumi.Input[str]
     location: str
     subscription_id: str
-    subnet_id: pulumi.Input[str]
+    network: Mapping[str, pulumi.Input[str]]
+    zone_id: str | None
     tags: Mapping[str, str]
 
 
 class ClusterIdentity(pulumi.ComponentResource):
-    """The identity and its role."""
+    """The identity and its roles."""
 
     identity_id: pulumi.Output[str]
 
@@ -59,9 +63,21 @@ class ClusterIdentity(pulumi.ComponentResource):
             RoleAssignmentsArgs(
                 subscription_id=args.subscription_id,
                 principal_id=identity.principal_id,
-                grants={"subnet": Grant(role=Role.NETWORK_CONTRIBUTOR, scope=args.subnet_id)},
+                grants={
+                    label: Grant(role=Role.NETWORK_CONTRIBUTOR, scope=scope) for label, scope in args.network.items()
+                },
             ),
             opts=child,
         )
+        if args.zone_id is not None:
+            RoleAssignments(
+                f"{name}-zone-roles",
+                RoleAssignmentsArgs(
+                    subscription_id=args.zone_id.split("/")[2],
+                    principal_id=identity.principal_id,
+                    grants={"zone": Grant(role=Role.PRIVATE_DNS_ZONE_CONTRIBUTOR, scope=args.zone_id)},
+                ),
+                opts=child,
+            )
         self.identity_id = identity.id
         self.register_outputs({"identityId": self.identity_id})

@@ -1,7 +1,7 @@
 """The identity of self-hosted Karpenter: its tie to the service account, and what it may do.
 
 It makes machines and their network interfaces in the node resource group, gives them the kubelet's identity, which
-is there too, and joins them to the subnet. It may do nothing elsewhere.
+is there too, and joins them to the subnets. It may do nothing elsewhere.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ControllerIdentityArgs:
         subscription_id: Subscription of the scopes.
         issuer: The cluster's OIDC issuer URL.
         node_resource_group_id: The resource group that AKS made for nodes.
-        subnet_id: The subnet of nodes.
+        subnets: The subnets of nodes, by short, stable labels.
         tags: For every resource.
     """
 
@@ -42,7 +42,7 @@ class ControllerIdentityArgs:
     subscription_id: str
     issuer: pulumi.Input[str]
     node_resource_group_id: pulumi.Input[str]
-    subnet_id: pulumi.Input[str]
+    subnets: Mapping[str, pulumi.Input[str]]
     tags: Mapping[str, str]
 
 
@@ -82,7 +82,10 @@ class ControllerIdentity(pulumi.ComponentResource):
                     "machines": Grant(role=Role.VIRTUAL_MACHINE_CONTRIBUTOR, scope=nodes),
                     "interfaces": Grant(role=Role.NETWORK_CONTRIBUTOR, scope=nodes),
                     "kubelet": Grant(role=Role.MANAGED_IDENTITY_OPERATOR, scope=nodes),
-                    "subnet": Grant(role=Role.NETWORK_CONTRIBUTOR, scope=args.subnet_id),
+                    **{
+                        label: Grant(role=Role.NETWORK_CONTRIBUTOR, scope=subnet)
+                        for label, subnet in args.subnets.items()
+                    },
                 },
             ),
             opts=child,

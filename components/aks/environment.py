@@ -87,7 +87,7 @@ class Environment(pulumi.ComponentResource):
                 names=self._names,
                 resource_group=group.name,
                 location=self._args.region,
-                settings=self._args.network,
+                settings=self._args,
                 tags=self._args.tags,
             ),
             opts=self._child,
@@ -108,6 +108,12 @@ class Environment(pulumi.ComponentResource):
         )
 
     def _identity(self, group: resources.ResourceGroup, network: Network) -> ClusterIdentity:
+        cluster = self._args.cluster
+        joined = dict(network.subnets)
+        if cluster.api_server_subnet_id is not None:
+            joined["api-server"] = cluster.api_server_subnet_id
+        if cluster.own_dns_zone is not None:
+            joined["network"] = network.vnet_id
         return ClusterIdentity(
             f"{self._stem}-identity",
             ClusterIdentityArgs(
@@ -115,7 +121,8 @@ class Environment(pulumi.ComponentResource):
                 resource_group=group.name,
                 location=self._args.region,
                 subscription_id=self._args.subscription_id,
-                subnet_id=network.subnet_id,
+                network=joined,
+                zone_id=cluster.own_dns_zone,
                 tags=self._args.tags,
             ),
             opts=self._child,
@@ -137,6 +144,7 @@ class Environment(pulumi.ComponentResource):
                 settings=self._args.cluster,
                 identity_id=identity.identity_id,
                 subnet_id=network.subnet_id,
+                egress=network.egress,
                 network=self._args.network,
                 provisioning_mode="Manual" if self._args.karpenter else "Auto",
                 node_provisioning=self._args.node_provisioning,

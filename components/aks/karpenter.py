@@ -67,7 +67,7 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
                 node_resource_group_id=pulumi.Output.concat(
                     f"/subscriptions/{args.subscription_id}/resourceGroups/", cluster.node_resource_group
                 ),
-                subnet_id=network.subnet_id,
+                subnets=network.subnets,
                 tags=args.tags,
             ),
             opts=child,

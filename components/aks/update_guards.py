@@ -22,6 +22,27 @@ _FIXED: Final[Mapping[str, str]] = {
 }
 
 
+#: The same of the cluster: a change is refused by AKS, or taken and not carried through by Karpenter.
+_FIXED_OF_THE_CLUSTER: Final = {
+    ("networkProfile", "outboundType"): (
+        "network.outboundType",
+        "loadBalancer",
+        "AKS does not change it with node auto provisioning, and self-hosted Karpenter goes by the one that its "
+        "machines began with",
+    ),
+    ("apiServerAccessProfile", "subnetId"): (
+        "cluster.apiServerSubnetId",
+        None,
+        "AKS never takes the API server out again, and puts it in only when the cluster is stopped and started",
+    ),
+    ("apiServerAccessProfile", "privateDNSZone"): (
+        "cluster.privateDnsZone",
+        "system",
+        "AKS changes it to none alone",
+    ),
+}
+
+
 def refuse_stranding(args: pulumi.ResourceHookArgs) -> None:
     """Hook for updates of a managed cluster.
 
@@ -61,13 +82,34 @@ def refuse_fixed(args: pulumi.ResourceHookArgs) -> None:
         )
 
 
+def refuse_other_network(args: pulumi.ResourceHookArgs) -> None:
+    """Hook for updates of a managed cluster.
+
+    Raises:
+        RunError: The update changes what AKS fixes of a cluster's network.
+    """
+    changes = []
+    for (section, key), (setting, default, why) in _FIXED_OF_THE_CLUSTER.items():
+        before, after = (
+            (inputs or {}).get(section, {}).get(key) or default for inputs in (args.old_inputs, args.new_inputs)
+        )
+        if before != after and (key, after) != ("privateDNSZone", "none"):
+            changes.append(f"karpstack:{setting} {before or '(not set)'} -> {after or '(not set)'} ({why})")
+    if changes:
+        raise pulumi.RunError(
+            f"the AKS cluster {args.name} stays as it is; its network would change: {', '.join(changes)}. Take it "
+            "back, or make another stack and move over"
+        )
+
+
 def guards(name: str, *, allow_stranded_nodes: bool) -> list[pulumi.ResourceHook]:
     """The hooks for the cluster's options; their names begin with `name`, which is unique in the program."""
     options = pulumi.ResourceHookOptions(on_dry_run=True)
     fixed = pulumi.ResourceHook(f"{name}-system-pool", refuse_fixed, options)
+    network = pulumi.ResourceHook(f"{name}-network", refuse_other_network, options)
     if allow_stranded_nodes:
-        return [fixed]
-    return [pulumi.ResourceHook(f"{name}-node-provisioning", refuse_stranding, options), fixed]
+        return [fixed, network]
+    return [pulumi.ResourceHook(f"{name}-node-provisioning", refuse_stranding, options), fixed, network]
 
 
 def _pools(inputs: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:

@@ -42,6 +42,7 @@ _SUBNET_ID: Final = (
     r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Network/virtualNetworks/[^/]+"
     r"/subnets/[^/]+"
 )
+_ZONE_ID: Final = r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Network/privateDnsZones/[^/]+"
 _WORKSPACE_ID: Final = (
     r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.OperationalInsights/workspaces/[^/]+"
 )
@@ -59,6 +60,13 @@ LogCategory = Literal[
 #: AKS uses these itself, or keeps pods and services off them.
 _AKS_RANGES: Final = tuple(
     IPv4Network(cidr) for cidr in ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
+)
+#: Which way nodes leave the network. Of the others AKS takes none here; `NetworkSettings` says why.
+OutboundType = Literal["loadBalancer", "userAssignedNATGateway", "userDefinedRouting"]
+#: How a subnet is named.
+WRITE_SUBNET_ID: Final = (
+    "write /subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Network/virtualNetworks/<network>/subnets/"
+    "<subnet>"
 )
 #: Overlay: each node gets a /24 of the pods' range.
 NODE_SHARE_PREFIX: Final = 24
@@ -100,6 +108,16 @@ def _location(location: str) -> str:
     return location
 
 
+def is_subnet_id(given: str) -> bool:
+    """Whether it is a resource ID of a subnet, in whatever case."""
+    return re.fullmatch(_SUBNET_ID, given, re.IGNORECASE) is not None
+
+
+def network_of(subnet_id: str) -> str:
+    """Resource ID of a subnet's virtual network, as it is spelled there."""
+    return subnet_id.rsplit("/", 2)[0]
+
+
 Guid = Annotated[str, AfterValidator(_guid)]
 Tags = Annotated[
     dict[Annotated[str, StringConstraints(min_length=1, max_length=512), AfterValidator(_tag_key)], TagValue],
@@ -117,10 +135,14 @@ class NetworkSettings(Section):
             "remove it; the network is IPv4",
         ),
         (
-            "outboundType natGatewayProfile natGateway loadBalancerSku",
-            "asks for another way out, which this stack does not set up: AKS takes any when the cluster is made, but "
-            "each wants a gateway or routes of its own, and without them no machine comes up that joins",
-            "remove it; nodes leave through AKS's standard load balancer",
+            "natGatewayProfile natGateway",
+            "describes the NAT gateway that AKS makes in a network of its own, and here it is always given one",
+            "remove it; outboundType says which way nodes leave",
+        ),
+        (
+            "loadBalancerSku loadBalancerProfile",
+            "cannot be chosen: every way out wants AKS's standard load balancer",
+            "remove it; outboundType says which way nodes leave",
         ),
         (
             "networkPlugin networkPluginMode networkDataplane networkPolicy plugin pluginMode dataplane policy overlay",
@@ -136,6 +158,29 @@ class NetworkSettings(Section):
     subnet_id: str | None = Field(None, description="resource ID of an existing subnet, instead of subnetCidr")
     pod_cidr: ClusterCidr = Field(description="range of the overlay network, for pods")
     service_cidr: ClusterCidr = Field(description="range of Service addresses")
+    outbound_type: OutboundType = Field(
+        "loadBalancer",
+        description="which way nodes leave: loadBalancer (AKS's), userAssignedNATGateway (made with subnetCidr, the "
+        "subnet's with subnetId) or userDefinedRouting (the subnet's route table)",
+    )
+
+    @field_validator("outbound_type", mode="before")
+    @classmethod
+    def _way_for_a_given_network(cls, way: object) -> object:
+        known = str(way).lower()
+        if known.startswith("managednatgateway"):
+            refuse(
+                "is a gateway that AKS makes in a network of its own, and here it is always given one: it refuses the "
+                "cluster (ManagedNATGatewayWithCustomVNetNotAllowed)",
+                "write userAssignedNATGateway: the stack's own subnet gets a gateway, an existing one must have it",
+            )
+        if known in ("none", "block"):
+            refuse(
+                "leaves nodes without a way out: AKS refuses the cluster unless a registry of yours holds what its "
+                "nodes fetch (bootstrapProfile), which is no setting here, and Karpenter's own machines fetch more",
+                "write userDefinedRouting, and let a firewall say what gets out",
+            )
+        return way
 
     @field_validator("subnet_cidr")
     @classmethod
@@ -148,12 +193,8 @@ class NetworkSettings(Section):
     @field_validator("subnet_id")
     @classmethod
     def _resource_id(cls, subnet_id: str | None) -> str | None:
-        if subnet_id is not None and not re.fullmatch(_SUBNET_ID, subnet_id, re.IGNORECASE):
-            refuse(
-                "is no resource ID of a subnet: Karpenter's controller stops at start-up",
-                "write /subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Network/virtualNetworks/"
-                "<network>/subnets/<subnet>",
-            )
+        if subnet_id is not None and not is_subnet_id(subnet_id):
+            refuse("is no resource ID of a subnet: Karpenter's controller stops at start-up", WRITE_SUBNET_ID)
         return subnet_id
 
     @field_validator("pod_cidr")
@@ -223,7 +264,7 @@ class ClusterSettings(Section):
             "httpProxyConfig httpProxy proxy",
             "asks for an HTTP proxy, which is no setting here: node auto provisioning hands it on, but self-hosted "
             "Karpenter's machines are not told of it and could not fetch what they need in order to join",
-            "remove it; nodes leave through the load balancer",
+            "remove it; karpstack:network.outboundType says which way nodes leave",
         ),
         (
             "autoScalerProfile enableAutoScaling clusterAutoscaler",
@@ -245,6 +286,12 @@ class ClusterSettings(Section):
     public_access_cidrs: list[AccessCidr] = Field(
         [], max_length=200, description="ranges that may reach the API server from outside; empty: a private cluster"
     )
+    api_server_subnet_id: str | None = Field(
+        None, description="resource ID of the subnet that the API server itself is put into, for AKS alone"
+    )
+    private_dns_zone: str = Field(
+        "system", description="of a private cluster: system (AKS makes one), none, or the resource ID of yours"
+    )
     local_accounts: bool = Field(False, description="whether certificates open the cluster too, beside Entra")
     kubelogin: KubeloginMode = Field("azurecli", description="azurecli, msi, workloadidentity or spn")
     deployer_role: Literal["User", "ServicePrincipal", "existing"] = Field(
@@ -260,6 +307,29 @@ class ClusterSettings(Section):
     deletion_protection: bool = Field(
         False, description="whether Pulumi refuses to delete the cluster, and to replace it with all that runs in it"
     )
+
+    @field_validator("api_server_subnet_id")
+    @classmethod
+    def _api_server_subnet(cls, subnet_id: str | None) -> str | None:
+        if subnet_id is not None and not is_subnet_id(subnet_id):
+            refuse("is no resource ID of a subnet: AKS refuses the cluster", WRITE_SUBNET_ID)
+        return subnet_id
+
+    @field_validator("private_dns_zone")
+    @classmethod
+    def _zone(cls, zone: str) -> str:
+        if zone not in ("system", "none") and not re.fullmatch(_ZONE_ID, zone, re.IGNORECASE):
+            refuse(
+                "is neither system nor none, nor the resource ID of a private DNS zone: AKS refuses the cluster",
+                "write system, none or /subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Network/"
+                "privateDnsZones/<name>",
+            )
+        return zone
+
+    @property
+    def own_dns_zone(self) -> str | None:
+        """Resource ID of the zone, where it is none that AKS makes."""
+        return None if self.private_dns_zone in ("system", "none") else self.private_dns_zone
 
     @field_validator("log_workspace_id")
     @classmethod
@@ -425,6 +495,19 @@ class AksSettings(StackSettings):
     )
     karpenter: KarpenterSettings | None = Field(None, description="the controller, in mode self-hosted")
     node_classes: NodeClassSpecs = Field(description="AKSNodeClass specs by name")
+
+    @property
+    def further_subnet_ids(self) -> list[str]:
+        """Resource IDs of the subnets that node classes name beside the cluster's own, each once."""
+        own = (self.network.subnet_id or "").lower()
+        named = [spec["vnetSubnetID"] for spec in self.node_classes.values() if spec.get("vnetSubnetID")]
+        return list({subnet.lower(): subnet for subnet in named if subnet.lower() != own}.values())
+
+    @property
+    def existing_subnet_ids(self) -> list[str]:
+        """Resource IDs of all subnets that are there, also the API server's; none where the stack makes one."""
+        own, api_server = self.network.subnet_id, self.cluster.api_server_subnet_id
+        return [] if own is None else [own, *self.further_subnet_ids, *([api_server] if api_server else [])]
 
     @field_validator("name")
     @classmethod

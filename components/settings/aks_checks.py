@@ -18,7 +18,7 @@ from ..documents import manifests
 from ..documents.charts import release
 from ..documents.provisioning import BROUGHT_BY_AKS
 from ..problems import Problem, key_of, shown
-from .aks import AZURE_ADDRESSES, NODE_SHARE_PREFIX
+from .aks import AZURE_ADDRESSES, NODE_SHARE_PREFIX, WRITE_SUBNET_ID, is_subnet_id, network_of
 from .chart_checks import chart_values, resource_values
 from .node_pool_checks import endless_drain, node_class_reference
 from .region_checks import azure_zones, region_checks
@@ -65,9 +65,18 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     if network is not None:
         yield from public_network("network", "vnetCidr", network.vnet_cidr)
         yield from _which_subnet(network)
+        yield from _routes_of_whom(network)
         yield from _foreign_subnet(network, valid.get("subscription_id"))
         if system_nodes is not None:
             yield from _too_few_addresses(network, system_nodes)
+    if cluster is not None:
+        yield from _zone_of_a_private_cluster(cluster)
+        if location is not None and cluster.own_dns_zone is not None:
+            yield from _name_of_the_zone(cluster, cluster.own_dns_zone, location)
+        if network is not None and cluster.api_server_subnet_id is not None:
+            yield from _subnet_of_the_api_server(cluster.api_server_subnet_id, network)
+            if mode is not None:
+                yield from _two_ways_to_the_api_server(cluster, mode)
     if mode is not None and "karpenter" in valid:
         yield from _who_runs_karpenter(mode, karpenter)
     if karpenter is not None and system_nodes is not None:
@@ -81,6 +90,8 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     for name, spec in (node_classes or {}).items():
         yield from _brought_by_aks("nodeClasses", name, brought)
         yield from _node_class(name, spec, mode)
+        if network is not None and "vnetSubnetID" in spec:
+            yield from _subnet_of_a_node_class(name, spec["vnetSubnetID"], network)
     known = None if node_classes is None or mode is None or provisioning is None else {*node_classes, *brought}
     for name, spec in (node_pools or {}).items():
         yield from _brought_by_aks("nodePools", name, brought)
@@ -99,6 +110,17 @@ def _which_subnet(network: NetworkSettings) -> Iterator[Problem]:
             "(not set)" if network.subnet_id is None else shown(network.subnet_id),
             "leaves open which subnet nodes live in: either subnetCidr makes one, or subnetId takes one that exists",
             "set exactly one of the two",
+        )
+
+
+def _routes_of_whom(network: NetworkSettings) -> Iterator[Problem]:
+    if network.outbound_type == "userDefinedRouting" and network.subnet_id is None:
+        yield Problem(
+            key_of("network", "outboundType"),
+            shown(network.outbound_type),
+            "needs a route table with a default route on the nodes' subnet, and the stack's own subnet has none: AKS "
+            "refuses the cluster (ExistingRouteTableNotAssociatedWithSubnet)",
+            "name in karpstack:network.subnetId a subnet that has one, or write userAssignedNATGateway",
         )
 
 
@@ -245,12 +267,100 @@ def _node_class(name: str, spec: Mapping[str, Any], mode: str | None) -> Iterato
             "that is withdrawn made machines that never joined",
             "remove it",
         )
-    if "vnetSubnetID" in spec:
+
+
+def _subnet_of_a_node_class(name: str, subnet: Any, network: NetworkSettings) -> Iterator[Problem]:
+    key, value = key_of("nodeClasses", name, "vnetSubnetID"), shown(subnet)
+    if not isinstance(subnet, str) or not is_subnet_id(subnet):
         yield Problem(
-            key_of("nodeClasses", name, "vnetSubnetID"),
-            shown(spec["vnetSubnetID"]),
-            "is set by the environment: identities may join no subnet but the cluster's, so no node would be made",
-            "remove it; the subnet is karpstack:network's",
+            key,
+            value,
+            "is no resource ID of a subnet: the node class never gets ready (SubnetIDInvalid) and no node is made",
+            WRITE_SUBNET_ID,
+        )
+    elif network.subnet_id is None:
+        yield Problem(
+            key,
+            value,
+            "is a subnet of a network that is there, and the cluster is in a network of the stack's own, which has one "
+            "subnet: the node class never gets ready (SubnetIDInvalid) and no node is made",
+            "remove it, or name a subnet of the same network in karpstack:network.subnetId instead of subnetCidr",
+        )
+    elif network_of(subnet) != network_of(network.subnet_id):
+        same = network_of(subnet).lower() == network_of(network.subnet_id).lower()
+        yield Problem(
+            key,
+            value,
+            (
+                "spells the network in another way than karpstack:network.subnetId, and Karpenter tells upper from "
+                "lower case"
+                if same
+                else "lies in another network than the cluster, and Karpenter makes nodes in the cluster's alone"
+            )
+            + ": the node class never gets ready (SubnetIDInvalid)",
+            f"name a subnet of {network_of(network.subnet_id)}",
+        )
+
+
+def _subnet_of_the_api_server(subnet: str, network: NetworkSettings) -> Iterator[Problem]:
+    key, value = key_of("cluster", "apiServerSubnetId"), shown(subnet)
+    if network.subnet_id is None:
+        yield Problem(
+            key,
+            value,
+            "must be in the network of the nodes, which the stack makes itself and which has one subnet: AKS refuses "
+            "the cluster",
+            "remove it, or name a subnet of the same network in karpstack:network.subnetId instead of subnetCidr",
+        )
+    elif network_of(subnet).lower() != network_of(network.subnet_id).lower():
+        yield Problem(
+            key,
+            value,
+            "lies in another network than the nodes: AKS refuses the cluster",
+            f"name a subnet of {network_of(network.subnet_id)}",
+        )
+    elif subnet.lower() == network.subnet_id.lower():
+        yield Problem(
+            key,
+            value,
+            "is the subnet of the nodes too, and nothing else may be in the API server's: it must be delegated to AKS, "
+            "and AKS refuses nodes in a delegated subnet (SubnetIsDelegated)",
+            "name a subnet of its own, a /28 at least",
+        )
+
+
+def _two_ways_to_the_api_server(cluster: ClusterSettings, mode: str) -> Iterator[Problem]:
+    if mode == "self-hosted" and cluster.public_access_cidrs:
+        yield Problem(
+            key_of("cluster", "apiServerSubnetId"),
+            shown(cluster.api_server_subnet_id),
+            "gives AKS's own nodes a private way to the API server, and machines of self-hosted Karpenter are told its "
+            "public name: they come from outside, by an address that AKS does not let in by itself, and never join",
+            "empty karpstack:cluster.publicAccessCidrs, so that the name is private, or set karpstack:mode to nap",
+        )
+
+
+def _zone_of_a_private_cluster(cluster: ClusterSettings) -> Iterator[Problem]:
+    if cluster.public_access_cidrs and cluster.private_dns_zone != "system":
+        yield Problem(
+            key_of("cluster", "privateDnsZone"),
+            shown(cluster.private_dns_zone),
+            "is of a private cluster, and with karpstack:cluster.publicAccessCidrs it is none: AKS refuses the cluster",
+            "remove it, or empty karpstack:cluster.publicAccessCidrs",
+        )
+
+
+def _name_of_the_zone(cluster: ClusterSettings, zone: str, location: str) -> Iterator[Problem]:
+    # With the API server in a subnet there is no private link, and AKS names its zones otherwise.
+    base = f"{'privatelink' if cluster.api_server_subnet_id is None else 'private'}.{location}.azmk8s.io"
+    name = zone.rpartition("/")[2].lower()
+    if not re.fullmatch(rf"([a-z0-9-]{{1,32}}\.)?{re.escape(base)}", name):
+        yield Problem(
+            key_of("cluster", "privateDnsZone"),
+            shown(zone),
+            f"is not named as AKS demands it in {location}: it refuses the cluster, for the API server's name would "
+            "not be in it",
+            f"name a zone {base}, or <up to 32 characters>.{base}",
         )
 
 

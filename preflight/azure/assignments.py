@@ -10,8 +10,8 @@ from typing import Any, Final
 from components.documents.roles import Role
 from components.settings import AksSettings
 
-from .deployer import Grant, assigning, custom_role, joining, logging, looking, registering
-from .rights import needed
+from .deployer import Grant, assigning, custom_role, finding, joining, logging, looking, looking_out, registering
+from .rights import looks_out, needed
 from .scopes import subscription_of, within
 
 #: Of the language of conditions.
@@ -73,6 +73,10 @@ def _grants(settings: AksSettings) -> Iterable[Grant]:
     if settings.network.subnet_id:
         yield joining()
         yield assigning()
+    if looks_out(settings):
+        yield looking_out()
+    if settings.cluster.own_dns_zone:
+        yield finding()
     if settings.cluster.log_workspace_id:
         yield logging()
     yield from registering()
@@ -82,6 +86,8 @@ def _grants(settings: AksSettings) -> Iterable[Grant]:
 def _given(settings: AksSettings) -> list[Role]:
     """The roles that the stack gives: its cluster's identity, its controller's, and who deploys."""
     found = [Role.NETWORK_CONTRIBUTOR]
+    if settings.cluster.own_dns_zone:
+        found.append(Role.PRIVATE_DNS_ZONE_CONTRIBUTOR)
     if settings.karpenter is not None:
         found += [Role.VIRTUAL_MACHINE_CONTRIBUTOR, Role.MANAGED_IDENTITY_OPERATOR]
     if settings.cluster.deployer_role != "existing" and not settings.cluster.local_accounts:
@@ -90,9 +96,10 @@ def _given(settings: AksSettings) -> list[Role]:
 
 
 def _places(settings: AksSettings) -> list[str]:
-    """The stack's subscription, in which an existing subnet lies too, and a workspace in another one."""
-    own, workspace = f"/subscriptions/{settings.subscription_id}", settings.cluster.log_workspace_id
-    return [own, *([workspace] if workspace and not within(workspace, own) else [])]
+    """The stack's subscription, in which existing subnets lie too, and a workspace and a zone in another one."""
+    own = f"/subscriptions/{settings.subscription_id}"
+    others = (settings.cluster.log_workspace_id, settings.cluster.own_dns_zone)
+    return [own, *(one for one in others if one and not within(one, own))]
 
 
 def _scopes(settings: AksSettings) -> list[str]:

@@ -17,6 +17,8 @@ LOGS: Final = "azure-native:monitor:DiagnosticSetting"
 FEDERATION: Final = "azure-native:managedidentity:FederatedIdentityCredential"
 NETWORK: Final = "azure-native:network:VirtualNetwork"
 SUBNET: Final = "azure-native:network:Subnet"
+#: The types that only a stack with a NAT gateway of its own has.
+WAY_OUT: Final = ("azure-native:network:NatGateway", "azure-native:network:PublicIPAddress")
 _EVERYTHING: Final = ("read", "write", "delete")
 
 
@@ -74,7 +76,17 @@ def deploying() -> Iterator[Grant]:
             "Microsoft.Network/locations/operationResults/read",
         ),
     )
+    yield Grant(
+        what="the NAT gateway",
+        needed_by=WAY_OUT,
+        actions=(
+            *_of("Microsoft.Network/natGateways", *_EVERYTHING, "join/action"),
+            *_of("Microsoft.Network/publicIPAddresses", *_EVERYTHING, "join/action"),
+        ),
+    )
     yield joining()
+    yield looking_out()
+    yield finding()
     yield Grant(
         what="the identities",
         needed_by=("azure-native:managedidentity:UserAssignedIdentity",),
@@ -127,6 +139,28 @@ def joining() -> Grant:
             "Microsoft.Network/virtualNetworks/subnets/read",
             "Microsoft.Network/virtualNetworks/subnets/join/action",
         ),
+    )
+
+
+def looking_out() -> Grant:
+    """What the program asks of the way out of a subnet that is somebody else's, wherever that lies."""
+    return Grant(
+        what="looking at the way out of the subnets",
+        needed_by=("azure-native:containerservice:ManagedCluster",),
+        actions=(
+            "Microsoft.Network/natGateways/read",
+            "Microsoft.Network/publicIPAddresses/read",
+            "Microsoft.Network/routeTables/read",
+        ),
+    )
+
+
+def finding() -> Grant:
+    """What the program asks of a private DNS zone that is somebody else's."""
+    return Grant(
+        what="looking at the private DNS zone",
+        needed_by=("azure-native:containerservice:ManagedCluster",),
+        actions=("Microsoft.Network/privateDnsZones/read",),
     )
 
 

@@ -17,9 +17,10 @@ _PROVIDER: Final = "/providers/Microsoft.Authorization/locks/"
 
 def locks(subject: Subject) -> Iterator[Finding]:
     """Read-only locks that would stop `up`, and others that would stop a later `destroy`."""
-    existing = subject.settings.network.subnet_id
+    zone = subject.settings.cluster.own_dns_zone
+    existing = [*subject.settings.existing_subnet_ids, *([zone] if zone else [])]
     nodes = subject.azure.group(subject.names.node_resource_group)
-    for scope, lock in found(subject.azure, subject.group, nodes, *([existing] if existing else [])):
+    for scope, lock in found(subject.azure, subject.group, nodes, *existing):
         read_only = lock["properties"]["level"] == READ_ONLY
         yield Finding(
             "error" if read_only else "note",

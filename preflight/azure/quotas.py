@@ -24,13 +24,15 @@ _ALL: Final = "cores"
 _SPOT: Final = "lowPriorityCores"
 _ENDLESS: Final = float("inf")
 #: What the stack adds to a region, one of each, by the names that Azure counts it under.
-_ADDED: Final[Mapping[str, str]] = {
+_ADDED: Final[Mapping[str, str]] = {"NetworkSecurityGroups": "network security groups"}
+_BALANCED: Final[Mapping[str, str]] = {
     "LoadBalancers": "load balancers",
     "StandardSkuLoadBalancers": "standard load balancers",
+}
+_ADDRESSED: Final[Mapping[str, str]] = {
     "PublicIPAddresses": "public IP addresses",
     "StandardSkuPublicIpAddresses": "standard public IP addresses",
     "IPv4StandardSkuPublicIpAddresses": "standard public IPv4 addresses",
-    "NetworkSecurityGroups": "network security groups",
 }
 _OWN_NETWORK: Final[Mapping[str, str]] = {"VirtualNetworks": "virtual networks"}
 
@@ -105,7 +107,13 @@ def network(subject: Subject) -> Iterator[Finding]:
     found = subject.azure.all(
         _NETWORK, f"{subject.azure.scope}/providers/Microsoft.Network/locations/{subject.region}/usages", NETWORK
     )
-    added = {**_ADDED, **(_OWN_NETWORK if subject.settings.network.subnet_id is None else {})}
+    own, way = subject.settings.network.subnet_id is None, subject.settings.network.outbound_type
+    added = {
+        **_ADDED,
+        **(_OWN_NETWORK if own else {}),
+        **(_BALANCED if way == "loadBalancer" else {}),
+        **(_ADDRESSED if way == "loadBalancer" or (own and way == "userAssignedNATGateway") else {}),
+    }
     for one in found:
         name = str(one["name"]["value"])
         used, limit = float(one["currentValue"]), float(one["limit"])

@@ -12,9 +12,24 @@ from functools import cache
 from typing import Any, Final
 
 from components.settings import AksSettings
+from components.settings.aks import network_of
 
 from ..finding import Finding
-from .deployer import FEDERATION, LOGS, NETWORK, SUBNET, Grant, administering, assigning, deploying, joining, logging
+from .deployer import (
+    FEDERATION,
+    LOGS,
+    NETWORK,
+    SUBNET,
+    WAY_OUT,
+    Grant,
+    administering,
+    assigning,
+    deploying,
+    finding,
+    joining,
+    logging,
+    looking_out,
+)
 from .scopes import within
 from .subject import AUTHORIZATION, Subject
 
@@ -65,9 +80,16 @@ def _denied(deny: Mapping[str, Any], actions: Iterable[str]) -> Finding:
 
 def _by_scope(subject: Subject) -> Iterator[tuple[str, list[Grant]]]:
     """Where this stack needs what: what somebody else made is asked about itself."""
-    yield subject.scope, needed(subject.settings)
-    if subnet := subject.settings.network.subnet_id:
+    settings = subject.settings
+    yield subject.scope, needed(settings)
+    for subnet in settings.existing_subnet_ids:
         yield subnet, [joining(), assigning()]
+    if looks_out(settings):
+        yield subject.azure.scope, [looking_out()]
+    if zone := settings.cluster.own_dns_zone:
+        yield zone, [finding(), assigning()]
+        if settings.network.subnet_id is not None:
+            yield network_of(settings.network.subnet_id), [assigning()]
     if workspace := subject.settings.cluster.log_workspace_id:
         yield workspace, [logging()]
 
@@ -78,13 +100,25 @@ def needed(settings: AksSettings) -> list[Grant]:
         *([LOGS] if settings.cluster.log_workspace_id is None else []),
         *([FEDERATION] if settings.karpenter is None else []),
         *([NETWORK, SUBNET] if settings.network.subnet_id is not None else []),
+        *(WAY_OUT if not _makes_way_out(settings) else []),
     }
     without = [
         logging(),
+        looking_out(),
+        finding(),
         *([] if settings.cluster.local_accounts else [administering()]),
         *([joining()] if settings.network.subnet_id is not None else []),
     ]
     return [grant for grant in deploying() if not set(grant.needed_by) <= types and grant not in without]
+
+
+def looks_out(settings: AksSettings) -> bool:
+    """Whether the program asks for the way out of subnets that are there."""
+    return settings.network.subnet_id is not None and settings.network.outbound_type != "loadBalancer"
+
+
+def _makes_way_out(settings: AksSettings) -> bool:
+    return settings.network.subnet_id is None and settings.network.outbound_type == "userAssignedNATGateway"
 
 
 def _missing(subject: Subject, scope: str, grants: Iterable[Grant]) -> Iterator[Finding]:

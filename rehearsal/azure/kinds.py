@@ -13,6 +13,8 @@ from rehearsal.azure.machines.virtual_machines import VirtualMachine, VirtualMac
 from rehearsal.azure.monitor.diagnostics import DiagnosticSetting
 from rehearsal.azure.network.interfaces import LoadBalancer, NetworkInterface, NetworkSecurityGroup
 from rehearsal.azure.network.networks import Subnet, VirtualNetwork
+from rehearsal.azure.network.ways_out import NatGateway, PublicIPAddress, RouteTable
+from rehearsal.azure.network.zones import PrivateZone
 
 KINDS: tuple[type[Kind], ...] = (
     ResourceGroup,
@@ -21,6 +23,10 @@ KINDS: tuple[type[Kind], ...] = (
     NetworkInterface,
     NetworkSecurityGroup,
     LoadBalancer,
+    PublicIPAddress,
+    NatGateway,
+    RouteTable,
+    PrivateZone,
     UserAssignedIdentity,
     FederatedIdentityCredential,
     RoleAssignment,

@@ -19,7 +19,15 @@ from rehearsal.azure.groups.resources import ResourceGroup
 from rehearsal.azure.identity.resources import FederatedIdentityCredential, RoleAssignment, UserAssignedIdentity
 from rehearsal.azure.invokes import invokes
 from rehearsal.azure.monitor.resources import DiagnosticSetting
-from rehearsal.azure.network.resources import NetworkSecurityGroup, Subnet, VirtualNetwork
+from rehearsal.azure.network.resources import (
+    NatGateway,
+    NetworkSecurityGroup,
+    PrivateZone,
+    PublicIPAddress,
+    RouteTable,
+    Subnet,
+    VirtualNetwork,
+)
 from rehearsal.azure.resource import AzureResource, Session
 
 if TYPE_CHECKING:
@@ -37,6 +45,10 @@ TYPES: tuple[type[AzureResource], ...] = (
     VirtualNetwork,
     Subnet,
     NetworkSecurityGroup,
+    PublicIPAddress,
+    NatGateway,
+    RouteTable,
+    PrivateZone,
     UserAssignedIdentity,
     FederatedIdentityCredential,
     RoleAssignment,

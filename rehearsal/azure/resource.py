@@ -5,7 +5,7 @@ azure-native is generated, and so is this in spirit: a type says its path, its A
 a test compares them with the SDK. Properties that the rehearsal gives no meaning to are left out, so that they are
 refused by name. Nothing is kept here; the subscription keeps it.
 
-Simplified: of ARM's nested resources only those that a type names in `nested` are flattened.
+Simplified: of ARM's nested resources only those that a type names in `nested` can be given; all are read.
 """
 
 from __future__ import annotations
@@ -244,8 +244,7 @@ class AzureResource(Resource):
         known = self.body | self.outputs | _COMMON
         values = {**answer, **answer.get("properties", {})} if self.flat else answer
         outputs = {name: value for name, value in values.items() if name in known and value is not None}
-        for name in self.nested & outputs.keys():
-            outputs[name] = [_lifted(item) for item in outputs[name]]
+        outputs = {name: _all_lifted(value) for name, value in outputs.items()}
         return {**outputs, "azureApiVersion": self.version}
 
     def _put(self, id: str, inputs: Properties, timeout: float) -> Properties:
@@ -298,5 +297,15 @@ def _folded(item: Mapping[str, Any]) -> Properties:
 
 
 def _lifted(item: Mapping[str, Any]) -> Properties:
-    """A nested resource as azure-native has it."""
-    return {**{name: value for name, value in item.items() if name != "properties"}, **item.get("properties", {})}
+    """A nested resource as azure-native has it, with those that are nested in it."""
+    flat = {**{name: value for name, value in item.items() if name != "properties"}, **item["properties"]}
+    return {name: _all_lifted(value) for name, value in flat.items()}
+
+
+def _all_lifted(value: Any) -> Any:
+    """The same of a list; whatever else it is stays."""
+    if not isinstance(value, list):
+        return value
+    return [
+        _lifted(item) if isinstance(item, dict) and isinstance(item.get("properties"), dict) else item for item in value
+    ]

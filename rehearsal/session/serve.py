@@ -165,6 +165,14 @@ def _azure(
         subscription_id=stack_file.subscription or SUBSCRIPTION_ID,
     )
     subscription.uses.write_to(folder.rights)
+    if stack_file.network.is_file():
+        from rehearsal.azure.network import existing
+
+        try:
+            found = existing.load(stack_file.network)
+            existing.make(found, subscription.arm, subscription.subscription_id, subscription.region)
+        except existing.NetworkFileError as error:
+            raise StackFileError(f"{stack_file.network}: {error}") from error
     definitions = engine_set.chart("karpenter-azure", "karpenter-crd") / "templates"
 
     def start() -> Mapping[str, str]:

@@ -144,12 +144,13 @@ class StackFile:
             karpenter if isinstance(karpenter, str) and _RELEASE.fullmatch(karpenter) else "",
             cilium if isinstance(cilium, str) and _RELEASE.fullmatch(cilium) else "",
         )
-        vpc = _section(config, "network").get("vpcId") if cloud.name == "aws" else None
-        if vpc is not None and not loaded.network.is_file():
+        key, page = ("vpcId", "vpc") if cloud.name == "aws" else ("subnetId", "vnet")
+        given = _section(config, "network").get(key)
+        if given is not None and not loaded.network.is_file():
             raise StackFileError(
-                f"{path}: karpstack:network.vpcId = {reprlib.repr(vpc)}: the rehearsed account has that VPC only if "
-                f"{loaded.network} describes it, and there is no such file, so that the cluster would have no network; "
-                "docs/existing-vpc.md says how to write it"
+                f"{path}: karpstack:network.{key} = {reprlib.repr(given)}: the rehearsed account has that network only "
+                f"if {loaded.network} describes it, and there is no such file, so that the cluster would have none; "
+                f"docs/existing-{page}.md says how to write it"
             )
         return loaded
 

@@ -129,8 +129,10 @@ class _Cloud(mocks.Mocks):
                 return {"insecureValue": f"text of {args.args['name']}"}, []
             case "azure-native:authorization:getClientConfig":
                 return {"objectId": "deployer", "tenantId": "tenant"}, []
-            case "azure-native:network:getVirtualNetwork":
-                return {"resourceGuid": f"guid-of-{args.args['virtualNetworkName']}"}, []
+            case _ if args.token.startswith(("azure-native:network:get", "azure-native:privatedns:get")):
+                return _azure_network(args.token.rpartition(":")[2], args.args), []
+            case "azure-native:containerservice:getManagedCluster":
+                return {}, [("", 'Status=404 Code="ResourceNotFound" Message="The Resource was not found."')]
             case "azure-native:containerservice:listManagedClusterUserCredentials":
                 return _kubeconfig("user", args.args), []
             case "azure-native:containerservice:listManagedClusterAdminCredentials":
@@ -189,6 +191,41 @@ def _network(function: str, args: Any) -> dict[str, Any]:
     raise NotImplementedError(function)
 
 
+#: Subnets that each existing network of Azure's has, with every way out; the last is for API servers.
+AZURE_SUBNETS = ("aks", "one", "other", "batch", "api-server")
+
+
+def _azure_network(function: str, args: Any) -> dict[str, Any]:
+    """Networks in westus2, each with the same subnets."""
+    hub = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft.Network"
+    match function:
+        case "getVirtualNetwork":
+            ways = {"natGateway": {"id": f"{hub}/natGateways/nat"}, "routeTable": {"id": f"{hub}/routeTables/routes"}}
+            delegation = {"name": "aks", "serviceName": "Microsoft.ContainerService/managedClusters"}
+            return {
+                "location": "westus2",
+                "resourceGuid": f"guid-of-{args['virtualNetworkName']}",
+                "addressSpace": {"addressPrefixes": ["10.224.0.0/16"]},
+                "subnets": [
+                    {
+                        "name": name,
+                        "addressPrefix": f"10.224.{index}.0/24",
+                        **({"delegations": [delegation]} if name == "api-server" else ways),
+                    }
+                    for index, name in enumerate(AZURE_SUBNETS)
+                ],
+            }
+        case "getNatGateway":
+            return {"publicIpAddresses": [{"id": f"{hub}/publicIPAddresses/nat"}]}
+        case "getPublicIPAddress":
+            return {"ipAddress": "20.0.0.1"}
+        case "getRouteTable":
+            return {"routes": [{"addressPrefix": "0.0.0.0/0", "nextHopType": "VirtualAppliance"}]}
+        case "getPrivateZone":
+            return {"name": args["privateZoneName"]}
+    raise NotImplementedError(function)
+
+
 def _azure(args: mocks.MockResourceArgs, outputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """What ARM computes, in shapes in which it can be told apart."""
     match args.typ:
@@ -196,6 +233,8 @@ def _azure(args: mocks.MockResourceArgs, outputs: dict[str, Any]) -> tuple[str, 
             outputs["name"] = args.inputs["resourceGroupName"]
         case "azure-native:network:VirtualNetwork":
             outputs |= {"name": args.inputs["virtualNetworkName"], "resourceGuid": "vnet-guid"}
+        case "azure-native:network:PublicIPAddress":
+            outputs["ipAddress"] = "20.0.0.2"
         case "azure-native:managedidentity:UserAssignedIdentity":
             name = args.inputs["resourceName"]
             outputs |= {"name": name, "principalId": f"principal-of-{name}", "clientId": f"client-of-{name}"}

@@ -523,7 +523,7 @@ def test_every_taggable_resource_carries_the_environments_tags(stack: str) -> No
 
 @both
 def test_a_change_of_the_cluster_is_guarded(stack: str) -> None:
-    hooks = ["aks-cluster-node-provisioning", "aks-cluster-system-pool"]
+    hooks = ["aks-cluster-node-provisioning", "aks-cluster-system-pool", "aks-cluster-network"]
     assert {*hooks} <= {*shipped(stack).hooks}
     assert list(resource(shipped(stack), CLUSTER).request.hooks.before_update) == hooks
 
@@ -541,7 +541,8 @@ def test_a_private_cluster_in_a_network_of_its_own_is_warned_of(stack: str) -> N
 
 
 def test_one_guard_can_be_lifted_for_one_update() -> None:
-    assert list(resource(variant(), CLUSTER).request.hooks.before_update) == ["aks-cluster-system-pool"]
+    hooks = ["aks-cluster-system-pool", "aks-cluster-network"]
+    assert list(resource(variant(), CLUSTER).request.hooks.before_update) == hooks
 
 
 def update(old: dict[str, Any], new: dict[str, Any]) -> pulumi.ResourceHookArgs:

@@ -47,6 +47,8 @@ def test_limits_of_azure() -> None:
         "resource group": 90,
         "node resource group": 80,
         "virtual network": 64,
+        "NAT gateway": 80,
+        "public IP address": 80,
         "cluster identity": 128,
         "controller identity": 128,
     }

@@ -9,13 +9,17 @@ from typing import Any
 import pytest
 
 from components import settings, versions
-from components.problems import Problem, SettingsError
+from components.problems import Problem, SettingsError, shown
 from tests.unit.example_stack import aks, example
 
 NAP, SELF_HOSTED = "aks-nap", "aks-self-hosted"
 SUBNET = "/subscriptions/{}/resourceGroups/hub/providers/Microsoft.Network/virtualNetworks/shared/subnets/aks"
 SUBSCRIPTION = "12345678-1234-1234-1234-123456789012"
 DROP = object()
+API_SERVER = SUBNET.format(SUBSCRIPTION).replace("/aks", "/api-server")
+ZONE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft.Network/privateDnsZones/{{}}"
+#: A subnet that is there instead of one that the stack makes.
+EXISTING: dict[str, Any] = {"network__subnetCidr": None, "network__subnetId": SUBNET.format(SUBSCRIPTION)}
 
 
 def raw(stack: str, **changes: Any) -> dict[str, str]:
@@ -187,15 +191,55 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         "karpstack:cluster.httpProxyConfig",
         "{}",
         "HTTP proxy",
-        "load balancer",
+        "network.outboundType",
     ),
-    "another way out": (
+    "a gateway of AKS's": (
+        NAP,
+        {"network__outboundType": "managedNATGateway"},
+        "karpstack:network.outboundType",
+        '"managedNATGateway"',
+        "ManagedNATGatewayWithCustomVNetNotAllowed",
+        "write userAssignedNATGateway",
+    ),
+    "no way out": (
+        SELF_HOSTED,
+        {"network__outboundType": "none"},
+        "karpstack:network.outboundType",
+        '"none"',
+        "unless a registry of yours holds what its nodes fetch",
+        "write userDefinedRouting",
+    ),
+    "a way out that there is not": (
+        NAP,
+        {"network__outboundType": "natGateway"},
+        "karpstack:network.outboundType",
+        '"natGateway"',
+        "cannot be used",
+        "userAssignedNATGateway",
+    ),
+    "routes of a subnet that the stack makes": (
         NAP,
         {"network__outboundType": "userDefinedRouting"},
         "karpstack:network.outboundType",
         '"userDefinedRouting"',
-        "AKS takes any when the cluster is made",
-        "load balancer",
+        "ExistingRouteTableNotAssociatedWithSubnet",
+        "name in karpstack:network.subnetId",
+    ),
+    "the profile of a gateway": (
+        NAP,
+        {"network__natGatewayProfile": {"idleTimeoutInMinutes": 4}},
+        "karpstack:network.natGatewayProfile",
+        '{"idleTimeoutInMinutes": 4}',
+        "here it is always given one",
+        "outboundType",
+    ),
+    "the profile of a load balancer": (
+        NAP,
+        {"network__loadBalancerProfile": {}},
+        "karpstack:network.loadBalancerProfile",
+        "{}",
+        "standard load balancer",
+        "outboundType",
     ),
     "no overlay": (
         NAP,
@@ -421,13 +465,113 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         "never joined",
         "remove it",
     ),
-    "a subnet of its own": (
+    "a subnet that is none": (
         NAP,
         {"nodeClasses__batch__vnetSubnetID": "/x"},
         "karpstack:nodeClasses.batch.vnetSubnetID",
         '"/x"',
-        "may join no subnet but the cluster's",
-        "remove it",
+        "SubnetIDInvalid",
+        "write /subscriptions/",
+    ),
+    "a subnet elsewhere, beside a network of the stack's own": (
+        NAP,
+        {"nodeClasses__batch__vnetSubnetID": SUBNET.format(SUBSCRIPTION)},
+        "karpstack:nodeClasses.batch.vnetSubnetID",
+        shown(SUBNET.format(SUBSCRIPTION)),
+        "a network of the stack's own, which has one subnet",
+        "network.subnetId instead of subnetCidr",
+    ),
+    "a subnet of another network": (
+        NAP,
+        EXISTING | {"nodeClasses__batch__vnetSubnetID": SUBNET.format(SUBSCRIPTION).replace("/shared/", "/other/")},
+        "karpstack:nodeClasses.batch.vnetSubnetID",
+        shown(SUBNET.format(SUBSCRIPTION).replace("/shared/", "/other/")),
+        "another network than the cluster",
+        "virtualNetworks/shared",
+    ),
+    "a subnet of a network in another spelling": (
+        NAP,
+        EXISTING | {"nodeClasses__batch__vnetSubnetID": SUBNET.format(SUBSCRIPTION).replace("/hub/", "/Hub/")},
+        "karpstack:nodeClasses.batch.vnetSubnetID",
+        shown(SUBNET.format(SUBSCRIPTION).replace("/hub/", "/Hub/")),
+        "Karpenter tells upper from lower case",
+        "resourceGroups/hub/",
+    ),
+    "an API server in a subnet that is none": (
+        NAP,
+        EXISTING | {"cluster__apiServerSubnetId": "api-server"},
+        "karpstack:cluster.apiServerSubnetId",
+        '"api-server"',
+        "no resource ID of a subnet",
+        "write /subscriptions/",
+    ),
+    "an API server in a subnet, nodes in a network of the stack's own": (
+        NAP,
+        {"cluster__apiServerSubnetId": API_SERVER},
+        "karpstack:cluster.apiServerSubnetId",
+        shown(API_SERVER),
+        "must be in the network of the nodes",
+        "network.subnetId instead of subnetCidr",
+    ),
+    "an API server in another network": (
+        NAP,
+        EXISTING | {"cluster__apiServerSubnetId": API_SERVER.replace("/shared/", "/other/")},
+        "karpstack:cluster.apiServerSubnetId",
+        shown(API_SERVER.replace("/shared/", "/other/")),
+        "another network than the nodes",
+        "virtualNetworks/shared",
+    ),
+    "an API server among nodes": (
+        NAP,
+        EXISTING | {"cluster__apiServerSubnetId": SUBNET.format(SUBSCRIPTION)},
+        "karpstack:cluster.apiServerSubnetId",
+        shown(SUBNET.format(SUBSCRIPTION)),
+        "SubnetIsDelegated",
+        "a /28 at least",
+    ),
+    "an API server in a subnet that the own machines reach from outside": (
+        SELF_HOSTED,
+        EXISTING | {"cluster__apiServerSubnetId": API_SERVER, "cluster__publicAccessCidrs": ["1.1.1.0/24"]},
+        "karpstack:cluster.apiServerSubnetId",
+        shown(API_SERVER),
+        "told its public name",
+        "publicAccessCidrs",
+    ),
+    "a zone that is none": (
+        NAP,
+        {"cluster__privateDnsZone": "privatelink.westus2.azmk8s.io"},
+        "karpstack:cluster.privateDnsZone",
+        '"privatelink.westus2.azmk8s.io"',
+        "neither system nor none",
+        "privateDnsZones/<name>",
+    ),
+    "a private zone of a public cluster": (
+        NAP,
+        {"cluster__privateDnsZone": "none", "cluster__publicAccessCidrs": ["1.1.1.0/24"]},
+        "karpstack:cluster.privateDnsZone",
+        '"none"',
+        "is of a private cluster",
+        "empty karpstack:cluster.publicAccessCidrs",
+    ),
+    "a zone of another location": (
+        NAP,
+        {"cluster__privateDnsZone": ZONE.format("privatelink.eastus.azmk8s.io")},
+        "karpstack:cluster.privateDnsZone",
+        shown(ZONE.format("privatelink.eastus.azmk8s.io")),
+        "not named as AKS demands it in westus2",
+        "name a zone privatelink.westus2.azmk8s.io",
+    ),
+    "a zone of private link, which an API server in a subnet has not": (
+        NAP,
+        EXISTING
+        | {
+            "cluster__apiServerSubnetId": API_SERVER,
+            "cluster__privateDnsZone": ZONE.format("privatelink.westus2.azmk8s.io"),
+        },
+        "karpstack:cluster.privateDnsZone",
+        shown(ZONE.format("privatelink.westus2.azmk8s.io")),
+        "not named as AKS demands it",
+        "name a zone private.westus2.azmk8s.io",
     ),
     "a node class of another cloud": (
         NAP,

@@ -56,6 +56,7 @@ GIVEN_WITH: dict[str, dict[str, Any]] = {
     "network.controlPlaneSubnetIds": EXISTING,
     "network.nodeSecurityGroupIds": EXISTING,
     "network.subnetId": {"network.subnetCidr": None, "network.subnetId": f"{HUB}/one"},
+    "cluster.apiServerSubnetId": {"network.subnetCidr": None, "network.subnetId": f"{HUB}/one"},
 }
 #: Another value of each setting.
 OTHER: dict[str, dict[str, Any]] = {
@@ -120,11 +121,14 @@ OTHER: dict[str, dict[str, Any]] = {
         "network.vnetCidr": "10.224.0.0/15",
         "network.subnetCidr": "10.224.16.0/20",
         "network.subnetId": f"{HUB}/other",
+        "network.outboundType": "userAssignedNATGateway",
         "network.podCidr": "10.200.0.0/16",
         "network.serviceCidr": "10.1.0.0/16",
         "cluster.version": "1.35",
         "cluster.tier": "Free",
         "cluster.publicAccessCidrs": ["1.1.1.0/24"],
+        "cluster.apiServerSubnetId": f"{HUB}/api-server",
+        "cluster.privateDnsZone": "none",
         "cluster.localAccounts": True,
         "cluster.kubelogin": "msi",
         "cluster.deployerRole": "ServicePrincipal",

@@ -19,7 +19,7 @@ from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import GROUP_TYPE, group_id
 from rehearsal.azure.arm.kind import Body, Kind, Request, at
 from rehearsal.azure.arm.store import Resource
-from rehearsal.azure.clusters import CLUSTER_TYPE, POOL_TYPE, VERSIONS, rules
+from rehearsal.azure.clusters import CLUSTER_TYPE, POOL_TYPE, VERSIONS, api_server, rules
 from rehearsal.azure.clusters.agent_pool import DEFAULTS, keep_scale_set, most_pods, scale_set_id
 from rehearsal.azure.identity import roles
 from rehearsal.azure.identity.access import ASSIGNMENT_TYPE, Access
@@ -226,6 +226,8 @@ class ManagedCluster(Kind):
             for name in ("fqdn", "privateFQDN", "azurePortalFQDN", "resourceUID", "identityProfile"):
                 if name in existing:
                     properties[name] = existing[name]
+            if at(properties, "apiServerAccessProfile.privateDNSZone") == "none":
+                properties.pop("privateFQDN", None)
             # An update does not remove agent pools: those that it does not name stay, as in AKS.
             listed = {pool["name"] for pool in properties["agentPoolProfiles"]}
             properties["agentPoolProfiles"] += [
@@ -235,10 +237,11 @@ class ManagedCluster(Kind):
             digest = hashlib.sha256(request.id.key.encode()).hexdigest()
             properties["fqdn"] = f"{str(properties['dnsPrefix']).lower()}-{digest[:8]}.hcp.{context.region}.azmk8s.io"
             properties["azurePortalFQDN"] = properties["fqdn"].replace(".hcp.", ".portal.hcp.")
-            if at(properties, "apiServerAccessProfile.enablePrivateCluster"):
-                # The name in the cluster's own private DNS zone, which nodes and whoever is in the network use.
-                zone = f"{uuid.uuid4()}.privatelink.{context.region}.azmk8s.io"
-                properties["privateFQDN"] = f"{properties['fqdn'].partition('.')[0]}.{zone}"
+            # The name in a private DNS zone, which nodes and whoever is in the network use.
+            host = properties["fqdn"].partition(".")[0]
+            private = api_server.private_name(properties.get("apiServerAccessProfile") or {}, host, context.region)
+            if private:
+                properties["privateFQDN"] = private
             properties["resourceUID"] = uuid.uuid4().hex[:24]
             resource.private["number"] = f"{int(digest[8:16], 16) % 10**8:08d}"
             self._identity(resource)
@@ -298,6 +301,12 @@ class ManagedCluster(Kind):
             if principal and subnet and not access.allows(principal, _JOIN, subnet):
                 scale_set = scale_set_id(self.context, resource, pool["name"])
                 raise access.linked_failure(principal, f"{SCALE_SET_TYPE}/write", scale_set, _JOIN, subnet)
+        profile = resource.properties.get("apiServerAccessProfile") or {}
+        if principal:
+            api_server.check_rights(access, principal, profile, resource.id)
+            for pool in resource.properties["agentPoolProfiles"]:
+                if pool.get("vnetSubnetID"):
+                    api_server.check_link(access, principal, profile, str(pool["vnetSubnetID"]))
         kubelet = resource.properties["identityProfile"]["kubeletidentity"]["resourceId"]
         if self.context.get(kubelet) and not access.allows(principal, _ASSIGN, kubelet):
             raise ArmError(

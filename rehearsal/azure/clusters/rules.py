@@ -15,6 +15,7 @@ from typing import Any
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import ResourceId
 from rehearsal.azure.arm.kind import Kind, at
+from rehearsal.azure.clusters import api_server, ways_out
 from rehearsal.azure.network.networks import SUBNET_TYPE, network
 
 #: Minor version -> the patch that AKS takes for it.
@@ -53,6 +54,8 @@ def check_cluster(kind: Kind, identifier: ResourceId, body: Mapping[str, Any], b
     _check_identity(kind, identifier, body)
     _check_pools(kind, properties)
     _check_network(kind, properties)
+    ways_out.check(kind, properties)
+    api_server.check(kind, properties, before)
     _check_security(properties)
     _check_support(body)
     if before:
@@ -134,13 +137,20 @@ def check_pool(kind: Kind, name: str, pool: Properties, network_profile: Propert
 
 
 def subnet(kind: Kind, identifier: str) -> IPv4Network:
-    """The address range of a subnet of one's own; refused when it does not exist."""
+    """The address range of a subnet of one's own; refused when it does not exist, or is another service's."""
     resource = kind.context.get(ResourceId.parse(identifier).text)
     if resource is None or resource.type != SUBNET_TYPE:
         raise _bad(
             "SubnetNotFound",
             f"The subnet {identifier} of an agent pool does not exist: create it before the cluster.",
             404,
+        )
+    if resource.properties.get("delegations"):
+        # As MicrosoftDocs/azure-docs#69774 shows it.
+        raise _bad(
+            "SubnetIsDelegated",
+            f"AgentPoolProfile.VnetSubnetID {identifier} cannot be used as it's a delegated subnet. Please check "
+            "https://aka.ms/adv-network-prerequest for more details.",
         )
     return network(resource.properties["addressPrefix"], identifier)
 
@@ -231,7 +241,7 @@ def _check_network(kind: Kind, properties: Properties) -> None:
     _one_of(
         "networkProfile.outboundType",
         profile.get("outboundType"),
-        ("loadBalancer", "managedNATGateway", "userAssignedNATGateway", "userDefinedRouting", "none"),
+        ("loadBalancer", "managedNATGateway", "userAssignedNATGateway", "userDefinedRouting", "none", "block"),
     )
     _one_of("networkProfile.loadBalancerSku", str(profile.get("loadBalancerSku")).lower(), ("standard",))
     if mode == "overlay" and plugin != "azure":

@@ -101,6 +101,18 @@ VIRTUAL_MACHINE_CONTRIBUTOR = Role(
 NETWORK_CONTRIBUTOR = Role(
     "4d97b98b-1d4f-4787-a291-c67834d212e7", "Network Contributor", (*_COMMON, "Microsoft.Network/*")
 )
+PRIVATE_DNS_ZONE_CONTRIBUTOR = Role(
+    "b12aa53e-6015-4669-85d0-8515ebb3ae7f",
+    "Private DNS Zone Contributor",
+    (
+        *_COMMON,
+        "Microsoft.Network/privateDnsZones/*",
+        "Microsoft.Network/privateDnsOperationResults/*",
+        "Microsoft.Network/privateDnsOperationStatuses/*",
+        "Microsoft.Network/virtualNetworks/read",
+        "Microsoft.Network/virtualNetworks/join/action",
+    ),
+)
 MANAGED_IDENTITY_OPERATOR = Role(
     "f1a07417-d97a-45cb-824c-7a7467783830",
     "Managed Identity Operator",
@@ -177,6 +189,7 @@ BUILT_IN = {
         RBAC_ADMINISTRATOR,
         VIRTUAL_MACHINE_CONTRIBUTOR,
         NETWORK_CONTRIBUTOR,
+        PRIVATE_DNS_ZONE_CONTRIBUTOR,
         MANAGED_IDENTITY_OPERATOR,
         MANAGED_IDENTITY_CONTRIBUTOR,
         ACR_PULL,

@@ -1,6 +1,6 @@
 """Virtual networks and their subnets: address spaces, and who is in a subnet.
 
-Simplified: no peerings, no delegations, no IPv6, no DNS; service endpoints and the like are kept as they are given.
+Simplified: no peerings, no IPv6, no DNS; service endpoints, delegations and the like are kept as they are given.
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ class VirtualNetwork(Kind):
         resource.properties.setdefault("enableDdosProtection", False)
         resource.properties.setdefault("virtualNetworkPeerings", [])
         kept = request.existing.properties if request.existing else {}
-        resource.properties["resourceGuid"] = kept.get("resourceGuid") or str(uuid.uuid4())
+        given = resource.properties.get("resourceGuid")
+        resource.properties["resourceGuid"] = kept.get("resourceGuid") or given or str(uuid.uuid4())
         return resource
 
     def created(self, resource: Resource, request: Request) -> None:
@@ -182,10 +183,14 @@ class Subnet(Kind):
                 )
         if request.existing and request.existing.properties["addressPrefix"] != str(cidr):
             check_unused(self, request.existing, "InUseSubnetCannotBeUpdated")
-        check_reference(self, request, "networkSecurityGroup")
+        for name in ("networkSecurityGroup", "natGateway", "routeTable"):
+            check_reference(self, request, name)
         resource = self.resource(request)
         resource.body.pop("tags", None)
         resource.properties["addressPrefix"] = str(cidr)
+        for delegation in resource.properties.get("delegations") or []:
+            delegation["id"] = request.id.child("delegations", str(delegation.get("name")))
+            delegation.setdefault("properties", {})["provisioningState"] = "Succeeded"
         for name, value in _SUBNET.items():
             resource.properties.setdefault(name, deepcopy(value))
         return resource

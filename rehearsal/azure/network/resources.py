@@ -30,13 +30,17 @@ class Subnet(AzureResource):
             "addressPrefix",
             "addressPrefixes",
             "defaultOutboundAccess",
+            "delegations",
+            "natGateway",
             "networkSecurityGroup",
+            "routeTable",
             "serviceEndpoints",
             "privateEndpointNetworkPolicies",
             "privateLinkServiceNetworkPolicies",
         }
     )
-    outputs = frozenset({"delegations", "etag", "provisioningState"})
+    outputs = frozenset({"etag", "provisioningState"})
+    nested = frozenset({"delegations"})
     name_digits = 0
 
 
@@ -49,3 +53,44 @@ class NetworkSecurityGroup(AzureResource):
     body = frozenset({"location", "tags", "securityRules"})
     outputs = frozenset({"etag", "provisioningState"})
     nested = frozenset({"securityRules"})
+
+
+class PublicIPAddress(AzureResource):
+    """A public IP address."""
+
+    token = "azure-native:network:PublicIPAddress"
+    path = f"{GROUP}/providers/Microsoft.Network/publicIPAddresses/{{publicIpAddressName}}"
+    default_version = "2024-05-01"
+    body = frozenset({"location", "tags", "sku", "zones", "publicIPAllocationMethod", "idleTimeoutInMinutes"})
+    outputs = frozenset({"etag", "ipAddress", "provisioningState", "publicIPAddressVersion", "resourceGuid"})
+
+
+class NatGateway(AzureResource):
+    """A NAT gateway."""
+
+    token = "azure-native:network:NatGateway"
+    path = f"{GROUP}/providers/Microsoft.Network/natGateways/{{natGatewayName}}"
+    default_version = "2024-05-01"
+    body = frozenset({"location", "tags", "sku", "zones", "publicIpAddresses", "idleTimeoutInMinutes"})
+    outputs = frozenset({"etag", "provisioningState", "resourceGuid", "subnets", "publicIpPrefixes"})
+
+
+class RouteTable(AzureResource):
+    """A route table with its routes."""
+
+    token = "azure-native:network:RouteTable"
+    path = f"{GROUP}/providers/Microsoft.Network/routeTables/{{routeTableName}}"
+    default_version = "2024-05-01"
+    body = frozenset({"location", "tags", "disableBgpRoutePropagation", "routes"})
+    outputs = frozenset({"etag", "provisioningState", "resourceGuid", "subnets"})
+    nested = frozenset({"routes"})
+
+
+class PrivateZone(AzureResource):
+    """A private DNS zone; its location is `global`."""
+
+    token = "azure-native:privatedns:PrivateZone"
+    path = f"{GROUP}/providers/Microsoft.Network/privateDnsZones/{{privateZoneName}}"
+    default_version = "2024-06-01"
+    body = frozenset({"location", "tags"})
+    outputs = frozenset({"etag", "provisioningState"})

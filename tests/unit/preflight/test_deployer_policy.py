@@ -48,15 +48,19 @@ resources, and those of the looks before: `az role definition create --role-defi
 subscription. On the resource group alone it is too little: the stack makes that group, and AKS another one beside it.
 
 Who may assign roles may give themselves any. To narrow that, assign it with a condition: only the roles Network
-Contributor, Virtual Machine Contributor, Managed Identity Operator and Azure Kubernetes Service RBAC Cluster Admin.
+Contributor, Virtual Machine Contributor, Managed Identity Operator, Azure Kubernetes Service RBAC Cluster Admin and,
+with a private DNS zone of yours, Private DNS Zone Contributor.
 `python -m preflight rights aks-nap` prints role, assignments and this condition for what a stack has.
 
 `register/action` is needed once in a subscription, `federatedIdentityCredentials` with `mode: self-hosted` only,
 `listClusterAdminCredential/action` with `cluster.localAccounts: true` only, `Microsoft.Insights` and
 `Microsoft.OperationalInsights` with `cluster.logWorkspaceId` only, the latter on the workspace. With `network.subnetId`
 the network's own `write` and `delete` are not needed, and `join/action` and `roleAssignments` are needed on that
-subnet. With `cluster.deployerRole: existing` whoever deploys must have Azure Kubernetes Service RBAC Cluster Admin
-already. `python -m preflight aks-nap` asks Azure whether the caller has it all ([what it looks at](preflight.md)).
+subnet, those of node classes and the API server's; with a zone of yours `roleAssignments` on the zone and the network.
+`natGateways` and `publicIPAddresses` with `network.outboundType` only: all of them for a gateway of the stack's own,
+and otherwise their `read` and that of `routeTables`. With `cluster.deployerRole: existing` whoever deploys must have
+Azure Kubernetes Service RBAC Cluster Admin already. `python -m preflight aks-nap` asks Azure whether the caller has
+it all ([what it looks at](preflight.md)).
 
 """
 

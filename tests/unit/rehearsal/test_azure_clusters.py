@@ -209,7 +209,7 @@ def test_node_auto_provisioning_is_refused(changes: dict[str, Any], text: str) -
             "networkProfile__networkDataplane": None,
             "networkProfile__networkPolicy": None,
         },
-        {"networkProfile__outboundType": "userAssignedNATGateway"},
+        {"networkProfile__outboundType": "managedNATGateway"},
         {"httpProxyConfig": {"httpsProxy": "http://proxy"}},
         {"diskEncryptionSetID": f"{GROUP}/providers/Microsoft.Compute/diskEncryptionSets/x"},
         {"securityProfile__customCATrustCertificates": ["x"]},
@@ -282,8 +282,9 @@ def test_node_auto_provisioning_once_it_runs() -> None:
     world.cluster(body)
     with pytest.raises(ArmError, match="cannot be stopped"):
         world.arm.post(CLUSTER, "stop", AKS)
+    way: dict[str, Any] = {"networkProfile__outboundType": "managedNATGateway"}
     with pytest.raises(ArmError, match="outboundType is changed"):
-        world.cluster(world.cluster_body(nodeProvisioningProfile={"mode": "Auto"}, networkProfile__outboundType="none"))
+        world.cluster(world.cluster_body(nodeProvisioningProfile={"mode": "Auto"}, **way))
     nic = world.interface(world.subnet())
     world.arm.put(machine_id("node", NODE_GROUP), "2025-04-01", world.machine_body(nic["id"]))
     with pytest.raises(ArmError, match="NodeAutoProvisioningDisableNotAllowed"):

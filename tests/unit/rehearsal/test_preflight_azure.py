@@ -424,8 +424,9 @@ def test_an_existing_subnet_that_fits(world: World) -> None:
 
 def test_a_subnet_that_is_not_there(world: World) -> None:
     subnet = world.subnet()
-    assert "there is no subnet" in one(network.subnet, existing(world, f"{subnet}x")).what
-    assert "there is no network" in one(network.subnet, existing(world, subnet.replace("/net/", "/gone/"))).what
+    assert "there is no subnet nodesx" in one(network.subnet, existing(world, f"{subnet}x")).consequence
+    missing = one(network.subnet, existing(world, subnet.replace("/net/", "/gone/")))
+    assert "there is no network" in missing.consequence
 
 
 @pytest.mark.parametrize(("prefix", "severity"), [(29, "error"), (28, None)])
@@ -435,9 +436,12 @@ def test_a_subnet_that_is_too_small(world: World, prefix: int, severity: str | N
     assert [one for one, _ in said] == ([severity] if severity else [])
 
 
+SQL = {"name": "sql", "properties": {"serviceName": "Microsoft.Sql/managedInstances"}}
+
+
 def test_a_delegated_subnet(world: World) -> None:
     subnet = world.subnet()
-    properties = {"addressPrefix": "10.1.0.0/24", "delegations": [{"name": "Microsoft.Sql/managedInstances"}]}
+    properties = {"addressPrefix": "10.1.0.0/24", "delegations": [SQL]}
     world.arm.put(subnet, NETWORK, {"properties": properties})
     assert "is delegated to Microsoft.Sql/managedInstances" in one(network.subnet, existing(world, subnet)).what
 
@@ -449,7 +453,7 @@ def test_ranges_that_are_the_networks(world: World, key: str) -> None:
     changes: dict[str, Any] = {"network__vnetCidr": "10.9.0.0/16", f"network__{key}": "10.1.0.0/16"}
     said = found(network.subnet, existing(world, subnet, **changes))
     assert [severity for severity, _ in said] == ["error", "warning"]
-    assert said[0][1].startswith(f"karpstack:network.{key} 10.1.0.0/16 overlaps 10.1.0.0/16 of the network net")
+    assert said[0][1] == f'karpstack:network.{key} = "10.1.0.0/16" overlaps 10.1.0.0/16 of the network'
 
 
 def test_a_range_that_is_a_peers(world: World) -> None:

@@ -38,6 +38,13 @@ def _subnet(provider: Provider) -> Properties:
     }
 
 
+def _gateway(provider: Provider) -> Properties:
+    address = provider.create(
+        "PublicIPAddress", resourceGroupName="demo", publicIpAddressName="out", publicIPAllocationMethod="Static"
+    )
+    return {"resourceGroupName": "demo", "natGatewayName": "out", "publicIpAddresses": [{"id": address.id}]}
+
+
 def _credential(provider: Provider) -> Properties:
     provider.identity()
     return {
@@ -102,6 +109,12 @@ RULE = {
     "sourceAddressPrefix": "*",
     "destinationAddressPrefix": "*",
 }
+ROUTE = {
+    "name": "default",
+    "addressPrefix": "0.0.0.0/0",
+    "nextHopType": "VirtualAppliance",
+    "nextHopIpAddress": "10.1.0.4",
+}
 CASES: dict[str, Case] = {
     "ResourceGroup": Case(
         lambda _: {"resourceGroupName": "other", "tags": {"owner": "platform"}},
@@ -123,6 +136,30 @@ CASES: dict[str, Case] = {
         lambda _: {"resourceGroupName": "demo", "networkSecurityGroupName": "group", "securityRules": [RULE]},
         ("securityRules", [{**RULE, "priority": 200}]),
         f"{NETWORK}/networkSecurityGroups/group",
+    ),
+    "PublicIPAddress": Case(
+        lambda _: {"resourceGroupName": "demo", "publicIpAddressName": "out", "publicIPAllocationMethod": "Static"},
+        ("tags", {"owner": "platform"}),
+        f"{NETWORK}/publicIPAddresses/out",
+    ),
+    "NatGateway": Case(
+        _gateway,
+        ("idleTimeoutInMinutes", 10),
+        f"{NETWORK}/natGateways/out",
+    ),
+    "RouteTable": Case(
+        lambda _: {"resourceGroupName": "demo", "routeTableName": "routes", "routes": [ROUTE]},
+        ("routes", [{**ROUTE, "nextHopIpAddress": "10.1.0.5"}]),
+        f"{NETWORK}/routeTables/routes",
+    ),
+    "PrivateZone": Case(
+        lambda _: {
+            "resourceGroupName": "demo",
+            "privateZoneName": "privatelink.westus2.azmk8s.io",
+            "location": "global",
+        },
+        ("tags", {"owner": "platform"}),
+        f"{NETWORK}/privateDnsZones/privatelink.westus2.azmk8s.io",
     ),
     "UserAssignedIdentity": Case(
         lambda _: {"resourceGroupName": "demo", "resourceName": "controller"}, ("tags", {"owner": "platform"}), IDENTITY

@@ -1,0 +1,175 @@
+"""What AKS refuses of the way to the API server (`apiServerAccessProfile`), and how the server is named in private.
+
+The code and the words on rights to a zone are AKS's, and the words on an empty subnet
+(pulumi/pulumi-azure-native#4348); the others are in its manner. What AKS demands is in its documentation of API Server
+VNet Integration and of private clusters.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.identifiers import ResourceId, same
+from rehearsal.azure.arm.kind import Kind, at
+from rehearsal.azure.identity.access import Access
+from rehearsal.azure.network.networks import NETWORK_TYPE, SUBNET_TYPE, network
+from rehearsal.azure.network.zones import ZONE_TYPE
+
+_SERVICE: Final = "Microsoft.ContainerService/managedClusters"
+_LONGEST_PREFIX: Final = 28
+_SYSTEM: Final = ("system", "none")
+
+
+def check(kind: Kind, properties: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
+    """Refuse a way to the API server that there cannot be.
+
+    Args:
+        kind: For look-ups.
+        properties: Those of the cluster, defaults filled in.
+        before: Those of the cluster as it is; None for a new one.
+    """
+    profile = properties.get("apiServerAccessProfile") or {}
+    _check_subnet(kind, profile, properties["agentPoolProfiles"])
+    _check_zone(kind, profile)
+    if before is None:
+        return
+    old = before.get("apiServerAccessProfile") or {}
+    if old.get("enableVnetIntegration") and not profile.get("enableVnetIntegration"):
+        raise _bad("OperationNotAllowed", "API Server VNet Integration cannot be disabled once it is enabled.")
+    if old.get("subnetId") and not same(old["subnetId"], str(profile.get("subnetId") or "")):
+        raise _bad("PropertyChangeNotAllowed", "Changing property 'apiServerAccessProfile.subnetId' is not allowed.")
+    if _zone(old).lower() != _zone(profile).lower() and _zone(profile) != "none":
+        raise _bad(
+            "PropertyChangeNotAllowed",
+            f"Changing property 'apiServerAccessProfile.privateDNSZone' from '{_zone(old)}' to '{_zone(profile)}' is "
+            "not allowed.",
+        )
+
+
+def check_rights(access: Access, principal: str, profile: Mapping[str, Any], cluster: ResourceId) -> None:
+    """Refuse what the cluster's identity may not do with the subnet and the zone of the API server."""
+    subnet = profile.get("subnetId")
+    join = f"{SUBNET_TYPE}/join/action"
+    if subnet and not access.allows(principal, join, subnet):
+        raise access.linked_failure(principal, f"{_SERVICE}/write", cluster.text, join, subnet)
+    zone = _zone(profile)
+    if zone in _SYSTEM:
+        return
+    for verb in ("read", "write"):
+        action = f"{ZONE_TYPE}/{verb}"
+        if not access.allows(principal, action, zone):
+            raise _bad(
+                "CustomPrivateDNSZoneMissingPermissionError",
+                "Service principal or user-assigned identity must be given permission to read and write to custom "
+                f"private dns zone {zone}. Check access result not allowed for action {action}.",
+            )
+
+
+def check_link(access: Access, principal: str, profile: Mapping[str, Any], subnet_id: str) -> None:
+    """Refuse a zone of one's own that the cluster's identity may not tie to the network of its nodes."""
+    vnet, join = ResourceId.parse(subnet_id).parent, f"{NETWORK_TYPE}/join/action"
+    if _zone(profile) not in _SYSTEM and not access.allows(principal, join, vnet):
+        link = f"{_zone(profile)}/virtualNetworkLinks/{ResourceId.parse(vnet).name}"
+        raise access.linked_failure(principal, f"{ZONE_TYPE}/virtualNetworkLinks/write", link, join, vnet)
+
+
+def private_name(profile: Mapping[str, Any], host: str, region: str) -> str:
+    """The API server's name in its private zone; empty where there is none.
+
+    Args:
+        profile: The cluster's `apiServerAccessProfile`.
+        host: The first part of its name.
+        region: Where it is.
+    """
+    zone = _zone(profile)
+    if not profile.get("enablePrivateCluster") or zone == "none":
+        return ""
+    if zone == "system":
+        return f"{host}.{uuid.uuid4()}.{_base(profile)}.{region}.azmk8s.io"
+    return f"{host}.{ResourceId.parse(zone).name}"
+
+
+def _check_subnet(kind: Kind, profile: Mapping[str, Any], pools: list[Mapping[str, Any]]) -> None:
+    own = next((str(pool["vnetSubnetID"]) for pool in pools if pool.get("vnetSubnetID")), "")
+    subnet_id = str(profile.get("subnetId") or "")
+    if not profile.get("enableVnetIntegration"):
+        if subnet_id:
+            raise _bad(
+                "InvalidParameter",
+                "apiServerAccessProfile.subnetId should be empty when apiserverVnetIntegration is not enabled",
+            )
+        return
+    if bool(own) != bool(subnet_id):
+        raise _bad(
+            "InvalidParameter",
+            "apiServerAccessProfile.subnetId should "
+            + (
+                "not be empty when using custom vnet with apiserverVnetIntegration"
+                if own
+                else "be empty when using default vnet with apiserverVnetIntegration"
+            ),
+        )
+    if not subnet_id:
+        return
+    subnet = kind.context.get(subnet_id)
+    if subnet is None or subnet.type != SUBNET_TYPE:
+        raise _bad("SubnetNotFound", f"The subnet {subnet_id} of apiServerAccessProfile does not exist.", 404)
+    if not same(ResourceId.parse(subnet_id).parent, ResourceId.parse(own).parent):
+        raise _bad(
+            "InvalidParameter",
+            f"apiServerAccessProfile.subnetId {subnet_id} must be in the same virtual network as the agent pools.",
+        )
+    services = [at(one, "properties.serviceName", "") for one in subnet.properties.get("delegations") or []]
+    if not any(same(service, _SERVICE) for service in services):
+        raise _bad(
+            "InvalidParameter",
+            f"apiServerAccessProfile.subnetId {subnet_id} must be delegated to {_SERVICE}.",
+        )
+    cidr = network(subnet.properties["addressPrefix"], subnet_id)
+    if cidr.prefixlen > _LONGEST_PREFIX:
+        raise _bad(
+            "InsufficientSubnetSize",
+            f"The subnet {subnet_id} of apiServerAccessProfile has the size /{cidr.prefixlen}; the minimum supported "
+            f"size is /{_LONGEST_PREFIX}.",
+        )
+
+
+def _check_zone(kind: Kind, profile: Mapping[str, Any]) -> None:
+    zone = _zone(profile)
+    if profile.get("privateDNSZone") and not profile.get("enablePrivateCluster"):
+        raise _bad("InvalidParameter", "apiServerAccessProfile.privateDNSZone is only supported on private clusters.")
+    if zone == "none" and profile.get("enablePrivateClusterPublicFQDN") is False:
+        raise _bad(
+            "InvalidParameter",
+            "apiServerAccessProfile.privateDNSZone none is not supported without the public FQDN.",
+        )
+    if zone in _SYSTEM:
+        return
+    identifier = ResourceId.parse(zone)
+    base = f"{_base(profile)}.{kind.context.region}.azmk8s.io"
+    if not re.fullmatch(rf"([a-z0-9-]{{1,32}}\.)?{re.escape(base)}", identifier.name.lower()):
+        raise _bad(
+            "InvalidParameter",
+            f"The private DNS zone {zone} is invalid: its name must be {base} or <subzone>.{base}.",
+        )
+    # That of a hub is in another subscription, which the rehearsal does not have.
+    if identifier.subscription.lower() == kind.context.subscription and kind.context.get(zone) is None:
+        raise _bad("InvalidParameter", f"The private DNS zone {zone} was not found.", 404)
+
+
+def _zone(profile: Mapping[str, Any]) -> str:
+    zone = str(profile.get("privateDNSZone") or "system")
+    return zone.lower() if zone.lower() in _SYSTEM else zone
+
+
+def _base(profile: Mapping[str, Any]) -> str:
+    """Without private link, which the API server in a subnet does not need, the zone's name is another."""
+    return "private" if profile.get("enableVnetIntegration") else "privatelink"
+
+
+def _bad(code: str, message: str, status: int = 400) -> ArmError:
+    return ArmError(code, message, status)
