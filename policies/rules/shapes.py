@@ -169,6 +169,13 @@ _CHART_VALUES: Final[Shape] = {
     "sysctlfix": {},
 }
 
+_PLACE: Final[Shape] = {"name": TEXT, "namespace": TEXT}
+_WORKLOAD: Final[Shape] = {
+    "metadata": _PLACE,
+    "spec": {"template": {"metadata": {"labels": {EACH: TEXT}}, "spec": {}}},
+}
+_WEBHOOKS: Final[Shape] = {"webhooks": [{"clientConfig": {"service": _PLACE}}]}
+
 _INGRESS: Final[Shape] = {
     "cidrBlocks": TEXTS,
     "ipv6CidrBlocks": TEXTS,
@@ -191,6 +198,10 @@ _ATTACHMENTS: Final = (
 _SHAPES: Final[Mapping[str, Shape]] = {
     **{token: {"tags": _TAGS, "name": TEXT, "eventPattern": TEXT} for token in _TAGGED},
     **{token: {"policyArn": TEXT} for token in _ATTACHMENTS},
+    **dict.fromkeys((tokens.DAEMON_SET, tokens.DEPLOYMENT, tokens.STATEFUL_SET), _WORKLOAD),
+    **dict.fromkeys((tokens.MUTATING_WEBHOOKS, tokens.VALIDATING_WEBHOOKS), _WEBHOOKS),
+    tokens.SERVICE: {"metadata": _PLACE, "spec": {"selector": {EACH: TEXT}}},
+    tokens.API_SERVICE: {"spec": {"service": _PLACE}},
     tokens.NODE_POOL: _NODE_POOL,
     tokens.NODE_OVERLAY: {"spec": {}},
     tokens.EC2_NODE_CLASS: _EC2_NODE_CLASS,
