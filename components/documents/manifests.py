@@ -100,7 +100,14 @@ def max_pods(spec: Spec) -> Any:
     return (spec.get("kubelet") or {}).get("maxPods", DEFAULT_MAX_PODS)
 
 
-def node_pool(name: str, spec: Spec, *, node_class: NodeClassKind, labels: Mapping[str, str] | None = None) -> Manifest:
+def node_pool(
+    name: str,
+    spec: Spec,
+    *,
+    node_class: NodeClassKind,
+    labels: Mapping[str, str] | None = None,
+    startup_taints: Sequence[Spec] = (CILIUM_STARTUP_TAINT,),
+) -> Manifest:
     """A NodePool manifest (karpenter.sh/v1).
 
     Args:
@@ -108,6 +115,7 @@ def node_pool(name: str, spec: Spec, *, node_class: NodeClassKind, labels: Mappi
         spec: The user's NodePool spec. Its nodeClassRef may be absent or hold a name only.
         node_class: The cloud's node class.
         labels: Labels that every node needs here; the spec's own win.
+        startup_taints: Taints that something lifts when it is ready on the node.
     """
     completed = deepcopy(dict(spec))
     template = completed["template"] = dict(completed.get("template") or {})
@@ -122,11 +130,10 @@ def node_pool(name: str, spec: Spec, *, node_class: NodeClassKind, labels: Mappi
         **(node.get("nodeClassRef") or {}),
     }
     node.setdefault("requirements", [])
-    startup_taints = list(node.get("startupTaints") or [])
+    own = list(node.get("startupTaints") or [])
     # One with another effect is the user's choice and works as well.
-    if all(taint.get("key") != CILIUM_STARTUP_TAINT["key"] for taint in startup_taints):
-        startup_taints.append(dict(CILIUM_STARTUP_TAINT))
-    node["startupTaints"] = startup_taints
+    keys = {taint.get("key") for taint in own}
+    node["startupTaints"] = [*own, *(dict(taint) for taint in startup_taints if taint["key"] not in keys)]
     return {
         "apiVersion": "karpenter.sh/v1",
         "kind": "NodePool",

@@ -7,11 +7,13 @@ from .access import Access, AccessArgs
 from .addons import Addons, AddonsArgs
 from .cluster import Cluster, ClusterArgs
 from .environment import Environment
+from .extra_addons import ExtraAddons, ExtraAddonsArgs
 from .flow_logs import FlowLogs, FlowLogsArgs
 from .identity import ControllerIdentity, ControllerIdentityArgs
 from .interruption import Interruption, InterruptionArgs
 from .network import Network, NetworkArgs
 from .node_role import NodeRole, NodeRoleArgs
+from .pod_role import PodRole, PodRoleArgs
 from .private_access import PrivateAccess, PrivateAccessArgs
 from .system_nodes import SystemNodes, SystemNodesArgs
 
@@ -25,6 +27,8 @@ __all__ = [
     "ControllerIdentity",
     "ControllerIdentityArgs",
     "Environment",
+    "ExtraAddons",
+    "ExtraAddonsArgs",
     "FlowLogs",
     "FlowLogsArgs",
     "Interruption",
@@ -33,6 +37,8 @@ __all__ = [
     "NetworkArgs",
     "NodeRole",
     "NodeRoleArgs",
+    "PodRole",
+    "PodRoleArgs",
     "PrivateAccess",
     "PrivateAccessArgs",
     "SystemNodes",

@@ -16,6 +16,7 @@ import pulumi_kubernetes
 
 from .. import versions
 from ..documents import charts, manifests
+from ..documents.addons import EBS_CSI_STARTUP_TAINT
 from ..kubernetes import (
     Cilium,
     CiliumArgs,
@@ -33,6 +34,7 @@ from ..settings.eks import EksSettings
 from .access import Access, AccessArgs
 from .addons import Addons, AddonsArgs
 from .cluster import Cluster, ClusterArgs
+from .extra_addons import ExtraAddons, ExtraAddonsArgs
 from .flow_logs import FlowLogs, FlowLogsArgs
 from .identity import ControllerIdentity, ControllerIdentityArgs
 from .interruption import Interruption, InterruptionArgs
@@ -72,13 +74,14 @@ class Environment(pulumi.ComponentResource):
             opts=in_cluster(self, self._kubernetes, [cilium, system_nodes]),
         )
         addons = self._addons(cluster, system_nodes)
+        extra_addons = self._extra_addons(network, cluster, addons)
         node_role = self._node_role()
         access = self._access(cluster, node_role)
         interruption = self._interruption()
         identity = self._identity(cluster, interruption)
         karpenter = self._karpenter(cluster, interruption, addons, identity)
         # Instances need all of these from their first to their last minute.
-        needed = [cluster, node_role, access, karpenter, interruption]
+        needed = [cluster, node_role, access, karpenter, interruption, extra_addons]
         node_pools = self._node_pools(network, cluster, [each for each in needed if each])
 
         self.outputs = Outputs(
@@ -205,10 +208,33 @@ class Environment(pulumi.ComponentResource):
                 cluster_name=cluster.name,
                 kubernetes_version=self._args.cluster.version,
                 versions=self._args.cluster.addon_versions,
-                pod_identity_agent=self._args.karpenter.identity == "pod-identity",
+                pod_identity_agent=self._args.karpenter.identity == "pod-identity"
+                or self._args.addons.need_pod_identity,
                 tags=self._args.tags,
             ),
             opts=pulumi.ResourceOptions(parent=self, depends_on=[system_nodes]),
+        )
+
+    def _extra_addons(self, network: Network, cluster: Cluster, addons: Addons) -> ExtraAddons | None:
+        if not self._args.addons.wanted:
+            return None
+        return ExtraAddons(
+            f"{self._stem}-extra-addons",
+            ExtraAddonsArgs(
+                names=self._names,
+                settings=self._args.addons,
+                cluster_name=cluster.name,
+                kubernetes_version=self._args.cluster.version,
+                addon_versions=self._args.cluster.addon_versions,
+                partition=self._partition,
+                region=self._args.region,
+                account_id=self._account_id,
+                vpc_id=network.vpc_id,
+                replicas=min(2, self._args.system_nodes.desired_size),
+                tags=self._args.tags,
+            ),
+            # The Pod Identity agent answers pods that are admitted after it is there; names are resolved by CoreDNS.
+            opts=in_cluster(self, self._kubernetes, [addons]),
         )
 
     def _node_role(self) -> NodeRole:
@@ -325,13 +351,18 @@ class Environment(pulumi.ComponentResource):
                     for name, spec in self._args.node_classes.items()
                 ],
                 node_pools=[
-                    manifests.node_pool(name, spec, node_class=manifests.EC2_NODE_CLASS)
+                    manifests.node_pool(
+                        name, spec, node_class=manifests.EC2_NODE_CLASS, startup_taints=self._startup_taints()
+                    )
                     for name, spec in self._args.node_pools.items()
                 ],
                 kubeconfig=cluster.kubeconfig,
             ),
             opts=in_cluster(self, self._kubernetes, after),
         )
+
+    def _startup_taints(self) -> list[manifests.Spec]:
+        return [manifests.CILIUM_STARTUP_TAINT, *([EBS_CSI_STARTUP_TAINT] if self._args.addons.ebs_csi else [])]
 
 
 def _queue_name(interruption: Interruption | None) -> pulumi.Output[str]:

@@ -79,7 +79,7 @@ def _id_of(prefix: str, kind: str) -> Callable[[str], str]:
 
 
 #: EKS's add-ons that an environment has.
-AddonName = Literal["coredns", "eks-pod-identity-agent"]
+AddonName = Literal["coredns", "eks-pod-identity-agent", "aws-ebs-csi-driver"]
 #: Numbers of days that CloudWatch knows.
 LogRetentionDays = Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096]
 #: How the controller's service account gets its role.
@@ -274,6 +274,26 @@ class CiliumSettings(Section):
         return chart_version(version, versions.CILIUM_OLDEST, versions.CILIUM)
 
 
+class AddonsSettings(Section):
+    """karpstack:addons: what runs beside Karpenter."""
+
+    ebs_csi: bool = Field(False, description="EBS CSI driver, and the default StorageClass gp3, encrypted")
+    metrics_server: bool = Field(False, description="metrics server, for `kubectl top` and horizontal scaling")
+    load_balancer_controller: bool = Field(
+        False, description="AWS Load Balancer Controller, for Services and Ingresses that name its class"
+    )
+
+    @property
+    def need_pod_identity(self) -> bool:
+        """Whether one of them has a role of its own."""
+        return self.ebs_csi or self.load_balancer_controller
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is any."""
+        return self.need_pod_identity or self.metrics_server
+
+
 class FeatureGates(Switches):
     """karpstack:karpenter.featureGates; the defaults are the chart's."""
 
@@ -359,6 +379,7 @@ class EksSettings(StackSettings):
     system_nodes: SystemNodesSettings = Field(SystemNodesSettings(), description="the managed node group")
     cilium: CiliumSettings = Field(CiliumSettings(), description="the dataplane")
     karpenter: KarpenterSettings = Field(KarpenterSettings(), description="the controller")
+    addons: AddonsSettings = Field(AddonsSettings(), description="what runs beside it")
     node_classes: NodeClassSpecs = Field(description="EC2NodeClass specs by name")
 
     @field_validator("assume_roles")

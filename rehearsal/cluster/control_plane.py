@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rehearsal.cluster import bootstrap_tokens, readiness, servers, tokens
+from rehearsal.cluster.charts import Charts
 from rehearsal.cluster.cilium import Cilium
 from rehearsal.cluster.cloud import Cloud, Machine
 from rehearsal.cluster.controller import Controller
@@ -46,6 +47,7 @@ class Cluster:
         timing: How long the simulated parts take.
         objects: Client with administrator's rights, for any thread.
         releases: Helm.
+        charts: What Helm can install.
         controller: The Karpenter controller.
     """
 
@@ -73,7 +75,15 @@ class Cluster:
         self.controller = Controller(
             folder, engines, engine_set, self.objects, cloud, self.endpoint, self.certificate_authority
         )
-        self.releases = Releases(folder, engine_set, self.objects, self.kubeconfig, lambda: self.controller.problem)
+        self.releases = Releases(
+            folder,
+            engine_set,
+            self.objects,
+            self.kubeconfig,
+            lambda: self.controller.problem,
+            pods_reachable=cloud.control_plane_reaches_pods,
+        )
+        self.charts = Charts(engine_set)
         self.token = running.certificates.administrator_token
         self._deployer_token = folder.deployer_token
         self._deployer_known: threading.Timer | None = None

@@ -129,7 +129,7 @@ class EngineSet:
         return self.part(releases("kubernetes")[version]) / "bin" / name
 
     def chart(self, part: str, name: str) -> Path:
-        """Path of an unpacked chart: cilium of `charts`, karpenter and karpenter-crd of a Karpenter."""
+        """Path of an unpacked chart: cilium of `charts`, two of a Karpenter, those of `addons`."""
         return self.part(part) / "charts" / name
 
     def prices(self, cloud: str) -> Path:
@@ -156,7 +156,7 @@ def wanted(clouds: Collection[str], earlier: Collection[str] = ()) -> list[str]:
             earlier ones; of what is none, the program and Helm tell.
     """
     karpenters = [f"karpenter-{cloud}" for cloud in ("azure", "aws") if cloud in clouds]
-    parts = ["kubernetes", *karpenters, "pulumi", "charts"]
+    parts = ["kubernetes", *karpenters, "pulumi", "charts", *(["addons"] if "aws" in clouds else [])]
     asked = [
         part
         for newest in ("kubernetes", *karpenters, "charts")

@@ -28,6 +28,7 @@ from rehearsal.aws.iam.roles import Roles
 ADDONS = {
     "coredns": ("v1.13.2-eksbuild.1", "v1.13.9-eksbuild.1"),
     "eks-pod-identity-agent": ("v1.3.10-eksbuild.2", "v1.3.11-eksbuild.1"),
+    "aws-ebs-csi-driver": ("v1.62.0-eksbuild.1", "v1.63.0-eksbuild.1"),
 }
 POD_IDENTITY_PRINCIPAL = "pods.eks.amazonaws.com"
 POD_IDENTITY_ACTIONS = ("sts:AssumeRole", "sts:TagSession")
