@@ -90,6 +90,50 @@ def aks_node_class(name: str, spec: Spec, *, tags: Mapping[str, str]) -> Manifes
     return _node_class(AKS_NODE_CLASS, name, completed)
 
 
+def default_deny() -> Manifest:
+    """A CiliumClusterwideNetworkPolicy (cilium.io/v2), by the arguments of a custom resource.
+
+    An empty rule selects nobody; that there is one makes all else refused. Whoever is selected by a policy in a
+    direction may do there only what some policy allows. What the kubelet asks pods of its own node always passes, and
+    pods on the host's network are not pods to Cilium.
+    """
+    dns = {"matchLabels": {"io.kubernetes.pod.namespace": "kube-system", "k8s-app": "kube-dns"}}
+    ports = [{"port": "53", "protocol": protocol} for protocol in ("UDP", "TCP")]
+    return {
+        "api_version": "cilium.io/v2",
+        "kind": "CiliumClusterwideNetworkPolicy",
+        "metadata": {"name": "default-deny"},
+        "spec": {
+            "description": "Outside kube-system nothing but DNS, unless another policy allows it",
+            "endpointSelector": {
+                "matchExpressions": [
+                    {"key": "io.kubernetes.pod.namespace", "operator": "NotIn", "values": ["kube-system"]}
+                ]
+            },
+            "ingress": [{}],
+            "egress": [{"toEndpoints": [dns], "toPorts": [{"ports": ports}]}],
+        },
+    }
+
+
+def service_monitor(name: str, namespace: str) -> Manifest:
+    """A ServiceMonitor (monitoring.coreos.com/v1) of a release of Karpenter's chart, by the same arguments.
+
+    The chart has one too, and leaves it out without a word where its kind is not known yet, for good.
+    """
+    labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/instance": name}
+    return {
+        "api_version": "monitoring.coreos.com/v1",
+        "kind": "ServiceMonitor",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "spec": {
+            "namespaceSelector": {"matchNames": [namespace]},
+            "selector": {"matchLabels": labels},
+            "endpoints": [{"port": "http-metrics", "path": "/metrics"}],
+        },
+    }
+
+
 def plural(kind: str) -> str:
     """What the API calls the objects of one of Karpenter's kinds."""
     return kind.lower() + ("es" if kind.endswith("s") else "s")

@@ -21,6 +21,7 @@ from ..kubernetes import (
     Cilium,
     CiliumArgs,
     CiliumRollOut,
+    DefaultDeny,
     Karpenter,
     KarpenterArgs,
     NodePools,
@@ -68,11 +69,13 @@ class Environment(pulumi.ComponentResource):
         )
         cilium = self._cilium(cluster)
         system_nodes = self._system_nodes(network, cluster, cilium)
-        CiliumRollOut(
+        rolled_out = CiliumRollOut(
             f"{name}-cilium-roll-out",
             cilium.fingerprint,
             opts=in_cluster(self, self._kubernetes, [cilium, system_nodes]),
         )
+        if args.cilium.default_deny:
+            DefaultDeny(f"{name}-default-deny", opts=in_cluster(self, self._kubernetes, [rolled_out]))
         addons = self._addons(cluster, system_nodes)
         extra_addons = self._extra_addons(network, cluster, addons)
         node_role = self._node_role()
@@ -174,6 +177,8 @@ class Environment(pulumi.ComponentResource):
                 pod_cidr=str(self._args.network.pod_cidr),
                 pod_cidr_mask_size=self._args.network.pod_cidr_mask_size,
                 operator_replicas=min(2, self._args.system_nodes.desired_size),
+                hubble=self._args.cilium.hubble,
+                encryption=self._args.cilium.encryption,
             ),
             opts=in_cluster(self, self._kubernetes),
         )
@@ -331,6 +336,7 @@ class Environment(pulumi.ComponentResource):
                     role_arn=identity.annotated_role_arn if settings.identity == "irsa" else None,
                 ),
                 install_after=(addons, identity),
+                service_monitor=settings.service_monitor,
             ),
             opts=in_cluster(self, self._kubernetes),
         )

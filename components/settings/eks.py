@@ -267,6 +267,24 @@ class CiliumSettings(Section):
     """karpstack:cilium."""
 
     chart_version: str = Field(versions.CILIUM, pattern=CHART_VERSION, description="version of Cilium's chart")
+    hubble: bool = Field(False, description="Hubble's relay, which `hubble observe` asks for the flows of all nodes")
+    encryption: Literal["none", "wireguard"] = Field(
+        "none", description="wireguard: what pods send to pods of other nodes is encrypted"
+    )
+    default_deny: bool = Field(
+        False, description="whether pods outside kube-system send and get nothing but DNS unless a policy allows it"
+    )
+
+    @field_validator("encryption", mode="before")
+    @classmethod
+    def _needs_no_keys(cls, encryption: object) -> object:
+        if encryption == "ipsec":
+            refuse(
+                "needs a Secret of keys before Cilium is there, and somebody who changes them: without it no agent "
+                "starts, and no node gets ready",
+                "choose wireguard, for which each node makes keys of its own",
+            )
+        return encryption
 
     @field_validator("chart_version")
     @classmethod
@@ -314,6 +332,9 @@ class KarpenterSettings(Section):
     chart_version: str = Field(versions.KARPENTER_AWS, pattern=CHART_VERSION, description="version of both charts")
     identity: Identity = Field("pod-identity", description="pod-identity or irsa")
     interruption_queue: bool = Field(True, description="whether interruption events reach Karpenter")
+    service_monitor: bool = Field(
+        False, description="a ServiceMonitor of its metrics; the CRDs of prometheus-operator must be there before"
+    )
     replicas: int = Field(2, ge=1, description="controllers; one leads, each needs a system node of its own")
     feature_gates: FeatureGates = Field(FeatureGates(), description="switches of the chart's settings.featureGates")
     settings: dict[str, str | bool | int | float] = Field({}, description="further keys of the chart's settings")

@@ -166,6 +166,7 @@ _CHART_VALUES: Final[Shape] = {
         "operator": {"clusterPoolIPv4PodCIDRList": TEXTS, "clusterPoolIPv4MaskSize": _whole(0, 32)},
     },
     "cni": {"chainingMode": TEXT},
+    "encryption": {"type": TEXT},
     "sysctlfix": {},
 }
 

@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from rehearsal.cluster import bootstrap_tokens, readiness, servers, tokens
 from rehearsal.cluster.charts import Charts
 from rehearsal.cluster.cilium import Cilium
@@ -30,6 +32,7 @@ from rehearsal.state.folder import StackFolder
 from rehearsal.timing import Timing
 
 _DEFINITION_TIMEOUT = 30.0
+_POLICIES = "cilium.io/v2"
 
 
 class Cluster:
@@ -84,6 +87,7 @@ class Cluster:
             pods_reachable=cloud.control_plane_reaches_pods,
         )
         self.charts = Charts(engine_set)
+        self._engine_set = engine_set
         self.token = running.certificates.administrator_token
         self._deployer_token = folder.deployer_token
         self._deployer_known: threading.Timer | None = None
@@ -116,6 +120,15 @@ class Cluster:
             "the resource definitions",
             _DEFINITION_TIMEOUT,
         )
+
+    def define_policy(self, api_version: str, kind: str) -> None:
+        """Define a kind of network policy of Cilium's, as its operator does; nothing for other kinds, nor without one.
+
+        The operator makes all its definitions when it starts. These are the largest of them, and few ask for them.
+        """
+        if api_version == _POLICIES and kind.endswith("NetworkPolicy") and self._cilium.operator_up:
+            text = self._engine_set.cilium_definition(f"{kind.lower()[:-1]}ies").read_text(encoding="utf-8")
+            self.define([yaml.load(text, yaml.CSafeLoader)])
 
     def _serves(self, definition: Mapping[str, Any]) -> bool:
         spec = definition["spec"]

@@ -188,6 +188,8 @@ def _build_part(part: str, folder: Path, go: Go) -> None:
     if part in ("charts", *EARLIER["charts"]):
         cilium = go.download(part, "github.com/cilium/cilium")
         _copy_chart(cilium / "install" / "kubernetes" / "cilium", folder / "charts" / "cilium")
+        definitions = cilium / "pkg" / "k8s" / "apis" / "cilium.io" / "client" / "crds" / "v2"
+        shutil.copytree(definitions, folder / "crds", ignore=shutil.ignore_patterns("*.go"))
     elif part == "addons":
         for chart, (module, source) in _ADDONS.items():
             _copy_chart(go.download(part, module) / source, folder / "charts" / chart)

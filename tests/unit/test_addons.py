@@ -12,7 +12,7 @@ import pulumi
 import pytest
 
 from components import settings, versions
-from components.documents import addons, iam
+from components.documents import addons, iam, manifests
 from components.documents.load_balancer_policy import LOAD_BALANCER_POLICIES, LoadBalancerScope
 from components.problems import Problem, SettingsError
 from tests.conftest import Golden
@@ -204,3 +204,59 @@ def test_charts_are_of_the_pinned_versions() -> None:
     ):
         assert releases[chart]["version"] == version
         assert releases[chart]["repositoryOpts"] == {"repo": repository}
+
+
+# What else the clusters have: Cilium's own choices, and what Prometheus is told.
+
+MONITOR = "kubernetes:monitoring.coreos.com/v1:ServiceMonitor"
+POLICY = "kubernetes:cilium.io/v2:CiliumClusterwideNetworkPolicy"
+
+
+def deployed(**changes: Any) -> Deployment:
+    def program() -> None:
+        pulumi.runtime.set_all_config(example(nodePools={}, **changes))
+        runpy.run_path(str(MAIN), run_name="__main__")
+
+    return deploy(program)
+
+
+def test_what_is_not_asked_for_is_as_the_chart_has_it() -> None:
+    deployment = stack()
+    assert not {"hubble", "encryption"} & set(deployment.one("eks-cilium-release", RELEASE).inputs["values"])
+    assert not deployment.of(POLICY)
+    assert not deployment.of(MONITOR)
+
+
+def test_cilium_with_everything() -> None:
+    deployment = deployed(cilium__hubble=True, cilium__encryption="wireguard", cilium__defaultDeny=True)
+    values = deployment.one("eks-cilium-release", RELEASE).inputs["values"]
+    assert values["encryption"] == {"enabled": True, "type": "wireguard"}
+    assert values["hubble"]["relay"]["enabled"] is True
+    (policy,) = deployment.of(POLICY)
+    # Its definition is the operator's.
+    assert deployment.needs(policy, deployment.one("eks-cilium-roll-out-operator"))
+
+
+def test_default_deny_leaves_dns_and_kube_system(golden: Golden) -> None:
+    made = manifests.default_deny()
+    golden("default-deny", made)
+    spec = made["spec"]
+    assert spec["endpointSelector"]["matchExpressions"][0]["values"] == ["kube-system"]
+    # A direction without a section would be left open.
+    assert spec["ingress"] == [{}]
+    (dns,) = spec["egress"]
+    assert {port["protocol"] for port in dns["toPorts"][0]["ports"]} == {"UDP", "TCP"}
+
+
+def test_ipsec_is_refused_with_the_reason() -> None:
+    (problem,) = refused(cilium__encryption="ipsec")
+    assert problem.key == "karpstack:cilium.encryption"
+    assert "needs a Secret of keys" in problem.consequence
+    assert "wireguard" in problem.fix
+
+
+def test_prometheus_is_told_when_there_is_a_controller(golden: Golden) -> None:
+    deployment = deployed(karpenter__serviceMonitor=True)
+    (monitor,) = deployment.of(MONITOR)
+    golden("service-monitor", monitor.inputs)
+    assert deployment.needs(monitor, deployment.one("eks-karpenter-controller", RELEASE))
