@@ -14,7 +14,6 @@ from typing import Final
 import pulumi
 from pulumi_aws import eks
 from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
-from pulumi_kubernetes.storage.v1 import StorageClass
 
 from .. import versions
 from ..documents import addons as documents
@@ -80,6 +79,7 @@ class ExtraAddons(pulumi.ComponentResource):
 
     def _ebs_csi(self) -> None:
         # The SDK needs a quarter of a second for it, and most stacks have no use for it.
+        from pulumi_kubernetes.storage.v1 import StorageClass
 
         args = self._args
         role = self._role(

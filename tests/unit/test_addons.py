@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 import runpy
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pulumi
 import pytest
+import yaml
 
 from components import settings, versions
 from components.documents import addons, iam, manifests
 from components.documents.load_balancer_policy import LOAD_BALANCER_POLICIES, LoadBalancerScope
 from components.problems import Problem, SettingsError
 from tests.conftest import Golden
-from tests.unit.example_stack import example
+from tests.unit.example_stack import ROOT, example, raw
 from tests.unit.mock_engine import Deployment, deploy
 
-MAIN = Path(__file__).resolve().parents[2] / "__main__.py"
+MAIN = ROOT / "__main__.py"
 ALL = {"ebsCsi": True, "metricsServer": True, "loadBalancerController": True}
 ADDON, ROLE = "aws:eks/addon:Addon", "aws:iam/role:Role"
 ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
@@ -135,6 +135,14 @@ def test_an_unknown_add_on_is_refused_by_name() -> None:
     (problem,) = refused(addons={"ebsCSI": True})
     assert problem.key == "karpstack:addons.ebsCSI"
     assert "ebsCsi" in problem.fix
+
+
+def test_the_example_asks_for_everything() -> None:
+    file = ROOT / "examples" / "addons" / "Pulumi.eks-addons.yaml"
+    loaded = settings.load(raw(yaml.safe_load(file.read_text())["config"]))
+    assert isinstance(loaded, settings.EksSettings)
+    assert {*loaded.addons.model_dump(by_alias=True).items()} == {*ALL.items()}
+    assert (loaded.cilium.hubble, loaded.cilium.encryption, loaded.cilium.default_deny) == (True, "wireguard", True)
 
 
 # The program.
