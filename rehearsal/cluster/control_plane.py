@@ -25,6 +25,7 @@ from rehearsal.cluster.registrar import Registrar
 from rehearsal.cluster.releases import Releases
 from rehearsal.cluster.service_controller import ServiceController
 from rehearsal.cluster.startup_taints import StartupTaints
+from rehearsal.cluster.volumes import Volumes
 from rehearsal.engines import EngineSet, releases
 from rehearsal.host.processes import Engines, wait_until
 from rehearsal.state import records
@@ -94,6 +95,7 @@ class Cluster:
         self._registrar = Registrar(self.objects, cloud, timing)
         self._cilium = Cilium(self.objects, self.endpoint, timing)
         self._startup_taints = StartupTaints(self.objects)
+        self._volumes = Volumes(self.objects)
         self._services = ServiceController(self.objects, cloud.load_balancers) if cloud.load_balancers else None
 
     def apply(self, manifests: Iterable[Mapping[str, Any]]) -> None:
@@ -217,6 +219,7 @@ class Cluster:
         self._registrar.start()
         self._cilium.start()
         self._startup_taints.start()
+        self._volumes.start()
         if self._services is not None:
             self._services.start()
         self.controller.start()
@@ -230,6 +233,7 @@ class Cluster:
         self.controller.stop()
         if self._services is not None:
             self._services.stop()
+        self._volumes.stop()
         self._startup_taints.stop()
         self._cilium.stop()
         self._registrar.stop()
