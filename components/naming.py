@@ -12,6 +12,7 @@ from typing import Final
 
 from .documents.events import EVENT_PATTERNS
 from .documents.iam import CONTROLLER_POLICIES
+from .documents.load_balancer_policy import LOAD_BALANCER_POLICIES
 
 #: Karpenter finds subnets and security groups by this tag; its value is the cluster's name.
 DISCOVERY_TAG: Final = "karpenter.sh/discovery"
@@ -25,6 +26,10 @@ RESERVED_AZURE_TAG_PREFIXES: Final = ("aks-", "azure", "karpenter.", "kubernetes
 KARPENTER_NAMESPACE: Final = "kube-system"
 KARPENTER_AWS_SERVICE_ACCOUNT: Final = "karpenter"
 KARPENTER_AZURE_SERVICE_ACCOUNT: Final = "karpenter-sa"
+#: The same of what runs beside it on EKS; the EBS CSI driver's is EKS's choice.
+ADDON_NAMESPACE: Final = "kube-system"
+EBS_CSI_SERVICE_ACCOUNT: Final = "ebs-csi-controller-sa"
+LOAD_BALANCER_SERVICE_ACCOUNT: Final = "aws-load-balancer-controller"
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,16 @@ class EksNames:
         return f"{self.stem}-karpenter-controller"
 
     @property
+    def ebs_csi_role(self) -> str:
+        """IAM role of the EBS CSI driver's controller."""
+        return f"{self.cluster}-ebs-csi"
+
+    @property
+    def load_balancer_role(self) -> str:
+        """IAM role of the AWS Load Balancer Controller."""
+        return f"{self.cluster}-load-balancers"
+
+    @property
     def interruption_queue(self) -> str:
         """SQS queue that receives interruption events."""
         return f"{self.stem}-interruption"
@@ -119,6 +134,10 @@ class EksNames:
         """IAM policy of the controller for one of `CONTROLLER_POLICIES`."""
         return f"{self.stem}-karpenter-{subject}"
 
+    def load_balancer_policy(self, subject: str) -> str:
+        """IAM policy of that controller for one of `LOAD_BALANCER_POLICIES`."""
+        return f"{self.load_balancer_role}-{subject}"
+
     def event_rule(self, event: str) -> str:
         """EventBridge rule for one of `EVENT_PATTERNS`."""
         return f"{self.stem}-{event}"
@@ -131,10 +150,12 @@ class EksNames:
         """
         yield LimitedName("EKS cluster", self.cluster, 100)
         roles = (self.cluster_role, self.system_node_role, self.node_role, self.controller_role, self.flow_log_role)
-        for role in roles:
+        for role in (*roles, self.ebs_csi_role, self.load_balancer_role):
             yield LimitedName("IAM role", role, 64)
         for subject in CONTROLLER_POLICIES:
             yield LimitedName("IAM policy", self.controller_policy(subject), 128)
+        for subject in LOAD_BALANCER_POLICIES:
+            yield LimitedName("IAM policy", self.load_balancer_policy(subject), 128)
         yield LimitedName("SQS queue", self.interruption_queue, 80)
         for event in EVENT_PATTERNS:
             yield LimitedName("EventBridge rule", self.event_rule(event), 64)

@@ -22,7 +22,7 @@ from rehearsal.engines.builder import BuildError, Go
 
 _ROOT = HERE.parents[1]
 _REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)(?:\[.*?\])?==([^\s;]+)")
-_MODULES = ("kubernetes", "karpenter-aws", "karpenter-azure", "pulumi", "charts")
+_MODULES = ("kubernetes", "karpenter-aws", "karpenter-azure", "pulumi", "charts", "addons")
 # Kubernetes' own libraries have the version of k8s.io/kubernetes.
 _FOLLOWS = re.compile(r"k8s\.io/(?!kubernetes$)")
 

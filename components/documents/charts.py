@@ -7,7 +7,7 @@ rehearsal refuses unknown values by name, and the two lists below hold what a st
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 Values = dict[str, Any]
@@ -59,6 +59,12 @@ _KARPENTER_AZURE_LATER_GATES: Final = frozenset({"reservedCapacity"})
 #: Taint of the system nodes; what must run before there is any other node tolerates it.
 SYSTEM_TAINT_KEY: Final = "CriticalAddonsOnly"
 
+_RELAY: Final[Values] = {
+    "enabled": True,
+    "rollOutPods": True,
+    "tolerations": [{"key": SYSTEM_TAINT_KEY, "operator": "Exists"}],
+}
+
 
 def karpenter_aws_settings(version: str) -> frozenset[str]:
     """Keys under `settings` of the chart for AWS that a stack may set itself, by the chart's version from 1.13.0."""
@@ -108,6 +114,8 @@ def cilium(
     pod_cidr_mask_size: int,
     operator_replicas: int,
     labels: Mapping[str, str] | None = None,
+    hubble: bool = False,
+    encryption: Literal["none", "wireguard"] = "none",
 ) -> Values:
     """Values of the Cilium chart, since 1.19, for an overlay in place of the cloud's CNI and of kube-proxy.
 
@@ -117,6 +125,8 @@ def cilium(
         pod_cidr_mask_size: Prefix length of each node's share of it.
         operator_replicas: At most the number of nodes: two replicas never share one.
         labels: Labels of everything that the chart makes.
+        hubble: Whether Hubble's relay runs, beside the part of Hubble that each agent has.
+        encryption: What encrypts the traffic of pods between nodes, inside which the overlay's packets then go.
 
     `egressMasqueradeInterfaces` stays unset and `bpf.masquerade` is off, even if a later chart has it on by default:
     both break the link-local address at which Pod Identity's agent answers.
@@ -149,6 +159,8 @@ def cilium(
                 {"key": "node.cloudprovider.kubernetes.io/uninitialized", "operator": "Exists"},
             ],
         },
+        **({"hubble": {"relay": _RELAY}} if hubble else {}),
+        **({"encryption": {"enabled": True, "type": encryption}} if encryption != "none" else {}),
     }
 
 

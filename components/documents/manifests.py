@@ -94,6 +94,50 @@ def aks_node_class(name: str, spec: Spec, *, tags: Mapping[str, str]) -> Manifes
     return _node_class(AKS_NODE_CLASS, name, completed)
 
 
+def default_deny() -> Manifest:
+    """A CiliumClusterwideNetworkPolicy (cilium.io/v2), by the arguments of a custom resource.
+
+    An empty rule selects nobody; that there is one makes all else refused. Whoever is selected by a policy in a
+    direction may do there only what some policy allows. What the kubelet asks pods of its own node always passes, and
+    pods on the host's network are not pods to Cilium.
+    """
+    dns = {"matchLabels": {"io.kubernetes.pod.namespace": "kube-system", "k8s-app": "kube-dns"}}
+    ports = [{"port": "53", "protocol": protocol} for protocol in ("UDP", "TCP")]
+    return {
+        "api_version": "cilium.io/v2",
+        "kind": "CiliumClusterwideNetworkPolicy",
+        "metadata": {"name": "default-deny"},
+        "spec": {
+            "description": "Outside kube-system nothing but DNS, unless another policy allows it",
+            "endpointSelector": {
+                "matchExpressions": [
+                    {"key": "io.kubernetes.pod.namespace", "operator": "NotIn", "values": ["kube-system"]}
+                ]
+            },
+            "ingress": [{}],
+            "egress": [{"toEndpoints": [dns], "toPorts": [{"ports": ports}]}],
+        },
+    }
+
+
+def service_monitor(name: str, namespace: str) -> Manifest:
+    """A ServiceMonitor (monitoring.coreos.com/v1) of a release of Karpenter's chart, by the same arguments.
+
+    The chart has one too, and leaves it out without a word where its kind is not known yet, for good.
+    """
+    labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/instance": name}
+    return {
+        "api_version": "monitoring.coreos.com/v1",
+        "kind": "ServiceMonitor",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "spec": {
+            "namespaceSelector": {"matchNames": [namespace]},
+            "selector": {"matchLabels": labels},
+            "endpoints": [{"port": "http-metrics", "path": "/metrics"}],
+        },
+    }
+
+
 def plural(kind: str) -> str:
     """What the API calls the objects of one of Karpenter's kinds."""
     return kind.lower() + ("es" if kind.endswith("s") else "s")
@@ -110,7 +154,7 @@ def node_pool(
     *,
     node_class: NodeClassKind,
     labels: Mapping[str, str] | None = None,
-    cilium: bool = True,
+    startup_taints: Sequence[Spec] = (CILIUM_STARTUP_TAINT,),
 ) -> Manifest:
     """A NodePool manifest (karpenter.sh/v1).
 
@@ -119,7 +163,7 @@ def node_pool(
         spec: The user's NodePool spec. Its nodeClassRef may be absent or hold a name only.
         node_class: The cloud's node class.
         labels: Labels that every node needs here; the spec's own win.
-        cilium: Whether nodes wait for Cilium. Where nobody lifts its startup taint, no node is ever initialized.
+        startup_taints: Taints that something lifts when it is ready on the node.
     """
     completed = deepcopy(dict(spec))
     template = completed["template"] = dict(completed.get("template") or {})
@@ -134,12 +178,11 @@ def node_pool(
         **(node.get("nodeClassRef") or {}),
     }
     node.setdefault("requirements", [])
-    startup_taints = list(node.get("startupTaints") or [])
+    own = list(node.get("startupTaints") or [])
     # One with another effect is the user's choice and works as well.
-    if cilium and all(taint.get("key") != CILIUM_STARTUP_TAINT["key"] for taint in startup_taints):
-        startup_taints.append(dict(CILIUM_STARTUP_TAINT))
-    if startup_taints:
-        node["startupTaints"] = startup_taints
+    keys = {taint.get("key") for taint in own}
+    if all_taints := [*own, *(dict(taint) for taint in startup_taints if taint["key"] not in keys)]:
+        node["startupTaints"] = all_taints
     return {
         "apiVersion": "karpenter.sh/v1",
         "kind": "NodePool",

@@ -8,11 +8,13 @@ from .addons import Addons, AddonsArgs
 from .cluster import Cluster, ClusterArgs
 from .environment import Environment
 from .existing_cluster import ExistingCluster, ExistingClusterArgs
+from .extra_addons import ExtraAddons, ExtraAddonsArgs
 from .flow_logs import FlowLogs, FlowLogsArgs
 from .identity import ControllerIdentity, ControllerIdentityArgs
 from .interruption import Interruption, InterruptionArgs
 from .network import Network, NetworkArgs
 from .node_role import NodeRole, NodeRoleArgs
+from .pod_role import PodRole, PodRoleArgs
 from .private_access import PrivateAccess, PrivateAccessArgs
 from .system_nodes import SystemNodes, SystemNodesArgs
 
@@ -28,6 +30,8 @@ __all__ = [
     "Environment",
     "ExistingCluster",
     "ExistingClusterArgs",
+    "ExtraAddons",
+    "ExtraAddonsArgs",
     "FlowLogs",
     "FlowLogsArgs",
     "Interruption",
@@ -36,6 +40,8 @@ __all__ = [
     "NetworkArgs",
     "NodeRole",
     "NodeRoleArgs",
+    "PodRole",
+    "PodRoleArgs",
     "PrivateAccess",
     "PrivateAccessArgs",
     "SystemNodes",

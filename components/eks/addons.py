@@ -1,7 +1,7 @@
 """EKS add-ons that the environment cannot do without: CoreDNS and the Pod Identity agent.
 
-Both need nodes. kube-proxy and the VPC CNI are missing on purpose: Cilium takes their place. There is no EBS
-CSI driver either, so the cluster has no StorageClass.
+Both need nodes. kube-proxy and the VPC CNI are missing on purpose: Cilium takes their place. What a cluster can do
+without is in `extra_addons`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Addons(pulumi.ComponentResource):
                 f"{name}-{addon}",
                 cluster_name=args.cluster_name,
                 addon_name=addon,
-                addon_version=args.versions.get(addon) or self._default(addon, args.kubernetes_version),
+                addon_version=addon_version(addon, args.versions, args.kubernetes_version, self),
                 # What somebody changed by hand stays as it is; otherwise EKS would refuse the update.
                 resolve_conflicts_on_update="PRESERVE",
                 tags=args.tags,
@@ -55,9 +55,14 @@ class Addons(pulumi.ComponentResource):
             )
         self.register_outputs({})
 
-    def _default(self, addon: str, kubernetes_version: str) -> pulumi.Output[str]:
-        return eks.get_addon_version_output(
-            addon_name=addon,
-            kubernetes_version=kubernetes_version,
-            opts=pulumi.InvokeOutputOptions(parent=self),
+
+def addon_version(
+    addon: AddonName, versions: Mapping[AddonName, str], kubernetes_version: str, parent: pulumi.Resource
+) -> pulumi.Input[str]:
+    """The version of an add-on: the one that is named, or EKS's default for the cluster's version."""
+    return (
+        versions.get(addon)
+        or eks.get_addon_version_output(
+            addon_name=addon, kubernetes_version=kubernetes_version, opts=pulumi.InvokeOutputOptions(parent=parent)
         ).version
+    )

@@ -21,11 +21,13 @@ import pulumi_kubernetes
 
 from .. import versions
 from ..documents import charts, manifests
+from ..documents.addons import EBS_CSI_STARTUP_TAINT
 from ..documents.iam import CNI_MANAGED_POLICY
 from ..kubernetes import (
     Cilium,
     CiliumArgs,
     CiliumRollOut,
+    DefaultDeny,
     Karpenter,
     KarpenterArgs,
     NodePools,
@@ -39,6 +41,7 @@ from .access import Access, AccessArgs
 from .addons import Addons, AddonsArgs
 from .cluster import Cluster, ClusterArgs
 from .existing_cluster import ExistingCluster, ExistingClusterArgs
+from .extra_addons import ExtraAddons, ExtraAddonsArgs
 from .flow_logs import FlowLogs, FlowLogsArgs
 from .identity import ControllerIdentity, ControllerIdentityArgs
 from .interruption import Interruption, InterruptionArgs
@@ -59,6 +62,8 @@ class _Ground:
         admins: Who administers the cluster beside the deployer.
         cilium: Whether the stack's own Cilium is the network.
         labels: Of what the stack installs in the cluster.
+        startup_taints: Taints of Karpenter's nodes that something lifts when it is ready there.
+        beside: What runs beside Karpenter and answers its nodes' pods.
         node_policies: Names of AWS's policies that Karpenter's nodes need beside those of every node.
     """
 
@@ -69,6 +74,8 @@ class _Ground:
     admins: Sequence[str] = ()
     cilium: bool = True
     labels: Mapping[str, str] = field(default_factory=dict)
+    startup_taints: Sequence[manifests.Spec] = (manifests.CILIUM_STARTUP_TAINT,)
+    beside: tuple[pulumi.Resource, ...] = ()
     node_policies: Sequence[str] = ()
 
 
@@ -102,7 +109,7 @@ class Environment(pulumi.ComponentResource):
         identity = self._identity(cluster, interruption)
         karpenter = self._karpenter(ground, interruption, identity)
         # Instances need all of these from their first to their last minute.
-        needed = [cluster, node_role, access, karpenter, interruption]
+        needed = [cluster, node_role, access, karpenter, interruption, *ground.beside]
         node_pools = self._node_pools(ground, [each for each in needed if each])
 
         self.outputs = Outputs(
@@ -141,6 +148,8 @@ class Environment(pulumi.ComponentResource):
                     pod_cidr_mask_size=args.network.pod_cidr_mask_size,
                     operator_replicas=1,
                     labels=labels,
+                    hubble=args.cilium.hubble,
+                    encryption=args.cilium.encryption,
                 ),
                 opts=in_cluster(self, self._kubernetes),
             )
@@ -152,6 +161,7 @@ class Environment(pulumi.ComponentResource):
             needed=tuple(needed),
             cilium=args.cilium.install,
             labels=labels,
+            startup_taints=[manifests.CILIUM_STARTUP_TAINT] if args.cilium.install else [],
             node_policies=[CNI_MANAGED_POLICY] if cluster.nodes_need_cni_rights else [],
         )
 
@@ -164,12 +174,19 @@ class Environment(pulumi.ComponentResource):
         cilium = self._cilium(args, cluster)
         system_nodes = self._system_nodes(args, network, cluster, cilium)
         self._roll_out(cilium, [system_nodes])
+        addons = self._addons(args, cluster, system_nodes)
+        extra_addons = self._extra_addons(args, network, cluster, addons)
         return _Ground(
             cluster=cluster,
             subnet_terms=network.subnet_terms,
             security_group_terms=network.security_group_terms,
-            needed=(self._addons(args, cluster, system_nodes),),
+            needed=(addons,),
             admins=args.cluster.admins,
+            startup_taints=[
+                manifests.CILIUM_STARTUP_TAINT,
+                *([EBS_CSI_STARTUP_TAINT] if args.addons.ebs_csi else []),
+            ],
+            beside=(extra_addons,) if extra_addons else (),
         )
 
     @property
@@ -181,11 +198,14 @@ class Environment(pulumi.ComponentResource):
         return pulumi_kubernetes.Provider(f"{self._stem}-kubernetes", kubeconfig=cluster.kubeconfig, opts=self._child)
 
     def _roll_out(self, cilium: Cilium, nodes: Sequence[pulumi.Resource]) -> CiliumRollOut:
-        return CiliumRollOut(
+        rolled_out = CiliumRollOut(
             f"{self._stem}-cilium-roll-out",
             cilium.fingerprint,
             opts=in_cluster(self, self._kubernetes, [cilium, *nodes]),
         )
+        if self._args.cilium.default_deny:
+            DefaultDeny(f"{self._stem}-default-deny", opts=in_cluster(self, self._kubernetes, [rolled_out]))
+        return rolled_out
 
     def _network(self, args: EksSettings) -> Network:
         return Network(
@@ -261,6 +281,8 @@ class Environment(pulumi.ComponentResource):
                 pod_cidr=str(args.network.pod_cidr),
                 pod_cidr_mask_size=args.network.pod_cidr_mask_size,
                 operator_replicas=min(2, args.system_nodes.desired_size),
+                hubble=args.cilium.hubble,
+                encryption=args.cilium.encryption,
             ),
             opts=in_cluster(self, self._kubernetes),
         )
@@ -295,10 +317,34 @@ class Environment(pulumi.ComponentResource):
                 cluster_name=cluster.name,
                 kubernetes_version=args.cluster.version,
                 versions=args.cluster.addon_versions,
-                pod_identity_agent=args.karpenter.identity == "pod-identity",
+                pod_identity_agent=args.karpenter.identity == "pod-identity" or args.addons.need_pod_identity,
                 tags=args.tags,
             ),
             opts=pulumi.ResourceOptions(parent=self, depends_on=[system_nodes]),
+        )
+
+    def _extra_addons(
+        self, args: EksSettings, network: Network, cluster: Cluster, addons: Addons
+    ) -> ExtraAddons | None:
+        if not args.addons.wanted:
+            return None
+        return ExtraAddons(
+            f"{self._stem}-extra-addons",
+            ExtraAddonsArgs(
+                names=self._names,
+                settings=args.addons,
+                cluster_name=cluster.name,
+                kubernetes_version=args.cluster.version,
+                addon_versions=args.cluster.addon_versions,
+                partition=self._partition,
+                region=args.region,
+                account_id=self._account_id,
+                vpc_id=network.vpc_id,
+                replicas=min(2, args.system_nodes.desired_size),
+                tags=args.tags,
+            ),
+            # The Pod Identity agent answers pods that are admitted after it is there; names are resolved by CoreDNS.
+            opts=in_cluster(self, self._kubernetes, [addons]),
         )
 
     def _node_role(self, ground: _Ground) -> NodeRole:
@@ -396,6 +442,7 @@ class Environment(pulumi.ComponentResource):
                     labels=ground.labels,
                 ),
                 install_after=(*ground.needed, identity),
+                service_monitor=settings.service_monitor,
             ),
             opts=in_cluster(self, self._kubernetes),
         )
@@ -417,7 +464,9 @@ class Environment(pulumi.ComponentResource):
                     for name, spec in self._args.node_classes.items()
                 ],
                 node_pools=[
-                    manifests.node_pool(name, spec, node_class=manifests.EC2_NODE_CLASS, cilium=ground.cilium)
+                    manifests.node_pool(
+                        name, spec, node_class=manifests.EC2_NODE_CLASS, startup_taints=ground.startup_taints
+                    )
                     for name, spec in self._args.node_pools.items()
                 ],
                 kubeconfig=ground.cluster.kubeconfig,

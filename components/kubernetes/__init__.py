@@ -4,7 +4,7 @@ Nothing here knows a cloud: chart names, values and manifests come from the call
 provider, through `opts.providers`.
 """
 
-from .cilium import Cilium, CiliumArgs, CiliumRollOut
+from .cilium import Cilium, CiliumArgs, CiliumRollOut, DefaultDeny
 from .karpenter import Karpenter, KarpenterArgs
 from .live import ask, wait_until_served
 from .node_pools import NodePools, NodePoolsArgs
@@ -15,6 +15,7 @@ __all__ = [
     "Cilium",
     "CiliumArgs",
     "CiliumRollOut",
+    "DefaultDeny",
     "Karpenter",
     "KarpenterArgs",
     "NodePools",

@@ -2,7 +2,7 @@
 
 The release does not wait for its pods, because there is no node for them yet: nodes turn Ready only once Cilium runs
 on them, so whoever creates nodes comes after it and does the waiting. When it is changed later, nobody would: so
-`CiliumRollOut` comes after the first nodes. Hubble's relay, ingress and encryption are left to those who want them.
+`CiliumRollOut` comes after the first nodes. Ingress is left to those who want it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pulumi
-from pulumi_kubernetes.apiextensions import CustomResourcePatch
+from pulumi_kubernetes.apiextensions import CustomResource, CustomResourcePatch
 from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
 from .. import versions
-from ..documents import charts
+from ..documents import charts, manifests
 
 #: What of the pool of pods' addresses Cilium never changes (its guide to IPAM, "Expanding the cluster pool"), by the
 #: settings that it comes from.
@@ -40,6 +40,7 @@ class CiliumArgs:
         pod_cidr_mask_size: Prefix length of each node's share of it.
         operator_replicas: At most the number of nodes that are there first.
         labels: Labels of everything that the chart makes.
+        hubble, encryption: See `documents.charts.cilium`.
     """
 
     version: str
@@ -48,6 +49,8 @@ class CiliumArgs:
     pod_cidr_mask_size: int
     operator_replicas: int
     labels: Mapping[str, str] = field(default_factory=dict)
+    hubble: bool = False
+    encryption: Literal["none", "wireguard"] = "none"
 
 
 class Cilium(pulumi.ComponentResource):
@@ -67,6 +70,8 @@ class Cilium(pulumi.ComponentResource):
             pod_cidr_mask_size=args.pod_cidr_mask_size,
             operator_replicas=args.operator_replicas,
             labels=args.labels,
+            hubble=args.hubble,
+            encryption=args.encryption,
         )
         Release(
             f"{name}-release",
@@ -112,6 +117,18 @@ class CiliumRollOut(pulumi.ComponentResource):
                 metadata={"name": workload, "namespace": "kube-system", "annotations": annotations},
                 opts=waiting,
             )
+        self.register_outputs({})
+
+
+class DefaultDeny(pulumi.ComponentResource):
+    """Pods outside kube-system send and get nothing but DNS unless another policy allows it.
+
+    Cilium's operator makes the resource definition, so this comes when it runs.
+    """
+
+    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("karpstack:kubernetes:DefaultDeny", name, {}, opts)
+        CustomResource(f"{name}-policy", **manifests.default_deny(), opts=pulumi.ResourceOptions(parent=self))
         self.register_outputs({})
 
 

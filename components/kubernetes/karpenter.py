@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pulumi
+from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.helm.v3 import Release
+
+from ..documents import manifests
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +29,7 @@ class KarpenterArgs:
         namespace: An existing namespace.
         values: Values of the controller's chart.
         install_after: What the controller's pods need and the CRDs do not: nodes, DNS, an identity.
+        service_monitor: Whether Prometheus is told of its metrics, by a kind that must be known to the API server.
         patience: Seconds to wait for the controller's pods. Until its identity may do something, it crashes and is
             started again.
     """
@@ -36,6 +40,7 @@ class KarpenterArgs:
     namespace: str
     values: pulumi.Input[Mapping[str, Any]]
     install_after: tuple[pulumi.Resource, ...] = ()
+    service_monitor: bool = False
     patience: int = 300
 
 
@@ -55,7 +60,7 @@ class Karpenter(pulumi.ComponentResource):
             version=args.version,
             opts=pulumi.ResourceOptions(parent=self),
         )
-        Release(
+        controller = Release(
             f"{name}-controller",
             name="karpenter",
             namespace=args.namespace,
@@ -66,6 +71,12 @@ class Karpenter(pulumi.ComponentResource):
             # The controller must go before its CRDs: it removes finalizers of what it owns.
             opts=pulumi.ResourceOptions(parent=self, depends_on=[definitions, *args.install_after]),
         )
+        if args.service_monitor:
+            CustomResource(
+                f"{name}-service-monitor",
+                **manifests.service_monitor("karpenter", args.namespace),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=[controller]),
+            )
         # Plain inputs, so that other programs know them at preview too.
         self.version = pulumi.Output.from_input(args.version)
         self.namespace = pulumi.Output.from_input(args.namespace)

@@ -94,7 +94,7 @@ def pod_shares(mask: int, pods: IPv4Network | None) -> int:
 
 
 #: EKS's add-ons that an environment has.
-AddonName = Literal["coredns", "eks-pod-identity-agent"]
+AddonName = Literal["coredns", "eks-pod-identity-agent", "aws-ebs-csi-driver"]
 #: Numbers of days that CloudWatch knows.
 LogRetentionDays = Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096]
 #: How the controller's service account gets its role.
@@ -271,11 +271,49 @@ class CiliumSettings(Section):
     """karpstack:cilium."""
 
     chart_version: str = Field(versions.CILIUM, pattern=CHART_VERSION, description="version of Cilium's chart")
+    hubble: bool = Field(False, description="Hubble's relay, which `hubble observe` asks for the flows of all nodes")
+    encryption: Literal["none", "wireguard"] = Field(
+        "none", description="wireguard: what pods send to pods of other nodes is encrypted"
+    )
+    default_deny: bool = Field(
+        False, description="whether pods outside kube-system send and get nothing but DNS unless a policy allows it"
+    )
+
+    @field_validator("encryption", mode="before")
+    @classmethod
+    def _needs_no_keys(cls, encryption: object) -> object:
+        if encryption == "ipsec":
+            refuse(
+                "needs a Secret of keys before Cilium is there, and somebody who changes them: without it no agent "
+                "starts, and no node gets ready",
+                "choose wireguard, for which each node makes keys of its own",
+            )
+        return encryption
 
     @field_validator("chart_version")
     @classmethod
     def _its_chart_is_known(cls, version: str) -> str:
         return chart_version(version, versions.CILIUM_OLDEST, versions.CILIUM)
+
+
+class AddonsSettings(Section):
+    """karpstack:addons: what runs beside Karpenter."""
+
+    ebs_csi: bool = Field(False, description="EBS CSI driver, and the default StorageClass gp3, encrypted")
+    metrics_server: bool = Field(False, description="metrics server, for `kubectl top` and horizontal scaling")
+    load_balancer_controller: bool = Field(
+        False, description="AWS Load Balancer Controller, for Services and Ingresses that name its class"
+    )
+
+    @property
+    def need_pod_identity(self) -> bool:
+        """Whether one of them has a role of its own."""
+        return self.ebs_csi or self.load_balancer_controller
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is any."""
+        return self.need_pod_identity or self.metrics_server
 
 
 class FeatureGates(Switches):
@@ -298,6 +336,9 @@ class KarpenterSettings(Section):
     chart_version: str = Field(versions.KARPENTER_AWS, pattern=CHART_VERSION, description="version of both charts")
     identity: Identity = Field("pod-identity", description="pod-identity or irsa")
     interruption_queue: bool = Field(True, description="whether interruption events reach Karpenter")
+    service_monitor: bool = Field(
+        False, description="a ServiceMonitor of its metrics; the CRDs of prometheus-operator must be there before"
+    )
     replicas: int = Field(2, ge=1, description="controllers; one leads, each needs a system node of its own")
     feature_gates: FeatureGates = Field(FeatureGates(), description="switches of the chart's settings.featureGates")
     settings: dict[str, str | bool | int | float] = Field({}, description="further keys of the chart's settings")
@@ -359,6 +400,7 @@ class EksStackSettings(StackSettings):
     cloud: Literal["aws"] = Field("aws", description="aws")
     tags: Tags = Field({}, description="tags of every resource")
     karpenter: KarpenterSettings = Field(KarpenterSettings(), description="the controller")
+    addons: AddonsSettings = Field(AddonsSettings(), description="what runs beside it")
     node_classes: NodeClassSpecs = Field(description="EC2NodeClass specs by name")
 
     @field_validator("assume_roles")

@@ -20,6 +20,7 @@ from karpenter.requirements import RequirementError, allows, requirements
 from .. import versions
 from ..documents import manifests
 from ..problems import Problem, did_you_mean, key_of, shown
+from .addon_checks import taint_of_none, version_of_none
 from .chart_checks import chart_values, resource_values
 from .node_pool_checks import endless_drain, node_class_reference
 from .region_checks import aws_zones, region_checks
@@ -28,7 +29,7 @@ from .sections import public_network
 from .version_checks import eks_version
 
 if TYPE_CHECKING:
-    from .eks import ClusterSettings, KarpenterSettings, NetworkSettings, SystemNodesSettings
+    from .eks import AddonsSettings, ClusterSettings, KarpenterSettings, NetworkSettings, SystemNodesSettings
 
 
 #: Fields of `NetworkSettings` that say something of a VPC that is there, and of one that the stack makes.
@@ -54,6 +55,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     network: NetworkSettings | None = valid.get("network")
     system_nodes: SystemNodesSettings | None = valid.get("system_nodes")
     karpenter: KarpenterSettings | None = valid.get("karpenter")
+    addons: AddonsSettings | None = valid.get("addons")
     node_classes: dict[str, dict[str, Any]] | None = valid.get("node_classes")
     node_pools: dict[str, dict[str, Any]] | None = valid.get("node_pools")
     if cluster is not None:
@@ -79,6 +81,8 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         yield from _too_few_pod_ranges(network, system_nodes)
     if karpenter is not None and system_nodes is not None:
         yield from _too_many_replicas(karpenter, system_nodes)
+    if cluster is not None and addons is not None:
+        yield from version_of_none(cluster, addons)
     for name, spec in (node_classes or {}).items():
         yield from node_class(name, spec, network.pod_cidr_mask_size if network else None)
         if cluster is not None:
@@ -87,6 +91,8 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         yield from windows_alone(name, spec)
         yield from node_pool(name, spec, node_classes, karpenter)
         yield from endless_drain(name, spec)
+        if addons is not None:
+            yield from taint_of_none(name, spec, addons)
         yield from bottlerocket_on_arm(name, spec, node_classes)
         if network is not None:
             yield from _zones_without_subnet(name, spec, network, node_classes)

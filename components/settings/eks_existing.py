@@ -95,6 +95,11 @@ class ExistingEksSettings(EksStackSettings):
             "the managed nodes that it has",
             "remove it",
         ),
+        "addons": Reason(
+            "is about what a stack runs in a cluster of its own; one that is there has its add-ons from its owner, and "
+            "a second of them would fight with the first",
+            "remove it; whoever owns the cluster installs them there",
+        ),
     }
 
     cluster: ExistingClusterSettings = Field(description="the cluster that is there")

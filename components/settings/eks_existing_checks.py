@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from pydantic.alias_generators import to_camel
+
 from karpenter.offers import Offers
 
 from ..problems import Problem, key_of, shown
@@ -83,8 +85,9 @@ def _whose_network(network: ExistingNetworkSettings, cilium: ExistingCiliumSetti
     for field, key in (("pod_cidr", "podCidr"), ("pod_cidr_mask_size", "podCidrMaskSize")):
         if not cilium.install and field in network.model_fields_set:
             yield _without_cilium(key_of("network", key), getattr(network, field))
-    if not cilium.install and "chart_version" in cilium.model_fields_set:
-        yield _without_cilium(key_of("cilium", "chartVersion"), cilium.chart_version)
+    for field in sorted(cilium.model_fields_set - {"install"}):
+        if not cilium.install:
+            yield _without_cilium(key_of("cilium", to_camel(field)), getattr(cilium, field))
 
 
 def _without_cilium(key: str, value: object) -> Problem:

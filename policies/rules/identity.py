@@ -173,7 +173,13 @@ IAM_NO_WILDCARD_RESOURCE = ResourceRule(
             "items": _ALLOWED_ACTION,
             "default": [
                 {"action": "ec2:Describe*", "reason": "EC2 limits no call that describes to single resources"},
+                {
+                    "action": "elasticloadbalancing:Describe*",
+                    "reason": "Elastic Load Balancing limits no call that describes to single resources",
+                },
                 {"action": "pricing:GetProducts", "reason": "prices are nobody's resource"},
+                {"action": "acm:ListCertificates", "reason": "a list of certificates has no resource"},
+                {"action": "iam:ListServerCertificates", "reason": "IAM limits listing to paths only"},
                 {"action": "iam:ListInstanceProfiles", "reason": "IAM limits listing to paths only"},
                 {
                     "action": "arc-zonal-shift:GetManagedResource",

@@ -166,8 +166,16 @@ _CHART_VALUES: Final[Shape] = {
         "operator": {"clusterPoolIPv4PodCIDRList": TEXTS, "clusterPoolIPv4MaskSize": _whole(0, 32)},
     },
     "cni": {"chainingMode": TEXT},
+    "encryption": {"type": TEXT},
     "sysctlfix": {},
 }
+
+_PLACE: Final[Shape] = {"name": TEXT, "namespace": TEXT}
+_WORKLOAD: Final[Shape] = {
+    "metadata": _PLACE,
+    "spec": {"template": {"metadata": {"labels": {EACH: TEXT}}, "spec": {}}},
+}
+_WEBHOOKS: Final[Shape] = {"webhooks": [{"clientConfig": {"service": _PLACE}}]}
 
 _INGRESS: Final[Shape] = {
     "cidrBlocks": TEXTS,
@@ -191,6 +199,10 @@ _ATTACHMENTS: Final = (
 _SHAPES: Final[Mapping[str, Shape]] = {
     **{token: {"tags": _TAGS, "name": TEXT, "eventPattern": TEXT} for token in _TAGGED},
     **{token: {"policyArn": TEXT} for token in _ATTACHMENTS},
+    **dict.fromkeys((tokens.DAEMON_SET, tokens.DEPLOYMENT, tokens.STATEFUL_SET), _WORKLOAD),
+    **dict.fromkeys((tokens.MUTATING_WEBHOOKS, tokens.VALIDATING_WEBHOOKS), _WEBHOOKS),
+    tokens.SERVICE: {"metadata": _PLACE, "spec": {"selector": {EACH: TEXT}}},
+    tokens.API_SERVICE: {"spec": {"service": _PLACE}},
     tokens.NODE_POOL: _NODE_POOL,
     tokens.NODE_OVERLAY: {"spec": {}},
     tokens.EC2_NODE_CLASS: _EC2_NODE_CLASS,

@@ -30,6 +30,7 @@ from .values import parsed
 
 # Cilium's vxlan; 6081 is geneve's.
 _TUNNEL_PORTS = {"vxlan": 8472, "geneve": 6081}
+_WIREGUARD_PORT = 51871
 
 #: What Karpenter's interruption controller listens for: source and detail-type of events.
 _EVENTS = {
@@ -174,6 +175,9 @@ def _tunnel(resources: list[PolicyResource], judgement: Judgement) -> None:
             values = graph.values(release)
             if (values.get("routingMode") or "tunnel") == "tunnel":
                 port = int(values.get("tunnelPort") or _TUNNEL_PORTS.get(values.get("tunnelProtocol") or "vxlan", 8472))
+            encryption = section(values, "encryption")
+            if encryption.get("enabled") is True and encryption.get("type") == "wireguard":
+                port = _WIREGUARD_PORT  # inside which the tunnel's packets go
     if port is None:
         return
     clusters = list(graph.of(resources, CLUSTER))
@@ -300,8 +304,8 @@ TUNNEL_ADMITTED = StackRule(
     rationale="Pods talk over UDP packets between nodes; a security group admits nothing that it is not told to.",
     consequence="Pods of one node reach each other, and nobody on another node.",
     remediation=(
-        "Use the cluster's security group, which EKS opens between its members, or admit UDP 8472 from the group "
-        "itself."
+        "Use the cluster's security group, which EKS opens between its members, or admit UDP 8472, with WireGuard "
+        "51871, from the group itself."
     ),
     url="https://docs.cilium.io/en/stable/operations/system_requirements/#firewall-rules",
     severity=Severity.HIGH,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from components.documents.iam import CONTROLLER_POLICIES, VERSION
+from components.documents.load_balancer_policy import LOAD_BALANCER_POLICIES
 from components.naming import EksNames
 
 #: The type of resource that only a stack with `network.flowLogRetentionDays` has.
@@ -336,8 +337,19 @@ def _eks(scope: Scope) -> Iterator[Grant]:
 
 def _iam(scope: Scope) -> Iterator[Grant]:
     names = scope.names
-    roles: tuple[str, ...] = names.cluster_role, names.controller_role, names.node_role, names.system_node_role
-    policies = tuple(map(names.controller_policy, CONTROLLER_POLICIES))
+    roles: tuple[str, ...] = (
+        names.cluster_role,
+        names.controller_role,
+        names.ebs_csi_role,
+        names.load_balancer_role,
+        names.node_role,
+        names.system_node_role,
+    )
+    policies = (
+        *map(names.controller_policy, CONTROLLER_POLICIES),
+        *map(names.load_balancer_policy, LOAD_BALANCER_POLICIES),
+    )
+    of_pods = names.controller_role, names.ebs_csi_role, names.load_balancer_role
     flow_logs: tuple[str, ...] = (names.flow_log_role,)
     for sid, needed_by, named in (
         ("Roles", ("aws:iam/role:Role", "aws:iam/rolePolicyAttachment:RolePolicyAttachment"), roles),
@@ -364,17 +376,17 @@ def _iam(scope: Scope) -> Iterator[Grant]:
             ),
             resources=tuple(scope.arn("iam", f"role/{name}") for name in named),
         )
-    for sid, needing, role, service in (
-        ("PassClusterRole", "aws:iam/role:Role", names.cluster_role, "eks.amazonaws.com"),
-        ("PassSystemNodeRole", "aws:iam/role:Role", names.system_node_role, "eks.amazonaws.com"),
-        ("PassControllerRole", "aws:iam/role:Role", names.controller_role, "pods.eks.amazonaws.com"),
-        ("PassFlowLogsRole", FLOW_LOG, names.flow_log_role, "vpc-flow-logs.amazonaws.com"),
+    for sid, needing, passed, service in (
+        ("PassClusterRole", "aws:iam/role:Role", (names.cluster_role,), "eks.amazonaws.com"),
+        ("PassSystemNodeRole", "aws:iam/role:Role", (names.system_node_role,), "eks.amazonaws.com"),
+        ("PassControllerRole", "aws:iam/role:Role", of_pods, "pods.eks.amazonaws.com"),
+        ("PassFlowLogsRole", FLOW_LOG, flow_logs, "vpc-flow-logs.amazonaws.com"),
     ):
         yield Grant(
             sid=sid,
             needed_by=(needing,),
             actions=("iam:PassRole",),
-            resources=(scope.arn("iam", f"role/{role}"),),
+            resources=tuple(scope.arn("iam", f"role/{name}") for name in passed),
             context={"iam:PassedToService": service},
         )
     for sid, kind, named in (

@@ -7,6 +7,7 @@ from typing import Final
 
 from components.documents.events import EVENT_PATTERNS
 from components.documents.iam import CONTROLLER_POLICIES
+from components.documents.load_balancer_policy import LOAD_BALANCER_POLICIES
 
 from ..finding import Finding
 from .subject import Subject
@@ -70,8 +71,16 @@ def _deletes_log_group(subject: Subject, name: str) -> str:
 def roles(subject: Subject) -> Iterator[Finding]:
     """IAM roles, whose names hold in the whole account, whatever the region."""
     names = subject.names
-    flow_logs = [names.flow_log_role] if subject.settings.network.flow_log_retention_days else []
-    for name in (names.cluster_role, names.system_node_role, names.node_role, names.controller_role, *flow_logs):
+    asked_for = [
+        name
+        for name, wanted in (
+            (names.flow_log_role, subject.settings.network.flow_log_retention_days),
+            (names.ebs_csi_role, subject.settings.addons.ebs_csi),
+            (names.load_balancer_role, subject.settings.addons.load_balancer_controller),
+        )
+        if wanted
+    ]
+    for name in (names.cluster_role, names.system_node_role, names.node_role, names.controller_role, *asked_for):
         if subject.aws.find("iam", "GetRole", ("NoSuchEntity",), RoleName=name) and not subject.state.has(
             "aws:iam/role:Role", name
         ):
@@ -85,9 +94,12 @@ def roles(subject: Subject) -> Iterator[Finding]:
 
 
 def policies(subject: Subject) -> Iterator[Finding]:
-    """IAM policies: the controller's, and that of the flow logs."""
-    flow_logs = [subject.names.flow_log_role] if subject.settings.network.flow_log_retention_days else []
-    for name in (*map(subject.names.controller_policy, CONTROLLER_POLICIES), *flow_logs):
+    """IAM policies: the controller's, that of the flow logs, and those of the load balancer controller."""
+    names = subject.names
+    asked_for = [names.flow_log_role] if subject.settings.network.flow_log_retention_days else []
+    if subject.settings.addons.load_balancer_controller:
+        asked_for += map(names.load_balancer_policy, LOAD_BALANCER_POLICIES)
+    for name in (*map(names.controller_policy, CONTROLLER_POLICIES), *asked_for):
         arn = subject.arn("iam", f"policy/{name}", region="")
         if subject.aws.find("iam", "GetPolicy", ("NoSuchEntity",), PolicyArn=arn) and not subject.state.has(
             "aws:iam/policy:Policy", arn

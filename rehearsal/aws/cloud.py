@@ -54,6 +54,8 @@ class AwsCloud(Bound):
     controller_engine = "karpenter-aws"
     node_class_group = "karpenter.k8s.aws"
     controller_needs_pod_files = False
+    #: Its interfaces are in the VPC, which knows nothing of an overlay's addresses.
+    control_plane_reaches_pods = False
 
     def __init__(self, cluster_name: str, account: AccountView, client: Callable[[str], Any]) -> None:
         """`client` gives the account's boto3 client of a service."""

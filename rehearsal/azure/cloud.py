@@ -60,6 +60,8 @@ class AzureCloud(Bound):
     controller_engine = "karpenter-azure"
     node_class_group = "karpenter.azure.com"
     controller_needs_pod_files = True
+    #: By konnectivity, whose agents are pods.
+    control_plane_reaches_pods = True
     load_balancers = None  # they go with the node resource group
 
     def __init__(

@@ -18,11 +18,24 @@ from rehearsal.engines import EngineSet, releases
 
 @dataclass(frozen=True)
 class _Source:
-    """Where users get a chart, and which part of the engine set has its newest release."""
+    """Where users get a chart, and which part of the engine set has its newest release.
+
+    Attributes:
+        name: Its name.
+        repository: URL.
+        part: The part.
+        version: Of the only release that the part has, where its module is not numbered like the chart.
+    """
 
     name: str
     repository: str
     part: str
+    version: str = ""
+
+    @property
+    def releases(self) -> Mapping[str, str]:
+        """Version of each release -> the part that has it, the newest first."""
+        return {self.version: self.part} if self.version else releases(self.part)
 
     @property
     def oci(self) -> bool:
@@ -36,6 +49,10 @@ _CATALOGUE = (
     _Source("karpenter-crd", _AWS, "karpenter-aws"),
     _Source("karpenter", _AZURE, "karpenter-azure"),
     _Source("karpenter-crd", _AZURE, "karpenter-azure"),
+    _Source("metrics-server", "https://kubernetes-sigs.github.io/metrics-server", "addons", "3.13.1"),
+    _Source("aws-load-balancer-controller", "https://aws.github.io/eks-charts", "addons", "3.3.0"),
+    # EKS installs it as an add-on, with what the chart makes of the add-on's configuration.
+    _Source("aws-ebs-csi-driver", "https://kubernetes-sigs.github.io/aws-ebs-csi-driver", "addons", "2.62.0"),
 )
 
 # Keys that take a piece of a pod's manifest: whatever the default is, the API server knows what may be in there.
@@ -103,7 +120,7 @@ class Charts:
             raise ChartNotFoundError(
                 f"the rehearsal has no chart {where}, so nothing could be installed; it has: {known}"
             )
-        versions = releases(source.part)
+        versions = source.releases
         if not version:
             raise ChartNotFoundError(
                 f"the chart {source.name} is asked for without a version, so each deployment could install another; "

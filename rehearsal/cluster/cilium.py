@@ -123,7 +123,7 @@ class Cilium:
                 self._judge(node)
         elif event.source == "operators":
             _keep(self._operators, metadata["uid"], event)
-            up = self._operator_up()
+            up = self.operator_up
             if up != self._operator_was_up:
                 for node in list(self._agents):
                     self._judge(node)
@@ -136,10 +136,12 @@ class Cilium:
         known = self._agents.get(node)
         return event.type != "DELETED" or known is None or known["metadata"]["uid"] == event.object["metadata"]["uid"]
 
-    def _operator_up(self) -> bool:
+    @property
+    def operator_up(self) -> bool:
+        """Whether an operator runs that reaches the API server."""
         return any(
             _running(pod) and not unreachable(pod, self._endpoint, kube_proxy=self._proxied(pod))
-            for pod in self._operators.values()
+            for pod in list(self._operators.values())
         )
 
     def _proxied(self, pod: Object) -> bool:
@@ -161,7 +163,7 @@ class Cilium:
             problem = unreachable(agent, self._endpoint, kube_proxy=True)
         if problem:
             self._tell(node, agent, problem)
-        if not self._operator_up():
+        if not self.operator_up:
             return
         if not problem and uid not in self._starting:
             self._starting.add(uid)

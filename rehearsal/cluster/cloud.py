@@ -74,6 +74,8 @@ class Cloud(Protocol):
     node_class_group: str
     #: Whether the controller reads its service account's files where a pod has them, and not from its environment.
     controller_needs_pod_files: bool
+    #: Whether the control plane reaches pods, and not only nodes.
+    control_plane_reaches_pods: bool
 
     @property
     def load_balancers(self) -> LoadBalancers | None:

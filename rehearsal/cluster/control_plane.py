@@ -12,7 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from rehearsal.cluster import bootstrap_tokens, readiness, servers, tokens
+from rehearsal.cluster.charts import Charts
 from rehearsal.cluster.cilium import Cilium
 from rehearsal.cluster.cloud import Cloud, Machine
 from rehearsal.cluster.controller import Controller
@@ -22,6 +25,7 @@ from rehearsal.cluster.registrar import Registrar
 from rehearsal.cluster.releases import Releases
 from rehearsal.cluster.service_controller import ServiceController
 from rehearsal.cluster.startup_taints import StartupTaints
+from rehearsal.cluster.volumes import Volumes
 from rehearsal.cluster.vpc_cni import VpcCni
 from rehearsal.engines import EngineSet, releases
 from rehearsal.host.processes import Engines, wait_until
@@ -30,6 +34,7 @@ from rehearsal.state.folder import StackFolder
 from rehearsal.timing import Timing
 
 _DEFINITION_TIMEOUT = 30.0
+_POLICIES = "cilium.io/v2"
 
 
 class Cluster:
@@ -47,6 +52,7 @@ class Cluster:
         timing: How long the simulated parts take.
         objects: Client with administrator's rights, for any thread.
         releases: Helm.
+        charts: What Helm can install.
         controller: The Karpenter controller.
     """
 
@@ -74,7 +80,16 @@ class Cluster:
         self.controller = Controller(
             folder, engines, engine_set, self.objects, cloud, self.endpoint, self.certificate_authority
         )
-        self.releases = Releases(folder, engine_set, self.objects, self.kubeconfig, lambda: self.controller.problem)
+        self.releases = Releases(
+            folder,
+            engine_set,
+            self.objects,
+            self.kubeconfig,
+            lambda: self.controller.problem,
+            pods_reachable=cloud.control_plane_reaches_pods,
+        )
+        self.charts = Charts(engine_set)
+        self._engine_set = engine_set
         self.token = running.certificates.administrator_token
         self._deployer_token = folder.deployer_token
         self._deployer_known: threading.Timer | None = None
@@ -82,6 +97,7 @@ class Cluster:
         self._cilium = Cilium(self.objects, self.endpoint, timing)
         self._vpc_cni = VpcCni(self.objects, cloud, timing)
         self._startup_taints = StartupTaints(self.objects)
+        self._volumes = Volumes(self.objects)
         self._services = ServiceController(self.objects, cloud.load_balancers) if cloud.load_balancers else None
 
     def apply(self, manifests: Iterable[Mapping[str, Any]]) -> None:
@@ -108,6 +124,15 @@ class Cluster:
             "the resource definitions",
             _DEFINITION_TIMEOUT,
         )
+
+    def define_policy(self, api_version: str, kind: str) -> None:
+        """Define a kind of network policy of Cilium's, as its operator does; nothing for other kinds, nor without one.
+
+        The operator makes all its definitions when it starts. These are the largest of them, and few ask for them.
+        """
+        if api_version == _POLICIES and kind.endswith("NetworkPolicy") and self._cilium.operator_up:
+            text = self._engine_set.cilium_definition(f"{kind.lower()[:-1]}ies").read_text(encoding="utf-8")
+            self.define([yaml.load(text, yaml.CSafeLoader)])
 
     def _serves(self, definition: Mapping[str, Any]) -> bool:
         spec = definition["spec"]
@@ -197,6 +222,7 @@ class Cluster:
         self._cilium.start()
         self._vpc_cni.start()
         self._startup_taints.start()
+        self._volumes.start()
         if self._services is not None:
             self._services.start()
         self.controller.start()
@@ -210,6 +236,7 @@ class Cluster:
         self.controller.stop()
         if self._services is not None:
             self._services.stop()
+        self._volumes.stop()
         self._startup_taints.stop()
         self._vpc_cni.stop()
         self._cilium.stop()

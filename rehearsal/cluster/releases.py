@@ -17,6 +17,7 @@ from typing import Any
 import urllib3
 import yaml
 
+from rehearsal.cluster import callbacks
 from rehearsal.cluster.charts import Chart
 from rehearsal.cluster.objects import ApiError, Object, Objects
 from rehearsal.cluster.readiness import KINDS, labels_selector, wait_available, wait_gone
@@ -25,6 +26,7 @@ from rehearsal.state.folder import StackFolder
 
 _HELM_TIMEOUT = 300.0
 _GONE_TIMEOUT = 120.0
+_WITHOUT_CALLBACKS = Path(__file__).with_name("without-callbacks")
 
 
 class ReleaseError(RuntimeError):
@@ -40,16 +42,25 @@ class Releases:
         objects: Client of the cluster.
         kubeconfig: The administrator's.
         problem: Why the Karpenter controller does not run; ends a wait early.
+        pods_reachable: Whether the control plane reaches pods.
     """
 
     def __init__(
-        self, folder: StackFolder, engines: EngineSet, objects: Objects, kubeconfig: Path, problem: Callable[[], str]
+        self,
+        folder: StackFolder,
+        engines: EngineSet,
+        objects: Objects,
+        kubeconfig: Path,
+        problem: Callable[[], str],
+        *,
+        pods_reachable: bool,
     ) -> None:
         self._home = folder.root / "helm"
         self._helm = engines.program("helm")
         self._objects = objects
         self._kubeconfig = kubeconfig
         self._problem = problem
+        self._pods_reachable = pods_reachable
 
     def install(
         self,
@@ -105,6 +116,9 @@ class Releases:
                 f"nameOverride={values['nameOverride']!r} would hide the controller's pods from the "
                 "rehearsal, which finds them by the chart's own name; use fullnameOverride"
             )
+        if callbacks.has_any(chart.folder):
+            self._judge_callbacks(name, namespace, chart, values)
+            options = [*options, "--post-renderer", str(_WITHOUT_CALLBACKS)]
         answer = json.loads(
             self._run(
                 "upgrade",
@@ -135,6 +149,21 @@ class Releases:
         if reason:
             raise ReleaseError(f"release {namespace}/{name} ({chart.name} {chart.version}) is not available: {reason}")
         return status
+
+    def render(self, name: str, namespace: str, chart: Chart, values: Mapping[str, Any]) -> list[Object]:
+        """What a release of a chart would consist of, without its CRDs and hooks.
+
+        Raises:
+            ReleaseError: Helm refused the values.
+        """
+        options = ("--namespace", namespace, "--no-hooks", "--values", "-")
+        return _parse(self._run("template", name, str(chart.folder), *options, text=yaml.safe_dump(dict(values))))
+
+    def _judge_callbacks(self, name: str, namespace: str, chart: Chart, values: Mapping[str, Any]) -> None:
+        if self._pods_reachable:
+            return
+        if problems := callbacks.unreachable(self.render(name, namespace, chart, values)):
+            raise ReleaseError(f"release {namespace}/{name} would not work: {'; '.join(problems)}")
 
     def uninstall(self, name: str, namespace: str, *, timeout: float = _GONE_TIMEOUT) -> None:
         """Uninstall a release and wait until its pods and resource definitions are gone; nothing if there is none.

@@ -23,9 +23,11 @@ from rehearsal.state import ancestors
 HERE = Path(__file__).resolve().parent
 #: A Pulumi on PATH is used when it is at least this one; the same version is built otherwise.
 PULUMI_VERSION = "3.259.0"
-# Raised whenever the builder makes something else of the same pins; the second for each Karpenter.
+# Raised whenever the builder makes something else of the same pins; the second for each Karpenter, the third for
+# Cilium's charts.
 _RECIPE = 6
 _KARPENTER_RECIPE = 8
+_CILIUM_RECIPE = 7
 #: The module of each cloud's Karpenter: the controller, its charts and a price table.
 CONTROLLERS = {
     "aws": "github.com/aws/karpenter-provider-aws",
@@ -129,8 +131,12 @@ class EngineSet:
         return self.part(releases("kubernetes")[version]) / "bin" / name
 
     def chart(self, part: str, name: str) -> Path:
-        """Path of an unpacked chart: cilium of `charts`, karpenter and karpenter-crd of a Karpenter."""
+        """Path of an unpacked chart: cilium of `charts`, two of a Karpenter, those of `addons`."""
         return self.part(part) / "charts" / name
+
+    def cilium_definition(self, plural: str) -> Path:
+        """Path of the resource definition of a kind of Cilium's, for example `ciliumclusterwidenetworkpolicies`."""
+        return self.part("charts") / "crds" / f"{plural}.yaml"
 
     def prices(self, cloud: str) -> Path:
         """On-demand prices that Karpenter's provider for a cloud carries, in dollars per hour.
@@ -156,7 +162,7 @@ def wanted(clouds: Collection[str], earlier: Collection[str] = ()) -> list[str]:
             earlier ones; of what is none, the program and Helm tell.
     """
     karpenters = [f"karpenter-{cloud}" for cloud in ("azure", "aws") if cloud in clouds]
-    parts = ["kubernetes", *karpenters, "pulumi", "charts"]
+    parts = ["kubernetes", *karpenters, "pulumi", "charts", *(["addons"] if "aws" in clouds else [])]
     asked = [
         part
         for newest in ("kubernetes", *karpenters, "charts")
@@ -174,7 +180,7 @@ def part_key(part: str) -> str:
     """Key of a part: changes with its pins, what is ours in it, the recipe and the platform."""
     version = PULUMI_VERSION if part == "pulumi" else ""
     karpenter = part.startswith("karpenter-")
-    recipe = _KARPENTER_RECIPE if karpenter else _RECIPE
+    recipe = _KARPENTER_RECIPE if karpenter else _CILIUM_RECIPE if part.startswith("charts") else _RECIPE
     digest = hashlib.sha256(f"{recipe} {version} {platform.system()} {platform.machine()}".encode())
     # The main of each Karpenter is the same.
     folders = (part, "guard", f"karpenter-{_cloud(part)}/controller") if karpenter else (part,)

@@ -57,6 +57,15 @@ _SERVERS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 _KUBELET = "k8s.io/kubelet"
 # Parts with the same libraries, which are compiled once.
 _SHARING = {"kubernetes", "karpenter-azure"}
+# Chart of the part `addons` -> its module, and its folder there.
+_ADDONS = {
+    "aws-ebs-csi-driver": ("github.com/kubernetes-sigs/aws-ebs-csi-driver", "charts/aws-ebs-csi-driver"),
+    "aws-load-balancer-controller": (
+        "sigs.k8s.io/aws-load-balancer-controller",
+        "helm/aws-load-balancer-controller",
+    ),
+    "metrics-server": ("sigs.k8s.io/metrics-server", "charts/metrics-server"),
+}
 # Part -> a package of each module of which it is built without a piece (see `_left_out`).
 _WITHOUT = {"pulumi": ("gocloud.dev/blob", "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi")}
 # Cloud -> generated clients, the largest packages of all: they wait for answers, so that optimised ones would not be
@@ -179,6 +188,13 @@ def _build_part(part: str, folder: Path, go: Go) -> None:
     if part in ("charts", *EARLIER["charts"]):
         cilium = go.download(part, "github.com/cilium/cilium")
         _copy_chart(cilium / "install" / "kubernetes" / "cilium", folder / "charts" / "cilium")
+        definitions = cilium / "pkg" / "k8s" / "apis" / "cilium.io" / "client" / "crds" / "v2"
+        shutil.copytree(definitions, folder / "crds", ignore=shutil.ignore_patterns("*.go"))
+    elif part == "addons":
+        for chart, (module, source) in _ADDONS.items():
+            _copy_chart(go.download(part, module) / source, folder / "charts" / chart)
+        policy = go.download(part, _ADDONS["aws-load-balancer-controller"][0]) / "docs" / "install" / "iam_policy.json"
+        shutil.copyfile(policy, folder / policy.name)  # what upstream asks for, to compare
     elif part in _KARPENTERS:
         _build_karpenter(part, folder, go)
     elif part == "pulumi":

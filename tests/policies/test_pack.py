@@ -157,6 +157,13 @@ def test_refuses_an_unknown_setting(rule: Rule) -> None:
         (tokens.IAM_ROLE_POLICY_ATTACHMENT, aws.iam.RolePolicyAttachment),
         (tokens.IAM_USER_POLICY_ATTACHMENT, aws.iam.UserPolicyAttachment),
         (tokens.HELM_RELEASE, kubernetes.helm.v3.Release),
+        (tokens.SERVICE, kubernetes.core.v1.Service),
+        (tokens.DAEMON_SET, kubernetes.apps.v1.DaemonSet),
+        (tokens.DEPLOYMENT, kubernetes.apps.v1.Deployment),
+        (tokens.STATEFUL_SET, kubernetes.apps.v1.StatefulSet),
+        (tokens.API_SERVICE, kubernetes.apiregistration.v1.APIService),
+        (tokens.MUTATING_WEBHOOKS, kubernetes.admissionregistration.v1.MutatingWebhookConfiguration),
+        (tokens.VALIDATING_WEBHOOKS, kubernetes.admissionregistration.v1.ValidatingWebhookConfiguration),
     ],
 )
 def test_token_is_the_class_s_own(token: str, of: type) -> None:

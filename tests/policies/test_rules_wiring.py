@@ -335,6 +335,25 @@ TUNNEL_CASES = [
         name="no tunnel", rule=TUNNEL, given=[CILIUM.change("values", "routingMode", to="native"), GROUP, node_class()]
     ),
     Case(name="nothing", rule=TUNNEL, given=[CILIUM, GROUP, node_class()], violations=("UDP 8472 between members",)),
+    Case(
+        name="WireGuard, inside which the tunnel goes",
+        rule=TUNNEL,
+        given=[
+            CILIUM.change("values", "encryption", to={"enabled": True, "type": "wireguard"}),
+            GROUP.change("ingress", to=[MEMBERS]),
+            node_class(),
+        ],
+        violations=("UDP 51871 between members",),
+    ),
+    Case(
+        name="no encryption",
+        rule=TUNNEL,
+        given=[
+            CILIUM.change("values", "encryption", to={"enabled": False, "type": "wireguard"}),
+            GROUP.change("ingress", to=[MEMBERS]),
+            node_class(),
+        ],
+    ),
     *[
         Case(
             name=f"another {key}",

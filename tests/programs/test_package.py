@@ -16,6 +16,7 @@ def test_without_the_rehearsal_the_rest_is_complete(tmp_path: Path) -> None:
     stacks = [path.name for path in ROOT.glob("Pulumi*.yaml")]
     folders = (
         "components",
+        "dashboards",
         "docs",
         "examples",
         "karpenter",

@@ -30,6 +30,7 @@ ADDONS = {
     "eks-pod-identity-agent": ("v1.3.10-eksbuild.2", "v1.3.11-eksbuild.1"),
     "kube-proxy": ("v1.36.0-eksbuild.2", "v1.36.2-eksbuild.3"),
     "vpc-cni": ("v1.21.1-eksbuild.3", "v1.21.2-eksbuild.1"),
+    "aws-ebs-csi-driver": ("v1.62.0-eksbuild.1", "v1.63.0-eksbuild.1"),
 }
 POD_IDENTITY_PRINCIPAL = "pods.eks.amazonaws.com"
 POD_IDENTITY_ACTIONS = ("sts:AssumeRole", "sts:TagSession")

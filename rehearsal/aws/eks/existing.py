@@ -23,6 +23,7 @@ from rehearsal.attachment.resource import Properties, RefusedError
 from rehearsal.aws.cloud import ROLE_ANNOTATION
 from rehearsal.aws.ec2.existing import named
 from rehearsal.aws.eks import node_group, resources
+from rehearsal.aws.eks.addon_workloads import NAMESPACE, WORKLOADS
 from rehearsal.aws.resource import Session
 from rehearsal.cluster.control_plane import Cluster
 from rehearsal.cluster.objects import ApiError
@@ -234,9 +235,10 @@ class _Maker:
 
     def _settle(self, running: Cluster, addon: _Addon) -> None:
         """An add-on whose pods find no node is DEGRADED, as EKS says it."""
-        kind, name = resources.Addon.workloads[addon.addon_name]
         seconds = resources.ADDON_SECONDS if self._has_network else _JOIN_SECONDS
-        problem = running.wait_available(kind, "kube-system", name, seconds)
+        problem = ""
+        for kind, name in WORKLOADS[addon.addon_name].awaited:
+            problem = problem or running.wait_available(kind, NAMESPACE, name, seconds)
         self._account.eks.settle_addon(self._cluster.name, addon.addon_name)
         if problem:
             self._account.eks.settle_addon(self._cluster.name, addon.addon_name, problem)

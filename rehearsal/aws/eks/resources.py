@@ -9,16 +9,15 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping
 from datetime import date
-from functools import cache
-from pathlib import Path
 from typing import Any, ClassVar
 
-import yaml
 from botocore.exceptions import ClientError
 
 from karpenter import releases
 from karpenter.ranges import NOT_PUBLIC, within
 from rehearsal.attachment.resource import Failure, Properties, RefusedError
+from rehearsal.aws.eks.addon_workloads import NAMESPACE, WORKLOADS, manifests, refusal
+from rehearsal.aws.iam.policies import decision
 from rehearsal.aws.resource import AwsRefusalError, AwsResource, Session, is_gone, moment
 from rehearsal.cluster import control_plane
 
@@ -36,7 +35,6 @@ NO_CLUSTER = "No cluster found for name: {name}."
 
 _DEFAULT_SERVICE_CIDR = "172.20.0.0/16"
 _PRIVATE = tuple(ipaddress.IPv4Network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
-_WORKLOADS = Path(__file__).with_name("addons")
 
 
 class EksResource(AwsResource):
@@ -287,18 +285,12 @@ class Addon(EksResource):
 
     token = "aws:eks/addon:Addon"
     title = "EKS Add-On"
-    #: Add-ons whose workload the rehearsal has: kind and name of what must become available in kube-system.
-    workloads: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "coredns": ("Deployment", "coredns"),
-        "eks-pod-identity-agent": ("DaemonSet", "eks-pod-identity-agent"),
-        "kube-proxy": ("DaemonSet", "kube-proxy"),
-        "vpc-cni": ("DaemonSet", "aws-node"),
-    }
     accepts = frozenset(
         {
             "clusterName",
             "addonName",
             "addonVersion",
+            "configurationValues",
             "resolveConflictsOnCreate",
             "resolveConflictsOnUpdate",
             "preserve",
@@ -313,18 +305,19 @@ class Addon(EksResource):
     def examine(self, inputs: Properties) -> Iterator[Failure]:
         """The rehearsal runs some add-ons only."""
         name = inputs["addonName"]
-        if isinstance(name, str) and name not in self.workloads:
+        if isinstance(name, str) and name not in WORKLOADS:
             yield Failure(
                 "addonName",
                 f"the rehearsal has no workload for the add-on {name!r}; it has "
-                f"{', '.join(sorted(self.workloads))}: leave {name} out",
+                f"{', '.join(sorted(WORKLOADS))}: leave {name} out",
             )
 
     def make(self, inputs: Properties) -> str:
         """create_addon."""
-        version = {"addonVersion": inputs["addonVersion"]} if inputs.get("addonVersion") else {}
+        self._check_configuration(inputs)
+        given = {name: inputs[name] for name in ("addonVersion", "configurationValues") if inputs.get(name)}
         self.client.create_addon(
-            clusterName=inputs["clusterName"], addonName=inputs["addonName"], tags=self.tags(inputs), **version
+            clusterName=inputs["clusterName"], addonName=inputs["addonName"], tags=self.tags(inputs), **given
         )
         return f"{inputs['clusterName']}:{inputs['addonName']}"
 
@@ -333,8 +326,9 @@ class Addon(EksResource):
         cluster, addon = inputs["clusterName"], inputs["addonName"]
         running = self.control_plane(cluster)
         running.apply(self.manifests(cluster, addon))
-        kind, name = self.workloads[addon]
-        problem = running.wait_available(kind, "kube-system", name, min(timeout, ADDON_SECONDS))
+        problem = self._without_rights(cluster, addon)
+        for kind, name in () if problem else WORKLOADS[addon].awaited:
+            problem = problem or running.wait_available(kind, NAMESPACE, name, min(timeout, ADDON_SECONDS))
         self.account.eks.settle_addon(cluster, addon, problem)
         if problem:
             raise RefusedError(FAILED_ADDON.format(reason=problem))
@@ -347,17 +341,22 @@ class Addon(EksResource):
             "clusterName": cluster,
             "addonName": addon,
             "addonVersion": seen["addonVersion"],
+            "configurationValues": seen.get("configurationValues", ""),
             "arn": seen["addonArn"],
             "tags": seen.get("tags", {}),
             **_times(seen),
         }
 
     def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
-        """The version; how conflicts are resolved is only of use then."""
-        if "addonVersion" in self.differs(old, new) and new.get("addonVersion"):
-            self.client.update_addon(
-                clusterName=new["clusterName"], addonName=new["addonName"], addonVersion=new["addonVersion"]
-            )
+        """The version and the configuration; how conflicts are resolved is only of use then."""
+        differs = self.differs(old, new) & {"addonVersion", "configurationValues"}
+        given = {name: new[name] for name in sorted(differs) if new.get(name)}
+        if not given:
+            return
+        self._check_configuration(new)
+        self.client.update_addon(clusterName=new["clusterName"], addonName=new["addonName"], **given)
+        if "configurationValues" in given:
+            self.complete(id, new, timeout)
 
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """delete_addon and, unless it is to be preserved, its workload."""
@@ -371,11 +370,29 @@ class Addon(EksResource):
         """The workload of an add-on in a cluster."""
         described = self.client.describe_cluster(name=cluster)["cluster"]
         services = ipaddress.ip_network(described["kubernetesNetworkConfig"]["serviceIpv4Cidr"])
-        manifests = _workload(addon)
-        for manifest in manifests:
-            if manifest["kind"] == "Service":
-                manifest["spec"]["clusterIP"] = str(services[10])
-        return manifests
+        values = self.client.describe_addon(clusterName=cluster, addonName=addon)["addon"].get("configurationValues")
+        return manifests(addon, values or "", self.control_plane(cluster), str(services[10]))
+
+    def _check_configuration(self, inputs: Properties) -> None:
+        values = inputs.get("configurationValues") or ""
+        if refused := refusal(inputs["addonName"], values, self.control_plane(inputs["clusterName"])):
+            raise AwsRefusalError("InvalidParameterException", refused)
+
+    def _without_rights(self, cluster: str, addon: str) -> str:
+        """Why the add-on's pods crash for lack of rights; empty when they do not."""
+        need = WORKLOADS[addon].need
+        if need is None:
+            return ""
+        whose = f"service account {NAMESPACE}/{need.service_account}"
+        association = self.account.eks.association(cluster, NAMESPACE, need.service_account)
+        if association is None:
+            return f"pods of the {whose} crash: no EC2 IMDS role found, and no pod identity association gives them one"
+        role = self.account.roles.by_arn(association["roleArn"])
+        documents = self.account.roles.documents(role) if role else []
+        said = decision(documents, need.action, need.resource, need.context)
+        if said != "allowed":
+            return f"pods of the {whose} crash: the role {association['roleArn']} does not allow {need.action}: {said}"
+        return ""
 
 
 class AccessEntry(EksResource):
@@ -533,12 +550,3 @@ def _logging(kinds: list[str]) -> dict[str, Any]:
         for enabled in (True, False)
     ]
     return {"clusterLogging": [entry for entry in entries if entry["types"]]}
-
-
-def _workload(addon: str) -> list[dict[str, Any]]:
-    return [manifest for manifest in yaml.safe_load_all(_text(addon)) if manifest]
-
-
-@cache
-def _text(addon: str) -> str:
-    return (_WORKLOADS / f"{addon}.yaml").read_text()

@@ -177,6 +177,7 @@ class KubernetesObject(Resource):
         """Apply it as a new object, and wait for what is awaited."""
         name = _place(inputs)[1]
         api = self._api()
+        self._connection.cluster().define_policy(self._api_version, self._kind)
         try:
             made = self._retried(api, f"creation of {self._kind} {name}", lambda: self._create(api, inputs))
         except NoKindError as error:

@@ -73,12 +73,23 @@ def test_every_resource_of_the_stack_is_in_it(identity: str) -> None:
         cluster__admins=[admin],
         network__flowLogRetentionDays=30,
         cluster__privateAccessCidrs=["10.9.0.0/16"],
+        addons={"ebsCsi": True, "metricsServer": True, "loadBalancerController": True},
     )
     made = {each.type for each in deploy(lambda: eks.Environment("eks", stack)).resources.values()}
     covered = {kind for grant in deploying(SCOPE) for kind in grant.needed_by}
     missing = {kind for kind in made if kind.startswith("aws:")} - covered
     assert not missing, f"name the actions that these need in preflight/aws/deployer.py: {missing}"
     assert "aws:eks/cluster:Cluster" in made
+
+
+def test_every_role_and_policy_of_the_stack_is_named_in_it() -> None:
+    stack = example_stack.eks(addons={"ebsCsi": True, "loadBalancerController": True})
+    scope = Scope(partition="aws", region="us-east-1", account="123456789012", names=EksNames(stack.name))
+    named = {arn for grant in deploying(scope) for arn in grant.resources}
+    made = deploy(lambda: eks.Environment("eks", stack))
+    for kind, path in (("aws:iam/role:Role", "role"), ("aws:iam/policy:Policy", "policy")):
+        for each in made.of(kind):
+            assert scope.arn("iam", f"{path}/{each.inputs['name']}") in named, each.name
 
 
 def test_no_statement_allows_everything() -> None:

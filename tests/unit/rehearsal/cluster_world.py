@@ -18,6 +18,7 @@ class UnaskedCloud:
     controller_engine = "karpenter-aws"
     node_class_group = "karpenter.k8s.aws"
     controller_needs_pod_files = False
+    control_plane_reaches_pods = False
     load_balancers = None
 
     def machine(self, provider_id: str) -> Machine | None:

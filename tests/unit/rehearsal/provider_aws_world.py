@@ -14,6 +14,7 @@ from moto.iam.aws_managed_policies import aws_managed_policies_data
 
 from rehearsal.attachment.resource import Created, Properties, Resource
 from rehearsal.aws.provider import resources
+from rehearsal.cluster.charts import Chart
 from tests.unit.rehearsal.aws_world import account, trust
 from tests.unit.rehearsal.resource_world import ResourceWorld
 
@@ -30,6 +31,19 @@ class FakeCluster:
         #: Names of nodes that do not become Ready, and why a workload does not become available.
         self.never_ready = False
         self.unavailable = ""
+        #: As what Helm renders a chart, and with which values; the chart's folder has its schema.
+        self.charts = self.releases = self
+        self.chart = Chart("aws-ebs-csi-driver", "2.62.0", Path())
+        self.rendered: list[Mapping[str, Any]] = []
+
+    def find(self, *asked: str) -> Chart:
+        assert asked[:2] == (self.chart.name, self.chart.version)
+        return self.chart
+
+    def render(self, name: str, namespace: str, chart: Chart, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+        self.rendered.append(values)
+        workloads = (("Deployment", "ebs-csi-controller"), ("DaemonSet", "ebs-csi-node"))
+        return [{"kind": kind, "metadata": {"name": each, "namespace": namespace}} for kind, each in workloads]
 
     def apply(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         for manifest in manifests:
@@ -196,7 +210,9 @@ def _policies() -> str:
         {
             name: policy
             for name, policy in known.items()
-            if name.startswith(("AdministratorAccess", "AmazonEKS", "AmazonEC2ContainerRegistry", "AmazonSSM"))
+            if name.startswith(
+                ("AdministratorAccess", "AmazonEBS", "AmazonEKS", "AmazonEC2ContainerRegistry", "AmazonSSM")
+            )
         }
     )
 

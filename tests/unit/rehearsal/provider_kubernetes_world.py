@@ -32,6 +32,10 @@ class FakeCluster:
 
     def __init__(self, deployer: Mapping[str, str] | None = None) -> None:
         self.deployer = deployer or {}
+        self.asked_to_define: list[tuple[str, str]] = []
+
+    def define_policy(self, api_version: str, kind: str) -> None:
+        self.asked_to_define.append((api_version, kind))
 
 
 class FakeClusters:

@@ -25,6 +25,20 @@ LISTED = {
     **{"name": "karpenter", "namespace": "kube-system", "revision": "2", "status": "deployed"},
     **{"chart": "karpenter-1.14.1", "app_version": "1.14.1"},
 }
+#: What Helm makes of a chart whose pods the API server calls in the overlay.
+CALLED = """
+kind: APIService
+metadata: {name: v1beta1.metrics.k8s.io}
+spec: {service: {name: metrics-server, namespace: kube-system}}
+---
+kind: Service
+metadata: {name: metrics-server}
+spec: {selector: {app: metrics-server}}
+---
+kind: Deployment
+metadata: {name: metrics-server}
+spec: {template: {metadata: {labels: {app: metrics-server}}, spec: {containers: []}}}
+"""
 
 
 class Secrets:
@@ -48,13 +62,20 @@ class Secrets:
 class Helm(Releases):
     """With answers in place of the program."""
 
-    def __init__(self, folder: Path, secrets: Secrets) -> None:
+    def __init__(self, folder: Path, secrets: Secrets, *, pods_reachable: bool = False) -> None:
         stack = StackFolder("eks", folder)
-        super().__init__(stack, EngineSet(folder), cast(Objects, secrets), folder / "kubeconfig", str)
+        super().__init__(
+            stack, EngineSet(folder), cast(Objects, secrets), folder / "kubeconfig", str, pods_reachable=pods_reachable
+        )
         self.started: list[str] = []
+        self.post_renderers: list[str] = []
 
     def _run(self, *arguments: str, text: str = "") -> str:
         self.started.append(arguments[0])
+        if "--post-renderer" in arguments:
+            self.post_renderers.append(Path(arguments[arguments.index("--post-renderer") + 1]).name)
+        if arguments[0] == "template":
+            return CALLED
         return json.dumps({"upgrade": ANSWER, "list": [LISTED]}[arguments[0]])
 
 
@@ -81,3 +102,23 @@ def test_a_cluster_that_cannot_be_asked_is_no_release_that_is_not_there(tmp_path
     helm = Helm(tmp_path, Secrets(problem=problem))
     with pytest.raises(ReleaseError, match=r"release kube-system/karpenter cannot be looked for: .*(no|refused)"):
         helm.status("karpenter", "kube-system")
+
+
+def calling(folder: Path) -> Chart:
+    (folder / "chart" / "templates").mkdir(parents=True)
+    (folder / "chart" / "templates" / "api.yaml").write_text("kind: APIService")
+    return Chart("metrics-server", "3.13.1", folder / "chart")
+
+
+def test_what_the_api_server_cannot_reach_is_not_installed(tmp_path: Path) -> None:
+    helm = Helm(tmp_path, Secrets())
+    with pytest.raises(ReleaseError, match=r"kube-system/metrics-server would not work: APIService v1beta1.metrics"):
+        helm.install("metrics-server", "kube-system", calling(tmp_path), {})
+    assert helm.started == ["template"]
+
+
+def test_where_it_reaches_pods_it_is_installed_without_being_called(tmp_path: Path) -> None:
+    helm = Helm(tmp_path, Secrets(), pods_reachable=True)
+    helm.install("metrics-server", "kube-system", calling(tmp_path), {})
+    assert helm.started == ["upgrade"]
+    assert helm.post_renderers == ["without-callbacks"]

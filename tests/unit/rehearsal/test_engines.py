@@ -16,7 +16,7 @@ from rehearsal.engines import __main__ as command
 from rehearsal.engines.__main__ import _clouds
 
 ROOT = HERE.parents[1]
-NEWEST = ("kubernetes", "karpenter-azure", "karpenter-aws", "pulumi", "charts")
+NEWEST = ("kubernetes", "karpenter-azure", "karpenter-aws", "pulumi", "charts", "addons")
 EARLIER = {part: newest for newest, parts in engines.EARLIER.items() for part in parts}
 PARTS = (*NEWEST, *EARLIER)
 
@@ -91,7 +91,7 @@ def test_each_engine_is_looked_for_in_its_part() -> None:
 
 
 def test_every_build_names_a_main_package_that_its_module_pins() -> None:
-    assert {*builder.PROGRAMS, "charts", *engines.EARLIER["charts"]} == set(PARTS)
+    assert {*builder.PROGRAMS, "charts", "addons", *engines.EARLIER["charts"]} == set(PARTS)
     for part, programs in builder.PROGRAMS.items():
         text = (HERE / part / "go.mod").read_text()
         for package in programs.values():
@@ -237,7 +237,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 def test_another_clouds_karpenter_is_built_only_when_it_is_asked_for(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert machine.ensure("aws") == ["kubernetes", "karpenter-aws", "pulumi", "charts"]
+    assert machine.ensure("aws") == ["kubernetes", "karpenter-aws", "pulumi", "charts", "addons"]
     assert machine.ensure("aws") == []
     capsys.readouterr()
     assert machine.ensure("azure") == ["karpenter-azure"]
@@ -276,7 +276,7 @@ def test_the_largest_results_go_before_what_shares_nothing_with_them_is_built(
     monkeypatch.setattr(builder.Go, "forget", lambda _, *kinds: forgotten.append((len(machine.built), kinds)))
     machine.ensure("aws", "azure")
     assert machine.built[:2] == ["kubernetes", "karpenter-azure"]
-    assert forgotten == [(2, ("builds",)), (5, ("builds", "modules"))]
+    assert forgotten == [(2, ("builds",)), (6, ("builds", "modules"))]
 
 
 def test_an_interrupted_build_keeps_what_it_has_and_the_next_goes_on(machine: Machine) -> None:
@@ -287,7 +287,7 @@ def test_an_interrupted_build_keeps_what_it_has_and_the_next_goes_on(machine: Ma
     assert [path for path in machine.results if path.exists()] == machine.results
     assert not EngineSet.current().complete("pulumi")
     machine.breaks_at = ""
-    assert machine.ensure("aws") == ["pulumi", "charts"]
+    assert machine.ensure("aws") == ["pulumi", "charts", "addons"]
 
 
 def test_lint_refuses_what_go_vet_has_not_seen(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

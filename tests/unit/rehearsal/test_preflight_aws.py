@@ -300,6 +300,21 @@ def test_without_flow_logs_their_names_may_be_anybodys(aws: Account) -> None:
     assert one(names.roles, looked_at(aws, network__flowLogRetentionDays=30)).severity == "error"
 
 
+@pytest.mark.parametrize(("addon", "role"), [("ebsCsi", "ebs-csi"), ("loadBalancerController", "load-balancers")])
+def test_names_of_what_runs_beside_karpenter_are_looked_at_where_it_does(aws: Account, addon: str, role: str) -> None:
+    aws.client("iam").create_role(RoleName=f"{NAME}-{role}", AssumeRolePolicyDocument=trust("pods.eks.amazonaws.com"))
+    assert not found(names.roles, looked_at(aws))
+    assert f"{NAME}-{role}" in one(names.roles, looked_at(aws, addons={addon: True})).what
+
+
+def test_policies_of_the_load_balancer_controller_too(aws: Account) -> None:
+    document = {"Version": VERSION, "Statement": [{"Effect": "Allow", "Action": "ec2:DescribeVpcs", "Resource": "*"}]}
+    policy = f"{NAME}-load-balancers-balancing"
+    aws.client("iam").create_policy(PolicyName=policy, PolicyDocument=json.dumps(document))
+    assert not found(names.policies, looked_at(aws))
+    assert policy in one(names.policies, looked_at(aws, addons={"loadBalancerController": True})).what
+
+
 def test_a_longer_name_is_another_log_group(aws: Account) -> None:
     aws.client("logs").create_log_group(logGroupName=f"{LOG_GROUP}-archive")
     assert not found(names.log_group, looked_at(aws))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from rehearsal.attachment.resource import Created, RefusedError
 from rehearsal.aws.invokes import invokes
 from rehearsal.aws.provider import configuration
 from rehearsal.aws.resource import AwsResource
+from rehearsal.cluster.charts import Chart
 from rehearsal.host.processes import wait_until
 from rehearsal.timing import Timing
 from tests.unit.rehearsal.provider_aws_world import FakeCluster, World, open_world
@@ -300,6 +302,76 @@ def test_addon_without_its_replicas_fails(world: World, cluster: Created, addon:
     assert _plane(world).objects == {}
     _plane(world).unavailable = ""
     world.create(ADDON, clusterName=cluster.id, addonName=addon)
+
+
+@pytest.fixture
+def driver(world: World, cluster: Created, tmp_path: Path) -> dict[str, Any]:
+    """The EBS CSI driver's add-on, with an identity for its controller."""
+    schema = {"type": "object", "additionalProperties": False, "properties": {"controller": {"type": "object"}}}
+    (tmp_path / "values.schema.json").write_text(json.dumps(schema))
+    _plane(world).chart = Chart("aws-ebs-csi-driver", "2.62.0", tmp_path)
+    role = world.role("pods.eks.amazonaws.com", "ebs-csi", "sts:AssumeRole", "sts:TagSession")
+    world.create(
+        "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
+        role="ebs-csi",
+        policyArn="arn:aws:iam::aws:policy/AmazonEBSCSIDriverPolicyV2",
+    )
+    world.create(
+        ASSOCIATION,
+        clusterName=cluster.id,
+        namespace="kube-system",
+        serviceAccount="ebs-csi-controller-sa",
+        roleArn=role.outputs["arn"],
+    )
+    return {"clusterName": cluster.id, "addonName": "aws-ebs-csi-driver"}
+
+
+def test_the_driver_runs_as_its_chart_has_it(world: World, driver: dict[str, Any]) -> None:
+    values = {"controller": {"region": "us-east-1"}}
+    created = world.create(ADDON, **driver, configurationValues=json.dumps(values))
+    assert _plane(world).rendered == [values]
+    assert {("Deployment", "ebs-csi-controller"), ("DaemonSet", "ebs-csi-node")} <= set(_plane(world).objects)
+    other = json.dumps({"controller": {"region": "us-east-1", "replicaCount": 3}})
+    assert world.update(ADDON, created, **driver, configurationValues=other)["configurationValues"] == other
+    assert _plane(world).rendered[-1] == json.loads(other)
+    world.delete(ADDON, created)
+    assert _plane(world).objects == {}
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ('{"contoller": {}}', r"ConfigurationValue provided in request is not supported.*contoller: is not defined"),
+        ('{"controller": 1}', r"Json schema validation failed with error: \[\$.controller: 1 is not of type 'object'"),
+        ("[]", "it is no JSON object"),
+        ("{", "it is no JSON object"),
+    ],
+)
+def test_a_configuration_that_the_add_on_does_not_have(
+    world: World, driver: dict[str, Any], values: str, text: str
+) -> None:
+    _refuses(lambda: world.create(ADDON, **driver, configurationValues=values), text)
+    assert world.client("eks").list_addons(clusterName="rehearsed")["addons"] == []
+
+
+def test_what_has_no_configuration_here_takes_none(world: World, cluster: Created) -> None:
+    _refuses(
+        lambda: world.create(ADDON, clusterName=cluster.id, addonName="coredns", configurationValues="{}"),
+        "the rehearsal knows no configuration of the add-on coredns",
+    )
+
+
+def test_a_driver_without_an_identity_crashes(world: World, driver: dict[str, Any]) -> None:
+    eks = world.client("eks")
+    (association,) = eks.list_pod_identity_associations(clusterName="rehearsed")["associations"]
+    eks.delete_pod_identity_association(clusterName="rehearsed", associationId=association["associationId"])
+    _refuses(lambda: world.create(ADDON, **driver), r"CREATE_FAILED.*no pod identity association gives them one")
+
+
+def test_a_driver_that_may_make_no_volume_crashes(world: World, driver: dict[str, Any]) -> None:
+    arn = "arn:aws:iam::aws:policy/AmazonEBSCSIDriverPolicyV2"
+    world.client("iam").detach_role_policy(RoleName="ebs-csi", PolicyArn=arn)
+    _refuses(lambda: world.create(ADDON, **driver), r"role/ebs-csi does not allow ec2:CreateVolume: implicitDeny")
 
 
 def test_addon_takes_its_workload_along_unless_preserved(world: World, cluster: Created) -> None:

@@ -1,0 +1,126 @@
+"""What the API server calls: webhooks of admission, and aggregated APIs.
+
+Judges what the stack says of the pods behind them; what a chart brings is judged by the chart's own switch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pulumi_policy import PolicyResource, Severity
+
+from . import graph
+from .rule import Judgement, StackRule, section
+from .tokens import (
+    API_SERVICE,
+    CLUSTER,
+    DAEMON_SET,
+    DEPLOYMENT,
+    HELM_RELEASE,
+    MUTATING_WEBHOOKS,
+    SERVICE,
+    STATEFUL_SET,
+    VALIDATING_WEBHOOKS,
+)
+
+#: Charts whose pods the API server calls, and the value that puts these on the host's network.
+_CHARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "aws-load-balancer-controller": ("hostNetwork",),
+    "cert-manager": ("webhook", "hostNetwork"),
+    "metrics-server": ("hostNetwork", "enabled"),
+}
+
+
+def _callbacks(resources: list[PolicyResource], judgement: Judgement) -> None:
+    if not any(True for _ in graph.of(resources, CLUSTER)) or not _overlay(resources, judgement):
+        return
+    _of_charts(resources, judgement)
+    for resource in graph.of(resources, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, API_SERVICE):
+        with judgement.part():
+            for service in dict.fromkeys(_called(resource)):
+                for workload in _in_the_overlay(resources, service, judgement):
+                    judgement.violation(
+                        f"{resource.name} calls Service {'/'.join(service)}, and the pods of {workload.name} behind it "
+                        "are not on the host's network.",
+                        resource.urn,
+                    )
+
+
+def _overlay(resources: list[PolicyResource], judgement: Judgement) -> bool:
+    """Whether pods have addresses that the VPC does not know."""
+    for release in graph.releases(resources, "cilium", judgement):
+        with judgement.part():
+            if (graph.values(release).get("routingMode") or "tunnel") == "tunnel":
+                return True
+    return False
+
+
+def _of_charts(resources: list[PolicyResource], judgement: Judgement) -> None:
+    for release in graph.of(resources, HELM_RELEASE):
+        for chart, path in _CHARTS.items():
+            with judgement.part():
+                if not graph.is_chart(graph.output(release, "chart") or "", chart):
+                    continue
+                if section(graph.values(release), *path[:-1]).get(path[-1]) not in (True, "true"):
+                    judgement.violation(
+                        f"values.{'.'.join(path)} of {release.name} is not true, and the API server calls pods of the "
+                        f"chart {chart}.",
+                        release.urn,
+                    )
+
+
+def _called(resource: PolicyResource) -> Iterator[tuple[str, str]]:
+    """Namespace and name of the Services that the API server calls because of a resource."""
+    if resource.resource_type == API_SERVICE:
+        clients = [section(graph.output(resource, "spec"), "service")]
+    else:
+        webhooks = graph.output(resource, "webhooks") or []
+        clients = [section(webhooks[index], "clientConfig", "service") for index in range(len(webhooks))]
+    for service in clients:
+        if service.get("name"):
+            yield str(service.get("namespace") or "default"), str(service["name"])
+
+
+def _in_the_overlay(
+    resources: list[PolicyResource], service: tuple[str, str], judgement: Judgement
+) -> Iterator[PolicyResource]:
+    """Workloads behind a Service whose pods are not on the host's network. A Service of elsewhere is not judged."""
+    for each in graph.of(resources, SERVICE):
+        with judgement.part():
+            if _place(each) != service:
+                continue
+            wanted = dict(section(graph.output(each, "spec"), "selector"))
+            for workload in graph.of(resources, DEPLOYMENT, DAEMON_SET, STATEFUL_SET):
+                with judgement.part():
+                    template = section(graph.output(workload, "spec"), "template")
+                    labels = dict(section(template, "metadata", "labels"))
+                    behind = _place(workload)[0] == service[0] and bool(wanted) and wanted.items() <= labels.items()
+                    if behind and section(template, "spec").get("hostNetwork") is not True:
+                        yield workload
+
+
+def _place(resource: PolicyResource) -> tuple[str, str]:
+    return str(graph.output(resource, "metadata").get("namespace") or "default"), graph.object_name(resource)
+
+
+API_SERVER_REACHES_PODS = StackRule(
+    name="api-server-reaches-pods",
+    group="network",
+    description="Pods that the API server of EKS calls are on the host's network, where pods have an overlay.",
+    rationale=(
+        "The control plane's interfaces are in the VPC, which has no route to addresses of the overlay; no agent of "
+        "Cilium runs there."
+    ),
+    consequence=(
+        "Each call ends in a timeout: a webhook with failurePolicy Fail stops the creation of all that it looks at, "
+        "and an aggregated API that does not answer holds up the deletion of every namespace."
+    ),
+    remediation=(
+        "Set hostNetwork: true in the pods' template, or the chart's value for it, with a port that is free on the "
+        "nodes."
+    ),
+    url="https://cert-manager.io/docs/installation/compatibility/#aws-eks",
+    severity=Severity.HIGH,
+    check=_callbacks,
+)
