@@ -11,6 +11,9 @@ from typing import Any
 import pulumi
 import pytest
 import yaml
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
+from hypothesis.strategies import DataObject, data
 
 from components import eks, settings
 from components.eks import existing_workloads
@@ -18,6 +21,7 @@ from components.problems import Problem, SettingsError
 from components.settings.existing_cluster import FoundCluster, Workloads, problems
 from components.settings.existing_network import FoundNetwork, FoundSubnet
 from tests.conftest import Golden
+from tests.mutations import mutations
 from tests.unit.example_stack import ROOT, raw
 from tests.unit.mock_engine import ACCOUNT, PARTITION, Deployment, Registered, deploy
 from tests.unit.test_settings_arrive import keys
@@ -504,3 +508,29 @@ def documents() -> Iterator[tuple[str, Any]]:
 def test_documents(golden: Golden) -> None:
     for name, document in documents():
         golden(name, document)
+
+
+def test_the_example_names_what_its_files_have() -> None:
+    loaded = settings.load(raw(yaml.safe_load(STACK.read_text())["config"]))
+    assert isinstance(loaded, settings.ExistingEksSettings)
+    cluster, network = (
+        json.loads(STACK.with_name(f"{STACK.stem}.{part}.json").read_text()) for part in ("cluster", "network")
+    )
+    assert loaded.cluster.existing == cluster["cluster"]["name"]
+    subnets = {one["SubnetId"] for one in network["Subnets"]}
+    of_groups = {subnet for group in cluster["nodegroups"] for subnet in group["subnets"]}
+    assert {*loaded.network.subnet_ids, *of_groups, *cluster["cluster"]["resourcesVpcConfig"]["subnetIds"]} <= subnets
+
+
+@examples(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(draw=data())
+def test_a_broken_stack_file_ends_in_settings_or_in_sentences(draw: DataObject) -> None:
+    said = yaml.safe_load(STACK.read_text())["config"]
+    config = draw.draw(mutations(said))
+    try:
+        settings.load(raw(config if isinstance(config, dict) else {}))
+    except SettingsError as error:
+        told = str(error)
+    else:
+        told = ""
+    assert len(told) < 10_000
