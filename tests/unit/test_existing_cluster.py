@@ -431,6 +431,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "a range without Cilium": ({"network__podCidr": "10.244.0.0/16"}, "network.podCidr", "is about Cilium of the st"),
     "a mask without Cilium": ({"network__podCidrMaskSize": 25}, "network.podCidrMaskSize", "is about Cilium of the"),
     "a chart without Cilium": ({"cilium": {"chartVersion": "1.20.2"}}, "cilium.chartVersion", "is about Cilium of"),
+    "Hubble without Cilium": ({"cilium": {"hubble": True}}, "cilium.hubble", "is about Cilium of"),
+    "a policy without Cilium": ({"cilium": {"defaultDeny": True}}, "cilium.defaultDeny", "is about Cilium of"),
+    "add-ons of the owner's": ({"addons": {"metricsServer": True}}, "addons", "has its add-ons from its owner"),
     "more pods than addresses": (
         {**CILIUM, "nodeClasses__default__kubelet": {"maxPods": 300}},
         "nodeClasses.default.kubelet.maxPods",
@@ -475,6 +478,9 @@ OTHER: dict[str, tuple[Any, dict[str, Any]]] = {
     "network.podCidrMaskSize": (25, CILIUM),
     "cilium.install": (True, {}),
     "cilium.chartVersion": ("1.19.6", CILIUM),
+    "cilium.hubble": (True, CILIUM),
+    "cilium.encryption": ("wireguard", CILIUM),
+    "cilium.defaultDeny": (True, CILIUM),
     "name": ("karpstack-other", {}),
 }
 
