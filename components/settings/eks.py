@@ -400,7 +400,6 @@ class EksStackSettings(StackSettings):
     cloud: Literal["aws"] = Field("aws", description="aws")
     tags: Tags = Field({}, description="tags of every resource")
     karpenter: KarpenterSettings = Field(KarpenterSettings(), description="the controller")
-    addons: AddonsSettings = Field(AddonsSettings(), description="what runs beside it")
     node_classes: NodeClassSpecs = Field(description="EC2NodeClass specs by name")
 
     @field_validator("assume_roles")
@@ -426,3 +425,4 @@ class EksSettings(EksStackSettings):
     cluster: ClusterSettings = Field(description="the control plane")
     system_nodes: SystemNodesSettings = Field(SystemNodesSettings(), description="the managed node group")
     cilium: CiliumSettings = Field(CiliumSettings(), description="the dataplane")
+    addons: AddonsSettings = Field(AddonsSettings(), description="what runs beside Karpenter")
