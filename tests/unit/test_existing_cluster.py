@@ -501,7 +501,9 @@ def test_another_value_changes_an_input(key: str) -> None:
 
 
 def test_every_setting_of_its_own_has_another_value_here() -> None:
-    shared = {key for key in keys(settings.EksSettings) if key.split(".")[0] not in ("cluster", "network", "cilium", "addons")}
+    shared = {
+        key for key in keys(settings.EksSettings) if key.split(".")[0] not in ("cluster", "network", "cilium", "addons")
+    }
     assert {*keys(settings.ExistingEksSettings)} - shared == {*OTHER} - {"name"}
 
 
