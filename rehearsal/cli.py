@@ -239,7 +239,7 @@ def _review_again(folder: StackFolder, stack_file: StackFile, output: Path) -> N
     """Write the review anew, with everything known; the update has passed, whatever the review says."""
     try:
         with lifetime.watched(folder):
-            code = _deployment(folder).review(stack_file, output)
+            code = _deployment(folder).review(stack_file, output, updated=True)
     except CommandError as error:
         tell(
             f"{error}, so there is no review of {folder.stack} as it is; again: python -m rehearsal review "

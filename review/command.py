@@ -14,7 +14,7 @@ from . import configuration, markdown, page, sarif, wording
 from .assemble import assemble
 from .engine import EngineError
 from .model import Review
-from .preview import preview
+from .preview import made, preview
 
 PROJECT: Final = Path(__file__).resolve().parents[1]
 PACK: Final = PROJECT / "policies"
@@ -39,7 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.only_configuration:
             return 0
         check_output(output)
-        said = preview(project, PACK, configured, options.stack)
+        said = (
+            made(project, options.update, options.stack)
+            if options.update
+            else preview(project, PACK, configured, options.stack)
+        )
     except (EngineError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -104,6 +108,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--only-configuration", action="store_true", help="only see whether the pack's configuration can be used"
+    )
+    parser.add_argument(
+        "--update",
+        type=Path,
+        metavar="EVENTS",
+        help="review what an update has made, with everything known, instead of previewing: the file that "
+        "`PULUMI_DEBUG_COMMANDS=true pulumi up --policy-pack policies --event-log EVENTS` wrote",
     )
     parser.add_argument("--output", type=Path, help="folder for the documents (default: build/review/<stack>)")
     return parser

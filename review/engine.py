@@ -1,7 +1,8 @@
 """What the Pulumi engine says of a preview: its digest (`--json`) with the resources, its event log with the policies.
 
 Both are needed: the digest leaves the policies out, the log leaves out from which resource a value comes. In both
-the engine has put `[secret]` in the place of each secret, and one constant in the place of each unknown value.
+the engine has put `[secret]` in the place of each secret, and one constant in the place of each unknown value. Of an
+update that was made, the stack's state stands for the digest; in it each secret is encrypted.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -25,6 +26,10 @@ _SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
 _MARKUP: Final = re.compile(r"<\{%[^%]*%\}>")
 _PROVIDER: Final = "pulumi:providers:"
 _NO_DIGEST: Final = "`pulumi preview --json` wrote something that is no digest of a preview"
+_NO_STATE: Final = "`pulumi stack export` wrote something that is no state of a stack"
+
+
+_T = TypeVar("_T", bound=BaseModel)
 
 
 class EngineError(Exception):
@@ -92,21 +97,50 @@ class PolicyEvent(_Said):
     severity: str = ""
 
 
+class _Made(State):
+    """A resource in the state."""
+
+    urn: str
+    delete: bool = False
+
+
+class _Deployment(_Said):
+    resources: list[_Made] = Field(default_factory=list)
+
+
+class _Export(_Said):
+    deployment: _Deployment
+
+
 def read_digest(text: str) -> Digest:
     """The digest.
 
     Raises:
         EngineError: The text is none.
     """
+    return _read(Digest, text, _NO_DIGEST)
+
+
+def read_state(text: str) -> Digest:
+    """The digest of a preview that would change nothing, from `pulumi stack export`.
+
+    Raises:
+        EngineError: The text is no state.
+    """
+    made = _read(_Export, text, _NO_STATE).deployment.resources
+    return Digest(steps=[Step(op="same", urn=one.urn, newState=one) for one in made if not one.delete])
+
+
+def _read(kind: type[_T], text: str, wrong: str) -> _T:
     try:
-        return Digest.model_validate(_blinded(json.loads(text)))
+        return kind.model_validate(_blinded(json.loads(text)))
     except ValidationError as error:
         # Where it is and what is wrong with it; not the value, which may be anything.
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "all of it"
-        raise EngineError(f"{_NO_DIGEST}: {readable(where)}: {first['msg'].lower()}") from error
+        raise EngineError(f"{wrong}: {readable(where)}: {first['msg'].lower()}") from error
     except (ValueError, RecursionError) as error:
-        raise EngineError(f"{_NO_DIGEST}: {readable(str(error))}") from error
+        raise EngineError(f"{wrong}: {readable(str(error))}") from error
 
 
 def read_events(lines: Iterable[str]) -> list[PolicyEvent]:

@@ -1,4 +1,7 @@
-"""Runs `pulumi preview` with the pack, and keeps what the engine said. Nothing is created or changed."""
+"""Runs `pulumi preview` with the pack, or reads what an update left, and keeps what the engine said.
+
+Nothing is created or changed.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .engine import Digest, EngineError, PolicyEvent, read_digest, read_events
+from .engine import Digest, EngineError, PolicyEvent, read_digest, read_events, read_state
 
 # It would make `--json` write something else.
 _STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
 _LAST_WORD = "error: preview failed"
 # Without it the flag --event-log does not exist; Pulumi's own automation API sets it for the same reason.
 _EVENT_LOG = {"PULUMI_DEBUG_COMMANDS": "true"}
+_NO_PULUMI = "there is no program `pulumi` on PATH, so nothing was {}: install Pulumi, or rehearse with `make review`"
 
 
 @dataclass(frozen=True)
@@ -86,12 +90,38 @@ def preview(
                 errors="backslashreplace",
             )
         except FileNotFoundError as error:
-            raise EngineError(
-                "there is no program `pulumi` on PATH, so nothing was previewed: install Pulumi, or rehearse with "
-                "`make review`"
-            ) from error
+            raise EngineError(_NO_PULUMI.format("previewed")) from error
         lines = log.read_text(encoding="utf-8", errors="backslashreplace").splitlines() if log.is_file() else []
     return recorded(result.returncode, result.stdout, lines, result.stderr)
+
+
+def made(project: Path, events: Path, stack: str) -> Preview:
+    """What an update has made and what the pack said of it: as a preview would tell it that changes nothing.
+
+    All that a preview cannot know is known, and the program does not run again.
+
+    Args:
+        project: Folder with Pulumi.yaml.
+        events: What `pulumi up --event-log` wrote.
+        stack: Name of the stack.
+
+    Raises:
+        EngineError: There is no `pulumi`, or no such file, or what was said can't be read.
+    """
+    try:
+        lines = events.read_text(encoding="utf-8", errors="backslashreplace").splitlines()
+    except OSError as error:
+        raise EngineError(
+            f"{events} cannot be read ({error.strerror}), so it is not known what the pack said"
+        ) from error
+    command = ["pulumi", "stack", "export", "--non-interactive", "--stack", stack]
+    try:
+        state = subprocess.run(command, cwd=project, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8")
+    except FileNotFoundError as error:
+        raise EngineError(_NO_PULUMI.format("read")) from error
+    if state.returncode:
+        raise EngineError(f"`{' '.join(command)}` failed: {state.stderr.strip()}")
+    return Preview(0, read_state(state.stdout), read_events(lines))
 
 
 def recorded(code: int, digest: str, events: list[str], messages: str = "") -> Preview:

@@ -99,6 +99,7 @@ def environment(folder: StackFolder, engines: EngineSet, info: DaemonInfo) -> di
         # `pulumi import` writes it by the packages' schemas, which an attached provider does not have.
         "PULUMI_OPTION_GENERATE_CODE": "false",
         "PULUMI_SKIP_UPDATE_CHECK": "1",
+        "PULUMI_DEBUG_COMMANDS": "true",  # without it there is no --event-log
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "1",
         "KARPSTACK_PYTHON": sys.executable,
         "PYTHONPATH": str(PROJECT),
@@ -200,8 +201,10 @@ class Deployment:
             tell(f"Judged by policies/{configuration.name}.")
         else:
             tell(f"Judged by the baseline of the policy pack; the configuration of a stack is policies/{stack}.json.")
+        self._folder.update_events.unlink(missing_ok=True)  # Pulumi goes on in a file that is there
+        log = ["--event-log", str(self._folder.update_events)]
         try:
-            self._run(*self._up(self._folder.stack_configuration, judged=judged))
+            self._run(*self._up(self._folder.stack_configuration, judged=judged), *log)
         except CommandError as error:
             # Pulumi says of some mistakes in it that there is one, and not which.
             if configuration and (wrong := self._wrong(configuration)):
@@ -282,13 +285,14 @@ class Deployment:
         ansible = Path(sys.executable).parent / "ansible-playbook"
         return self._call([str(ansible), str(playbook), "-e", given, *more], meanwhile=meanwhile)
 
-    def review(self, stack_file: StackFile, output: Path, configuration: str = "") -> int:
+    def review(self, stack_file: StackFile, output: Path, configuration: str = "", *, updated: bool = False) -> int:
         """Preview the stack and write the review's documents; the exit code of `python -m review`.
 
         Args:
             stack_file: The stack's configuration, to which findings are pinned.
             output: Folder of the documents.
             configuration: Configuration of the policy pack, a file or `baseline`; the stack's own if empty.
+            updated: Whether to write what the last update has made, instead of previewing.
 
         Raises:
             CommandError: It was killed.
@@ -297,6 +301,7 @@ class Deployment:
         command = [sys.executable, "-m", "review", "--stack", self._folder.stack]
         command += ["--config-file", str(stack_file.path), "--output", str(output)]
         command += ["--policy-pack-config", configuration] if configuration else []
+        command += ["--update", str(self._folder.update_events)] if updated else []
         return self._call(command)
 
     def _wrong(self, configuration: Path) -> str:

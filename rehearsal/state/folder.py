@@ -112,6 +112,11 @@ class StackFolder:
         return self.pulumi / "change" / f"Pulumi.{self.stack}.yaml"
 
     @property
+    def update_events(self) -> Path:
+        """What Pulumi's engine said of the last update, for its review."""
+        return self.pulumi / "update.jsonl"
+
+    @property
     def edited(self) -> Path:
         """File with the path of the stack file that the user edits (see `rehearsal.session.pulumi_by_hand`)."""
         return self.pulumi / "edited-stack-file"

@@ -93,6 +93,52 @@ def test_the_exit_code_tells_findings_from_failures(
     assert f"--policy-pack {PACK}" in given
 
 
+STATE = """#!{python}
+import json, sys
+assert sys.argv[1:] == ["stack", "export", "--non-interactive", "--stack", "eks"], sys.argv
+print(open("{state}").read())
+"""
+
+
+@pytest.mark.parametrize(
+    ("state", "log", "code", "said"),
+    [
+        ("right", "right", 0, "Resources: 1 unchanged. 0 mandatory and 1 advisory finding."),
+        ("right", "missing", 2, "cannot be read (No such file or directory), so it is not known what the pack said"),
+        ("right", "{", 2, "line 1 of the engine's event log is no event of Pulumi's"),
+        ('{"deployment": {"resources": [{"urn": 1}]}}', "right", 2, "is no state of a stack: deployment.resources.0"),
+        ("", "right", 2, "is no state of a stack"),
+    ],
+)
+def test_what_an_update_has_made_is_reviewed_without_a_preview(
+    state: str, log: str, code: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.syspath_prepend(str(PACK))
+    secret = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:abc"}
+    provider = {
+        "type": "pulumi:providers:kubernetes",
+        "urn": "urn:pulumi:test::karpstack::pulumi:providers:kubernetes::k",
+    }
+    pool = {"urn": URN, **STEP["newState"], "outputs": {"kubeconfig": secret}}  # type: ignore[dict-item]
+    replaced = {**pool, "urn": f"{URN}-old", "delete": True}
+    right = json.dumps({"version": 3, "deployment": {"resources": [provider, pool, replaced]}})
+    (tmp_path / "state.json").write_text(right if state == "right" else state)
+    program = tmp_path / "pulumi"
+    program.write_text(STATE.replace("{python}", sys.executable).replace("{state}", str(tmp_path / "state.json")))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    events = tmp_path / "events.jsonl"
+    if log != "missing":
+        events.write_text(violation("advisory") if log == "right" else log)
+    output = tmp_path / "out"
+    arguments = ["--stack", "eks", "--policy-pack-config", "baseline", "--output", str(output), "--update", str(events)]
+    assert import_module("review.command").main(arguments) == code
+    told = capsys.readouterr()
+    assert said in told.out + told.err
+    assert output.exists() == (code == 0)
+    assert "v1:abc" not in "".join(one.read_text() for one in output.glob("*"))
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_review_that_is_stopped_says_so_in_a_sentence(number: signal.Signals, tmp_path: Path) -> None:
     program = tmp_path / "pulumi"

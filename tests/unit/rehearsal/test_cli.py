@@ -88,7 +88,8 @@ class Started:
     def prepare(self, stack_file: StackFile) -> None:
         self.calls.append("prepare")
 
-    def review(self, stack_file: StackFile, output: Path, configuration: str = "") -> int:
+    def review(self, stack_file: StackFile, output: Path, configuration: str = "", *, updated: bool = False) -> int:
+        assert not updated  # nothing was
         self.calls.append(f"review {stack_file.path.name} {output.name} {Path(configuration).name}".strip())
         if self._code < 0:
             raise KeyboardInterrupt
