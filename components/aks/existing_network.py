@@ -50,6 +50,8 @@ def find(subnet_id: str, settings: AksSettings, ask: pulumi.InvokeOptions) -> Fo
         routes={one: _routes(one, ask) for one in _named(subnet.route_table for subnet in of_nodes)},
         has_zone=_has_zone(settings, ask),
         has_cluster=_has_cluster(AksNames(settings.name), ask),
+        dns_servers=list((vnet.dhcp_options.dns_servers if vnet and vnet.dhcp_options else None) or ()),
+        encrypted=vnet is not None and vnet.encryption is not None and vnet.encryption.enabled,
     )
 
 

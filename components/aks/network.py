@@ -126,8 +126,8 @@ class Network(pulumi.ComponentResource):
         found = existing_network.find(subnet_id, settings, pulumi.InvokeOptions(parent=self))
         for doubt in judged.check(settings, found):
             pulumi.log.warn(str(doubt), self)
-        if settings.network.outbound_type == "userAssignedNATGateway":
-            self.egress = found.egress([subnet_id, *settings.further_subnet_ids])
+        # Azure goes by the gateway of a subnet before any load balancer, whatever AKS is told.
+        self.egress = found.egress([subnet_id, *settings.further_subnet_ids])
         self.subnet_id = pulumi.Output.from_input(subnet_id)
         self.vnet_id = pulumi.Output.from_input(network_of(subnet_id))
         self.vnet_guid = pulumi.Output.from_input(found.guid)

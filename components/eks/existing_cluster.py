@@ -124,7 +124,9 @@ def _of_node_groups(cluster: str, ask: pulumi.InvokeOptions) -> list[str]:
 def _has_provider(issuer: str, ask: pulumi.InvokeOptions) -> bool:
     try:
         iam.get_open_id_connect_provider(url=issuer, opts=ask)
-    except Exception:  # what the SDK makes of a provider that is not there: it has no type of its own for it
+    except Exception as error:  # what the SDK makes of a provider that is not there: it has no type of its own for it
+        if "AccessDenied" in str(error):
+            raise
         return False
     return True
 

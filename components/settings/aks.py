@@ -118,6 +118,12 @@ def network_of(subnet_id: str) -> str:
     return subnet_id.rsplit("/", 2)[0]
 
 
+def names_of_network(subnet_id: str) -> tuple[str, str, str]:
+    """Subscription, resource group and name of a subnet's virtual network: what Karpenter compares of two IDs."""
+    parts = subnet_id.split("/")
+    return parts[2], parts[4], parts[8]
+
+
 Guid = Annotated[str, AfterValidator(_guid)]
 Tags = Annotated[
     dict[Annotated[str, StringConstraints(min_length=1, max_length=512), AfterValidator(_tag_key)], TagValue],

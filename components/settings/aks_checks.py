@@ -18,7 +18,7 @@ from ..documents import manifests
 from ..documents.charts import release
 from ..documents.provisioning import BROUGHT_BY_AKS
 from ..problems import Problem, key_of, shown
-from .aks import AZURE_ADDRESSES, NODE_SHARE_PREFIX, WRITE_SUBNET_ID, is_subnet_id, network_of
+from .aks import AZURE_ADDRESSES, NODE_SHARE_PREFIX, WRITE_SUBNET_ID, is_subnet_id, names_of_network, network_of
 from .chart_checks import chart_values, resource_values
 from .node_pool_checks import endless_drain, node_class_reference
 from .region_checks import azure_zones, region_checks
@@ -286,7 +286,7 @@ def _subnet_of_a_node_class(name: str, subnet: Any, network: NetworkSettings) ->
             "subnet: the node class never gets ready (SubnetIDInvalid) and no node is made",
             "remove it, or name a subnet of the same network in karpstack:network.subnetId instead of subnetCidr",
         )
-    elif network_of(subnet) != network_of(network.subnet_id):
+    elif names_of_network(subnet) != names_of_network(network.subnet_id):
         same = network_of(subnet).lower() == network_of(network.subnet_id).lower()
         yield Problem(
             key,
@@ -335,8 +335,9 @@ def _two_ways_to_the_api_server(cluster: ClusterSettings, mode: str) -> Iterator
             key_of("cluster", "apiServerSubnetId"),
             shown(cluster.api_server_subnet_id),
             "gives AKS's own nodes a private way to the API server, and machines of self-hosted Karpenter are told its "
-            "public name: they come from outside, by an address that AKS does not let in by itself, and never join",
+            "public name: they come from outside, and join only where their way out is let in",
             "empty karpstack:cluster.publicAccessCidrs, so that the name is private, or set karpstack:mode to nap",
+            warning=True,
         )
 
 

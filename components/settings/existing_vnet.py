@@ -62,6 +62,8 @@ class FoundNetwork:
 
     Attributes:
         location: Its location; empty where there is no such network.
+        dns_servers: Addresses of the DNS servers that its machines ask; none where they ask Azure's.
+        encrypted: Whether Azure encrypts what goes between its machines.
         guid: Azure's own name of it.
         space: Its ranges.
         peered: Ranges of the networks that it is peered with, by the peering's name.
@@ -81,10 +83,16 @@ class FoundNetwork:
     routes: Mapping[str, Mapping[str, str]]
     has_zone: bool
     has_cluster: bool
+    dns_servers: Sequence[str] = ()
+    encrypted: bool = False
 
     def subnet(self, subnet_id: str) -> FoundSubnet | None:
         """The subnet of an ID that lies in this network."""
         return self.subnets.get(subnet_id.rpartition("/")[2].lower())
+
+    def is_routed(self, subnet: FoundSubnet) -> bool:
+        """Whether a subnet's default route leads to an appliance or a gateway."""
+        return self.routes.get(subnet.route_table, {}).get(_ANYWHERE) in _NEXT_HOPS
 
     def egress(self, subnet_ids: Sequence[str]) -> list[str]:
         """Public addresses of the NAT gateways of some subnets, each once."""
@@ -154,11 +162,12 @@ def problems(settings: AksSettings, found: FoundNetwork) -> Iterator[Problem]:
                 f"name one of {', '.join(sorted(found.subnets)) or 'another network'}",
             )
         elif key == _API_SERVER:
-            yield from _api_server(subnet_id, subnet, found)
+            yield from _api_server(subnet_id, subnet, settings, found)
         else:
             yield from _of_nodes(key, subnet_id, subnet, settings, found)
     yield from _public_addresses(settings, found)
     yield from _ranges(settings, found)
+    yield from _names(settings, found)
     if not found.has_zone:
         yield Problem(
             key_of("cluster", "privateDnsZone"),
@@ -255,7 +264,16 @@ def _route(key: str, subnet_id: str, subnet: FoundSubnet, found: FoundNetwork) -
     )
 
 
-def _api_server(subnet_id: str, subnet: FoundSubnet, found: FoundNetwork) -> Iterator[Problem]:
+def _api_server(subnet_id: str, subnet: FoundSubnet, settings: AksSettings, found: FoundNetwork) -> Iterator[Problem]:
+    if found.encrypted and not found.has_cluster:
+        yield Problem(
+            _API_SERVER,
+            shown(subnet_id),
+            "is in a network that Azure encrypts: AKS refuses the cluster where its VM sizes know that encryption, "
+            f"which those of version 4 and later do, and systemNodes.vmSize is {settings.system_nodes.vm_size}",
+            "remove it, or choose a network without encryption",
+            warning=True,
+        )
     if not any(one.lower() == API_SERVER_DELEGATION.lower() for one in subnet.delegations):
         yield Problem(
             _API_SERVER,
@@ -284,11 +302,15 @@ def _api_server(subnet_id: str, subnet: FoundSubnet, found: FoundNetwork) -> Ite
 
 def _public_addresses(settings: AksSettings, found: FoundNetwork) -> Iterator[Problem]:
     """Ways out whose addresses AKS does not know, where the API server is public and lets in who is listed."""
-    network, cluster = settings.network, settings.cluster
-    if not cluster.public_access_cidrs or cluster.api_server_subnet_id is not None:
+    cluster = settings.cluster
+    is_reached_inside = cluster.api_server_subnet_id is not None and settings.mode == "nap"
+    if not cluster.public_access_cidrs or is_reached_inside:
         return
     key, value = key_of("cluster", "publicAccessCidrs"), shown([str(one) for one in cluster.public_access_cidrs])
-    if network.outbound_type == "userDefinedRouting":
+    subnets = [found.subnet(one) for key, one in named_subnets(settings).items() if key != _API_SERVER]
+    # Azure goes by the route before the NAT gateway, and by that before the load balancer, whatever AKS is told.
+    routed = [subnet for subnet in subnets if subnet and found.is_routed(subnet)]
+    if routed:
         yield Problem(
             key,
             value,
@@ -297,9 +319,8 @@ def _public_addresses(settings: AksSettings, found: FoundNetwork) -> Iterator[Pr
             "add the firewall's public address, with /32; or empty the list for a private cluster",
             warning=True,
         )
-    subnets = [found.subnet(one) for key, one in named_subnets(settings).items() if key != _API_SERVER]
-    gateways = [found.gateways.get(subnet.nat_gateway) for subnet in subnets if subnet]
-    if network.outbound_type == "userAssignedNATGateway" and any(one.prefixes for one in gateways if one):
+    gateways = [found.gateways.get(subnet.nat_gateway) for subnet in subnets if subnet and subnet not in routed]
+    if any(one.prefixes for one in gateways if one):
         yield Problem(
             key,
             value,
@@ -308,6 +329,22 @@ def _public_addresses(settings: AksSettings, found: FoundNetwork) -> Iterator[Pr
             "add them; or empty the list for a private cluster",
             warning=True,
         )
+
+
+def _names(settings: AksSettings, found: FoundNetwork) -> Iterator[Problem]:
+    """A zone of AKS's own in a network whose machines ask other DNS servers than Azure's."""
+    cluster = settings.cluster
+    if cluster.public_access_cidrs or cluster.private_dns_zone != "system" or not found.dns_servers:
+        return
+    yield Problem(
+        key_of("cluster", "privateDnsZone"),
+        shown(cluster.private_dns_zone),
+        f"is a zone of AKS's own, and the network asks {', '.join(found.dns_servers)} for names: unless these ask "
+        "Azure (168.63.129.16), nobody there finds the API server by its name; and AKS may refuse the cluster, whose "
+        "identity has no role on the network to tie the zone to it",
+        "name a zone of yours that these servers look into; or write none",
+        warning=True,
+    )
 
 
 def _ranges(settings: AksSettings, found: FoundNetwork) -> Iterator[Problem]:

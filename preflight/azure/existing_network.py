@@ -43,6 +43,8 @@ def find(subject: Subject, subnet_id: str) -> FoundNetwork:
         routes={one: _routes(subject, one) for one in {subnet.route_table for subnet in of_nodes} if one},
         has_zone=zone is None or subject.azure.find(READS_ZONES, zone, ZONES) is not None,
         has_cluster=subject.is_up,
+        dns_servers=list((properties.get("dhcpOptions") or {}).get("dnsServers") or ()),
+        encrypted=bool((properties.get("encryption") or {}).get("enabled")),
     )
 
 

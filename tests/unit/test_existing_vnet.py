@@ -11,10 +11,11 @@ import pulumi
 import pytest
 
 from components import aks as program
+from components import settings
 from components.aks.update_guards import refuse_other_network
 from components.problems import Problem, SettingsError
 from components.settings.existing_vnet import FoundGateway, FoundNetwork, FoundSubnet, check, problems
-from tests.unit.example_stack import aks
+from tests.unit.example_stack import aks, example
 from tests.unit.mock_engine import SUBSCRIPTION, Deployment, deploy
 
 NAP, SELF_HOSTED = "aks-nap", "aks-self-hosted"
@@ -83,9 +84,9 @@ def test_a_public_api_server_lets_nodes_in_by_the_gateways_address(changes: dict
     public: dict[str, Any] = {"cluster__publicAccessCidrs": ("1.1.1.0/24",)}
     made = deployed(NAP, network__outboundType="userAssignedNATGateway", **changes, **public)
     assert cluster(made)["apiServerAccessProfile"]["authorizedIPRanges"] == ["1.1.1.0/24", address]
-    # Of its own balancer AKS knows the address itself.
+    # Of its own balancer AKS knows the address itself; a gateway that a subnet has comes before it.
     balanced = cluster(deployed(NAP, **changes, **public))
-    assert balanced["apiServerAccessProfile"]["authorizedIPRanges"] == ["1.1.1.0/24"]
+    assert balanced["apiServerAccessProfile"]["authorizedIPRanges"] == ["1.1.1.0/24", *([address] if changes else [])]
 
 
 @pytest.mark.parametrize("way", ["loadBalancer", "userAssignedNATGateway", "userDefinedRouting"])
@@ -118,6 +119,13 @@ def test_a_subnet_of_several_node_classes_is_joined_once() -> None:
     assert settings.further_subnet_ids == [BATCH]
     assert settings.existing_subnet_ids == [ONE, BATCH]
     assert aks(NAP).existing_subnet_ids == []
+
+
+def test_a_node_classes_subnet_is_taken_as_karpenter_compares_it() -> None:
+    batch = BATCH.replace("resourceGroups", "resourcegroups")
+    assert aks(NAP, **EXISTING, nodeClasses__batch__vnetSubnetID=batch).node_classes["batch"]["vnetSubnetID"] == batch
+    with pytest.raises(SettingsError, match="tells upper from lower case"):
+        aks(NAP, **EXISTING, nodeClasses__batch__vnetSubnetID=BATCH.replace("/hub/", "/Hub/"))
 
 
 @both
@@ -182,6 +190,7 @@ FOUND = FoundNetwork(
     has_zone=True,
     has_cluster=False,
 )
+UNROUTED = replace(FOUND, routes={})
 NAT = {"network__outboundType": "userAssignedNATGateway"}
 ROUTED = {"network__outboundType": "userDefinedRouting"}
 IN_BATCH = {"nodeClasses__batch__vnetSubnetID": BATCH}
@@ -194,8 +203,18 @@ def said(found: FoundNetwork, **changes: Any) -> list[Problem]:
 
 
 def test_what_fits_is_taken() -> None:
-    for changes in ({}, NAT, ROUTED, IN_BATCH | NAT, INTEGRATED, {"cluster__privateDnsZone": ZONE}, PUBLIC | NAT):
+    for changes in ({}, NAT, ROUTED, IN_BATCH | NAT, INTEGRATED, {"cluster__privateDnsZone": ZONE}):
         assert not said(FOUND, **changes), changes
+    assert not said(UNROUTED, **PUBLIC, **NAT)
+    assert not said(FOUND, **PUBLIC, **INTEGRATED)
+
+
+def test_machines_of_ones_own_karpenter_come_from_outside() -> None:
+    warned: list[Problem] = []
+    settings.load(example(SELF_HOSTED, **EXISTING, **PUBLIC, **INTEGRATED), warn=warned.append)
+    assert [one.key for one in warned] == ["karpstack:cluster.apiServerSubnetId"]
+    (problem,) = problems(aks(SELF_HOSTED, **EXISTING, **PUBLIC, **INTEGRATED), FOUND)
+    assert problem.key == "karpstack:cluster.publicAccessCidrs"
 
 
 def with_subnet(name: str, found: FoundSubnet) -> FoundNetwork:
@@ -278,8 +297,9 @@ FINDINGS: dict[str, tuple[FoundNetwork, dict[str, Any], str, str, bool]] = {
         False,
     ),
     "a firewall's address": (FOUND, ROUTED | PUBLIC, "cluster.publicAccessCidrs", "behind the route", True),
+    "a firewall's address before a load balancer's": (FOUND, PUBLIC, "cluster.publicAccessCidrs", "behind the", True),
     "prefixes of a gateway": (
-        replace(FOUND, gateways={GATEWAY: FoundGateway(addresses=[], prefixes=1)}),
+        replace(UNROUTED, gateways={GATEWAY: FoundGateway(addresses=[], prefixes=1)}),
         NAT | PUBLIC,
         "cluster.publicAccessCidrs",
         "public IP prefixes",
@@ -305,6 +325,20 @@ FINDINGS: dict[str, tuple[FoundNetwork, dict[str, Any], str, str, bool]] = {
         "cluster.apiServerSubnetId",
         "has 2 free addresses",
         False,
+    ),
+    "an API server's in an encrypted network": (
+        replace(FOUND, encrypted=True),
+        INTEGRATED,
+        "cluster.apiServerSubnetId",
+        "Azure encrypts",
+        True,
+    ),
+    "other DNS servers": (
+        replace(FOUND, dns_servers=["10.0.0.4"]),
+        {},
+        "cluster.privateDnsZone",
+        "the network asks 10.0.0.4",
+        True,
     ),
     "no zone": (
         replace(FOUND, has_zone=False),

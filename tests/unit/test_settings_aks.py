@@ -529,14 +529,6 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         "SubnetIsDelegated",
         "a /28 at least",
     ),
-    "an API server in a subnet that the own machines reach from outside": (
-        SELF_HOSTED,
-        EXISTING | {"cluster__apiServerSubnetId": API_SERVER, "cluster__publicAccessCidrs": ["1.1.1.0/24"]},
-        "karpstack:cluster.apiServerSubnetId",
-        shown(API_SERVER),
-        "told its public name",
-        "publicAccessCidrs",
-    ),
     "a zone that is none": (
         NAP,
         {"cluster__privateDnsZone": "privatelink.westus2.azmk8s.io"},
