@@ -27,8 +27,8 @@ NODE_MANAGED_POLICIES: Final = (
 #: The same where the VPC CNI runs with the node's role; an overlay is without it.
 CNI_MANAGED_POLICY: Final = "AmazonEKS_CNI_Policy"
 #: Managed policy of the EBS CSI driver: volumes and snapshots that bear its tag, which it puts on each that it makes.
-#: Scoped to one cluster, AmazonEBSCSIDriverEKSClusterScopedPolicy attaches volumes only to instances with the tag that
-#: EKS puts on those of managed node groups, and Karpenter's do not bear it.
+#: AmazonEBSCSIDriverEKSClusterScopedPolicy is of one cluster: it wants the tag `ebs.csi.aws.com/cluster-name`, which
+#: the driver puts on only where it has `controller.k8sTagClusterId`; volumes of before lack it.
 EBS_CSI_MANAGED_POLICIES: Final = ("AmazonEBSCSIDriverPolicyV2",)
 
 

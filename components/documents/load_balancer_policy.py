@@ -1,10 +1,10 @@
 """IAM policies of the AWS Load Balancer Controller, as plain documents.
 
 They allow what upstream's of v3.3.0 (docs/install/iam_policy.json) does, and on less. Upstream's names no resources, or
-those of every region and account; here they are of the kinds that AWS knows for each action, in one region and account.
-What the controller makes it tags `elbv2.k8s.aws/cluster: <name>`, where upstream asks for any value. Rules of security
-groups it adds to the cluster's, as upstream's installation guide recommends. Shield Advanced and WAF Classic are left
-out, and switched off (`addons.load_balancer_controller`).
+those of every region and account; here they are of the kinds that AWS knows for each action, in one region and, but for
+what accounts share, in one account. What the controller makes it tags `elbv2.k8s.aws/cluster: <name>`, where upstream
+asks for any value. Rules of security groups it adds to the cluster's, as upstream's installation guide recommends.
+Shield Advanced and WAF Classic are left out, and switched off (`addons.load_balancer_controller`).
 """
 
 from __future__ import annotations
@@ -107,6 +107,10 @@ class LoadBalancerScope:
         region = "" if service == "iam" else self.region
         return f"arn:{self.partition}:{service}:{region}:{self.account_id}:{resource}"
 
+    def shared(self, kind: str) -> str:
+        """ARN pattern of what EC2 lets accounts share; it names the account of the owner."""
+        return f"arn:{self.partition}:ec2:{self.region}:*:{kind}/*"
+
     def balancing(self, *kinds: str) -> list[str]:
         """ARN patterns of network and application load balancers, and of what belongs to them."""
         return [self.arn("elasticloadbalancing", pattern) for kind in kinds for pattern in _PATTERNS[kind]]
@@ -141,8 +145,8 @@ def reading(scope: LoadBalancerScope) -> Document:
         _allow("elasticloadbalancing", _BALANCING_READS, "*"),
         _allow("acm", ["ListCertificates"], "*"),
         _allow("iam", ["ListServerCertificates"], "*"),
-        _allow("ec2", ["GetSecurityGroupsForVpc"], scope.arn("ec2", "vpc/*")),
-        _allow("ec2", ["GetCoipPoolUsage"], scope.arn("ec2", "ipv4pool-coip/*")),
+        _allow("ec2", ["GetSecurityGroupsForVpc"], scope.shared("vpc")),
+        _allow("ec2", ["GetCoipPoolUsage"], scope.shared("coip-pool")),
         _allow("cognito-idp", ["DescribeUserPoolClient"], scope.arn("cognito-idp", "userpool/*")),
         _allow("acm", ["DescribeCertificate"], scope.arn("acm", "certificate/*")),
         _allow("iam", ["GetServerCertificate"], scope.arn("iam", "server-certificate/*")),
@@ -156,7 +160,7 @@ def security_groups(scope: LoadBalancerScope) -> Document:
     created = {"StringEquals": {"ec2:CreateAction": "CreateSecurityGroup", _REQUESTED: scope.cluster_name}}
     return _document(
         _allow("ec2", _RULES, groups, of_cluster),
-        _allow("ec2", ["CreateSecurityGroup"], [groups, scope.arn("ec2", "vpc/*")]),
+        _allow("ec2", ["CreateSecurityGroup"], [groups, scope.shared("vpc")]),
         _allow("ec2", ["CreateTags"], groups, created),
         _allow("ec2", ["CreateTags", "DeleteTags"], groups, scope.ours_for_good),
         _allow("ec2", [*_RULES, "DeleteSecurityGroup"], groups, scope.ours),
@@ -179,8 +183,10 @@ def balancing(scope: LoadBalancerScope) -> Document:
         _allow(_BALANCING, ["AddTags", "RemoveTags"], made, scope.ours_for_good),
         _allow(_BALANCING, _CHANGES, [*made, *listeners], scope.ours),
         _allow(_BALANCING, ["RegisterTargets", "DeregisterTargets"], scope.balancing("targetgroup")),
-        # Listeners and their rules bear no tag that would say whose they are.
-        _allow(_BALANCING, ["CreateListener", "SetWebAcl"], scope.balancing("loadbalancer")),
+        # AWS knows no resource for it. It lets WAF act on load balancers, and changes none by itself.
+        _allow(_BALANCING, ["SetWebAcl"], "*"),
+        # Upstream asks for no tag of listeners and rules: where its gate ListenerRulesTagging is off they bear none.
+        _allow(_BALANCING, ["CreateListener"], scope.balancing("loadbalancer")),
         _allow(_BALANCING, _OF_LISTENERS, listeners),
         _allow(_BALANCING, ["DeleteRule", "ModifyRule", "SetRulePriorities"], rules),
         _allow(_BALANCING, ["AddTags", "RemoveTags"], [*listeners, *rules]),

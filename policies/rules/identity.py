@@ -172,15 +172,19 @@ IAM_NO_WILDCARD_RESOURCE = ResourceRule(
             "type": "array",
             "items": _ALLOWED_ACTION,
             "default": [
-                {"action": "ec2:Describe*", "reason": "EC2 limits no call that describes to single resources"},
+                {"action": "ec2:Describe*", "reason": "EC2 limits hardly a call that describes to single resources"},
                 {
                     "action": "elasticloadbalancing:Describe*",
                     "reason": "Elastic Load Balancing limits no call that describes to single resources",
                 },
+                {
+                    "action": "elasticloadbalancing:SetWebAcl",
+                    "reason": "lets WAF act on load balancers; AWS knows no resource for it",
+                },
                 {"action": "pricing:GetProducts", "reason": "prices are nobody's resource"},
                 {"action": "acm:ListCertificates", "reason": "a list of certificates has no resource"},
-                {"action": "iam:ListServerCertificates", "reason": "IAM limits listing to paths only"},
-                {"action": "iam:ListInstanceProfiles", "reason": "IAM limits listing to paths only"},
+                {"action": "iam:ListServerCertificates", "reason": "a list of certificates has no resource"},
+                {"action": "iam:ListInstanceProfiles", "reason": "a list of instance profiles has no resource"},
                 {
                     "action": "arc-zonal-shift:GetManagedResource",
                     "reason": "is limited by the condition key arc-zonal-shift:ResourceIdentifier",
