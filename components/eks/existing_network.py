@@ -77,6 +77,7 @@ def _subnet(subnet_id: str, ways: Mapping[str, WayOut], ask: pulumi.InvokeOption
         free=found.available_ip_address_count,
         way_out=ways.get(subnet_id, "none"),
         tags=found.tags,
+        gives_public_addresses=found.map_public_ip_on_launch,
     )
 
 

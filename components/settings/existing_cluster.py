@@ -17,7 +17,7 @@ from ..naming import KARPENTER_NAMESPACE
 from ..problems import Problem, SettingsError, key_of, shown
 from .eks_checks import image_checks
 from .eks_existing import ExistingEksSettings
-from .existing_network import RECOMMENDED_ADDRESSES, FoundNetwork
+from .existing_network import RECOMMENDED_ADDRESSES, FoundNetwork, FoundSubnet
 from .version_checks import existing_eks_version
 
 #: DaemonSet of the VPC CNI, without which pods of other networks would have no addresses of the VPC.
@@ -35,6 +35,9 @@ NETWORKS: Final[Mapping[str, str]] = {
     "kube-ovn-cni": "Kube-OVN",
 }
 _NEEDS_API: Final = "API_AND_CONFIG_MAP"
+_PRIVATE_ONES: Final = (
+    "name private subnets in karpstack:network.subnetIds, whose default route leads to a NAT or transit gateway"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,20 +277,15 @@ def _subnets(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Pro
             "add a tag that only this VPC's subnets have, or name the subnets in karpstack:network.subnetIds",
         )
     for subnet in subnets:
-        if subnet.way_out != "private" and not (subnet.way_out == "none" and found.network.has_endpoints):
+        if subnet.way_out == "public":
+            yield _public(key, value, subnet)
+        elif subnet.way_out == "none" and not found.network.has_endpoints:
             yield Problem(
                 key,
                 value,
-                f"has {subnet.id}, "
-                + (
-                    "a public subnet (its default route leads to an internet gateway): a node there has no way out "
-                    "without a public address, and with one anybody can try it"
-                    if subnet.way_out == "public"
-                    else "which has no default route, in a VPC without endpoints: a node there reaches neither EC2 nor "
-                    "a registry, and would never join"
-                ),
-                "name private subnets in karpstack:network.subnetIds, whose default route leads to a NAT or transit "
-                "gateway",
+                f"has {subnet.id}, which has no default route, in a VPC without endpoints: a node there reaches "
+                "neither EC2 nor a registry, and would never join",
+                _PRIVATE_ONES,
             )
         if not settings.cilium.install and subnet.free < RECOMMENDED_ADDRESSES:
             yield Problem(
@@ -298,6 +296,26 @@ def _subnets(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Pro
                 "name larger subnets",
                 warning=True,
             )
+
+
+def _public(key: str, value: str, subnet: FoundSubnet) -> Problem:
+    """A subnet whose default route leads to an internet gateway: the cluster's own nodes may live in such ones."""
+    if subnet.gives_public_addresses:
+        return Problem(
+            key,
+            value,
+            f"has {subnet.id}, a public subnet: each node there gets a public address, which anybody can try as far as "
+            "security groups let them",
+            _PRIVATE_ONES,
+            warning=True,
+        )
+    return Problem(
+        key,
+        value,
+        f"has {subnet.id}, a public subnet (its default route leads to an internet gateway) that gives machines no "
+        "public address: a node there has no way out, and would never join",
+        _PRIVATE_ONES,
+    )
 
 
 def _where(settings: ExistingEksSettings, found: FoundCluster) -> tuple[str, str]:

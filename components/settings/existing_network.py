@@ -61,6 +61,7 @@ class FoundSubnet:
         free: Addresses that nothing has.
         way_out: Where its default route leads.
         tags: Its tags.
+        gives_public_addresses: Whether a machine gets a public address there unless it says otherwise.
     """
 
     id: str
@@ -70,6 +71,7 @@ class FoundSubnet:
     free: int
     way_out: WayOut
     tags: Mapping[str, str]
+    gives_public_addresses: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -396,6 +396,11 @@ def test_what_is_right_is_taken(case: str) -> None:
 
 DOUBTFUL: dict[str, tuple[FoundCluster, str, str]] = {
     "few addresses": (found(network=network(subnet={A: {"free": 8}})), "network.subnetIds", "with 8 free addresses"),
+    "public addresses": (
+        found(network=network(subnet={A: {"way_out": "public", "gives_public_addresses": True}})),
+        "network.subnetIds",
+        "each node there gets a public address",
+    ),
     "Cluster Autoscaler": (found(autoscalers=["kube-system/ca"]), "cluster.existing", "has Cluster Autoscaler too"),
     "somebody's Cilium": (
         found(networks=["cilium"]),
