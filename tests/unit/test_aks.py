@@ -131,9 +131,10 @@ def test_people_come_in_through_entra_only(stack: str) -> None:
     assert inputs["apiServerAccessProfile"] == {"enablePrivateCluster": True}
 
 
-def test_a_public_endpoint_is_there_for_the_list_alone() -> None:
+def test_a_public_endpoint_is_there_for_the_list_and_the_gateway_by_which_nodes_come() -> None:
     inputs = resource(variant(), CLUSTER).inputs
-    assert inputs["apiServerAccessProfile"] == {"enablePrivateCluster": False, "authorizedIPRanges": ["1.1.1.0/24"]}
+    ranges = ["1.1.1.0/24", "20.0.0.1/32"]
+    assert inputs["apiServerAccessProfile"] == {"enablePrivateCluster": False, "authorizedIPRanges": ranges}
 
 
 @both

@@ -89,8 +89,8 @@ class Started:
         self.calls.append("prepare")
 
     def review(self, stack_file: StackFile, output: Path, configuration: str = "", *, updated: bool = False) -> int:
-        assert not updated  # nothing was
-        self.calls.append(f"review {stack_file.path.name} {output.name} {Path(configuration).name}".strip())
+        what = "review of the update" if updated else "review"
+        self.calls.append(f"{what} {stack_file.path.name} {output.name} {Path(configuration).name}".strip())
         if self._code < 0:
             raise KeyboardInterrupt
         return self._code
@@ -323,7 +323,7 @@ def test_an_update_writes_the_review_anew(
     monkeypatch.setattr(cli, "_deployment", lambda _: started)
     command = ["up", "eks", "--state", str(tmp_path / "state")]
     assert cli.main([*command, "--review", str(tmp_path / "out")]) == 0
-    assert started.calls == ["up", "review Pulumi.eks.yaml out"]
+    assert started.calls == ["up", "review of the update Pulumi.eks.yaml out"]
     assert words in capsys.readouterr().err
     assert cli.main([*command, "--no-review"]) == 0
     assert started.calls[2:] == ["up"]

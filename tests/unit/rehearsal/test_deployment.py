@@ -133,8 +133,9 @@ def test_an_update_is_judged_by_the_stacks_own_configuration_and_says_so(
     cluster = Cluster(monkeypatch, "")
     Deployment(StackFolder(stack, tmp_path), EngineSet(tmp_path), DaemonInfo(1, 1.0, "aws", "us-east-1")).up()
     (command,) = cluster.commands
+    assert command[command.index("--event-log") + 1] == str(StackFolder(stack, tmp_path).update_events)
     named = ["--policy-pack-config", str(PROJECT / "policies" / "eks.json")] if stack == "eks" else []
-    assert command[command.index("--policy-pack") + 2 :][: len(named) or 1] == (named or ["--non-interactive"])
+    assert command[command.index("--policy-pack") + 2 :][: len(named) or 1] == (named or ["--event-log"])
     assert f"Judged by {'the ' if stack == 'prod' else ''}{words}" in capsys.readouterr().err
 
 
