@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_output(output)
         said = (
             made(project, options.update, options.stack)
-            if options.update
+            if options.update is not None
             else preview(project, PACK, configured, options.stack)
         )
     except (EngineError, ValueError) as error:

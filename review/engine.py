@@ -164,6 +164,30 @@ def read_events(lines: Iterable[str]) -> list[PolicyEvent]:
     return list(events.values())
 
 
+def check_update(lines: Iterable[str], stack: str) -> None:
+    """See that an event log is of an update of this stack that the pack has judged and that came to its end.
+
+    Args:
+        lines: The log's, of which `read_events` has read each.
+        stack: Name of the stack.
+
+    Raises:
+        EngineError: It is not, and so nothing can be said by it.
+    """
+    events = [json.loads(line) for line in lines if line.strip()]
+    summary = next((one["summaryEvent"] for one in reversed(events) if one.get("summaryEvent")), None)
+    if summary is None or summary.get("isPreview"):
+        raise EngineError("the event log is of no update that came to its end; give what `pulumi up` wrote, all of it")
+    if summary.get("result", "succeeded") != "succeeded":
+        raise EngineError("the event log is of an update that failed, so not all is made; mend it, and run it again")
+    if not any(pack.partition("|")[0] == "karpstack" for pack in summary.get("PolicyPacks") or {}):
+        raise EngineError("the pack did not judge that update; run `pulumi up` with --policy-pack policies")
+    urns = (one["resOutputsEvent"]["metadata"]["urn"] for one in events if one.get("resOutputsEvent"))
+    of = {urn.removeprefix("urn:pulumi:").partition("::")[0] for urn in urns}
+    if of != {stack}:
+        raise EngineError(f"the event log is of {', '.join(sorted(of)) or 'no stack'}, and the review of {stack}")
+
+
 def _blinded(value: Any) -> Any:
     """The value with nothing in it that is marked as secret, should an engine ever write one so."""
     if isinstance(value, dict):

@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .engine import Digest, EngineError, PolicyEvent, read_digest, read_events, read_state
+from .engine import Digest, EngineError, PolicyEvent, check_update, read_digest, read_events, read_state
 
 # It would make `--json` write something else.
 _STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
 _LAST_WORD = "error: preview failed"
 # Without it the flag --event-log does not exist; Pulumi's own automation API sets it for the same reason.
 _EVENT_LOG = {"PULUMI_DEBUG_COMMANDS": "true"}
+_WRITES_IT = "`PULUMI_DEBUG_COMMANDS=true pulumi up --policy-pack policies --event-log FILE` writes it"
 _NO_PULUMI = "there is no program `pulumi` on PATH, so nothing was {}: install Pulumi, or rehearse with `make review`"
 
 
@@ -108,12 +109,14 @@ def made(project: Path, events: Path, stack: str) -> Preview:
     Raises:
         EngineError: There is no `pulumi`, or no such file, or what was said can't be read.
     """
+    if not events.is_file():
+        raise EngineError(f"there is no file {events}, so it is not known what the pack said; {_WRITES_IT}")
+    lines = events.read_text(encoding="utf-8", errors="backslashreplace").splitlines()
     try:
-        lines = events.read_text(encoding="utf-8", errors="backslashreplace").splitlines()
-    except OSError as error:
-        raise EngineError(
-            f"{events} cannot be read ({error.strerror}), so it is not known what the pack said"
-        ) from error
+        said = read_events(lines)
+        check_update(lines, stack)
+    except EngineError as error:
+        raise EngineError(f"{events}: {error}") from error
     command = ["pulumi", "stack", "export", "--non-interactive", "--stack", stack]
     try:
         state = subprocess.run(command, cwd=project, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8")
@@ -121,7 +124,7 @@ def made(project: Path, events: Path, stack: str) -> Preview:
         raise EngineError(_NO_PULUMI.format("read")) from error
     if state.returncode:
         raise EngineError(f"`{' '.join(command)}` failed: {state.stderr.strip()}")
-    return Preview(0, read_state(state.stdout), read_events(lines))
+    return Preview(0, read_state(state.stdout), said)
 
 
 def recorded(code: int, digest: str, events: list[str], messages: str = "") -> Preview:

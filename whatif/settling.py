@@ -33,8 +33,9 @@ _LOOKS = 2
 # Metrics are read every five seconds, or, where they are large, less often.
 _FRESH = timedelta(seconds=60)
 _THINKING = "Consolidation"  # as the reasons of its events begin: ConsolidationCandidate, ConsolidationRejected, ...
-# Until each node that has been left alone for `consolidateAfter` bears the condition that says so.
-_TOLD = timedelta(seconds=15)
+# Until each node that has been left alone for `consolidateAfter` bears the condition that says so, and none is set
+# aside any more for a pod that was to come there: twice `settings.batchMaxDuration`, by default.
+_TOLD = timedelta(seconds=25)
 # What is under way and does not get on, such as a node whose pods a PodDisruptionBudget holds, is looked at for longer.
 _UNDER_WAY = 3
 _BETWEEN_LOOKS = timedelta(seconds=1)  # thousands of pods are looked through each time
@@ -109,7 +110,7 @@ class Settling:
         if (told := _told(replay, at)) is None:
             return at - max(self._asked, self._thought) >= _MARGIN
         when, started, looks = told
-        if when > self._asked and (self._looks is None or self._looks[0] != started):
+        if when > max(self._asked, self._thought) and (self._looks is None or self._looks[0] != started):
             self._looks = started, looks
         return self._looks is not None and looks >= self._looks[1] + _LOOKS
 
@@ -117,7 +118,7 @@ class Settling:
         if (state := _state(replay)) != self._state:
             self._state, self._moved, self._asked = state, at, None
         if (thoughts := _thoughts(replay)) != self._thoughts:
-            self._thoughts, self._thought = thoughts, at
+            self._thoughts, self._thought, self._looks = thoughts, at, None
 
     def told(self, replay: Replay, at: datetime) -> str:
         """How far it is, in a line."""
@@ -190,8 +191,8 @@ def _moves(claim: NodeClaim) -> bool:
 
 
 def _enough(replay: Replay, left: Sequence[str]) -> timedelta:
-    """For how long nothing may move until that is rest, with what is under way still."""
-    return quiet(replay) * (_UNDER_WAY if left else 1)
+    """For how long nothing may move until that is rest, with what is under way still: a node may boot for minutes."""
+    return (quiet(replay) + _MARGIN) * _UNDER_WAY if left else quiet(replay)
 
 
 def _state(replay: Replay) -> Hashable:

@@ -299,10 +299,15 @@ class CiliumSettings(Section):
 class AddonsSettings(Section):
     """karpstack:addons: what runs beside Karpenter."""
 
-    ebs_csi: bool = Field(False, description="EBS CSI driver, and the default StorageClass gp3, encrypted")
-    metrics_server: bool = Field(False, description="metrics server, for `kubectl top` and horizontal scaling")
+    ebs_csi: bool = Field(
+        False, description="whether the EBS CSI driver runs, with gp3 as default StorageClass, encrypted"
+    )
+    metrics_server: bool = Field(
+        False, description="whether the metrics server runs, for `kubectl top` and horizontal scaling"
+    )
     load_balancer_controller: bool = Field(
-        False, description="AWS Load Balancer Controller, for Services and Ingresses that name its class"
+        False,
+        description="whether the AWS Load Balancer Controller runs, for Services and Ingresses that name its class",
     )
 
     @property
@@ -425,4 +430,4 @@ class EksSettings(EksStackSettings):
     cluster: ClusterSettings = Field(description="the control plane")
     system_nodes: SystemNodesSettings = Field(SystemNodesSettings(), description="the managed node group")
     cilium: CiliumSettings = Field(CiliumSettings(), description="the dataplane")
-    addons: AddonsSettings = Field(AddonsSettings(), description="what runs beside Karpenter")
+    addons: AddonsSettings = Field(AddonsSettings(), description="a section that says what runs beside Karpenter")

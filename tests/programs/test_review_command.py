@@ -95,17 +95,29 @@ def test_the_exit_code_tells_findings_from_failures(
 
 STATE = """#!{python}
 import json, sys
-assert sys.argv[1:] == ["stack", "export", "--non-interactive", "--stack", "eks"], sys.argv
+assert sys.argv[1:] == ["stack", "export", "--non-interactive", "--stack", "test"], sys.argv
 print(open("{state}").read())
 """
+
+
+def update(**summary: Any) -> str:
+    """The event log of an update in which the pool has no limit."""
+    of = {"isPreview": False, "result": "succeeded", "PolicyPacks": {"karpstack|local|policies": "0.1.0"}, **summary}
+    made = {"resOutputsEvent": {"metadata": {"op": "create", "urn": URN}}}
+    return "\n".join([violation("advisory"), json.dumps(made), json.dumps({"summaryEvent": of}), '{"cancelEvent": {}}'])
 
 
 @pytest.mark.parametrize(
     ("state", "log", "code", "said"),
     [
         ("right", "right", 0, "Resources: 1 unchanged. 0 mandatory and 1 advisory finding."),
-        ("right", "missing", 2, "cannot be read (No such file or directory), so it is not known what the pack said"),
+        ("right", "missing", 2, "so it is not known what the pack said; `PULUMI_DEBUG_COMMANDS=true"),
         ("right", "{", 2, "line 1 of the engine's event log is no event of Pulumi's"),
+        ("right", "", 2, "is of no update that came to its end"),
+        ("right", "a preview", 2, "is of no update that came to its end"),
+        ("right", "failed", 2, "is of an update that failed"),
+        ("right", "unjudged", 2, "the pack did not judge that update"),
+        ("right", "of another stack", 2, "is of other, and the review of test"),
         ('{"deployment": {"resources": [{"urn": 1}]}}', "right", 2, "is no state of a stack: deployment.resources.0"),
         ("", "right", 2, "is no state of a stack"),
     ],
@@ -128,10 +140,26 @@ def test_what_an_update_has_made_is_reviewed_without_a_preview(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     events = tmp_path / "events.jsonl"
+    logs = {
+        "right": update(),
+        "a preview": update(isPreview=True),
+        "failed": update(result="failed"),
+        "unjudged": update(PolicyPacks={}),
+        "of another stack": update().replace("urn:pulumi:test", "urn:pulumi:other"),
+    }
     if log != "missing":
-        events.write_text(violation("advisory") if log == "right" else log)
+        events.write_text(logs.get(log, log))
     output = tmp_path / "out"
-    arguments = ["--stack", "eks", "--policy-pack-config", "baseline", "--output", str(output), "--update", str(events)]
+    arguments = [
+        "--stack",
+        "test",
+        "--policy-pack-config",
+        "baseline",
+        "--output",
+        str(output),
+        "--update",
+        str(events),
+    ]
     assert import_module("review.command").main(arguments) == code
     told = capsys.readouterr()
     assert said in told.out + told.err

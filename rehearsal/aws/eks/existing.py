@@ -34,6 +34,8 @@ _NETWORKS: Final = frozenset({"aws-node", "cilium"})
 _JOIN_SECONDS: Final = 3.0
 #: What the API server writes into an object, and nobody into a file.
 _SERVERS: Final = ("creationTimestamp", "generation", "managedFields", "ownerReferences", "resourceVersion", "uid")
+#: What `kubectl get --output json` prints beside the items.
+_OF_A_LIST: Final = frozenset({"apiVersion", "kind", "metadata"})
 _CLUSTER_POLICIES: Final = ("AmazonEKSClusterPolicy",)
 _NODE_POLICIES: Final = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly", "AmazonEKS_CNI_Policy")
 _ADDON_POLICIES: Final[Mapping[str, tuple[str, ...]]] = {"vpc-cni": ("AmazonEKS_CNI_Policy",)}
@@ -134,7 +136,14 @@ class Description(_Part):
             ClusterFileError: It is not what EKS would answer.
         """
         try:
-            return cls.model_validate(json.loads(path.read_text(encoding="utf-8")))
+            said = json.loads(path.read_text(encoding="utf-8"))
+            known = {field.alias or name for name, field in cls.model_fields.items()} | _OF_A_LIST
+            if isinstance(said, dict) and (unknown := sorted(said.keys() - known)):
+                raise ClusterFileError(
+                    f"{path}: {unknown[0]} is no part of it, and would be left out of the rehearsed cluster; its parts "
+                    f"are {', '.join(sorted(known - _OF_A_LIST))}, see docs/existing-cluster.md"
+                )
+            return cls.model_validate(said)
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"])) or "it"
@@ -142,6 +151,8 @@ class Description(_Part):
                 f"{path}: {place}: {first['msg']}, so that this cluster could not be rehearsed; write it as "
                 "`aws eks describe-...` does, see docs/existing-cluster.md"
             ) from error
+        except ClusterFileError:
+            raise
         except (OSError, ValueError) as error:
             raise ClusterFileError(f"{path} cannot be read as JSON: {error}; see docs/existing-cluster.md") from error
 

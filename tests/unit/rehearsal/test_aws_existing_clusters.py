@@ -240,3 +240,14 @@ def test_nodes_that_find_no_network_are_there_and_not_ready(tmp_path: Path) -> N
         make(description(tmp_path, bare), Session(world.account, world.clusters))
         assert len(plane(world).nodes) == 6
         assert world.account.eks.addon_status(NAME, "coredns") == "DEGRADED"
+
+
+def test_a_part_that_is_none_is_refused_and_what_a_list_has_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "Pulumi.eks.cluster.json"
+    path.write_text(json.dumps(FILE | {"apiVersion": "v1", "kind": "List", "metadata": {}}))
+    assert len(Description.load(path).nodegroups) == 3
+    path.write_text(json.dumps({"nodegroup" if key == "nodegroups" else key: part for key, part in FILE.items()}))
+    with pytest.raises(
+        ClusterFileError, match=r"nodegroup is no part of it, .* OpenIDConnectProviderList, addons, clus"
+    ):
+        Description.load(path)

@@ -61,7 +61,7 @@ def settled(
 
 def test_rest_is_longer_than_karpenter_may_wait() -> None:
     lines: dict[float, Line] = {0: pool("30s"), 1: claim("n", "Initialized"), 2: pod("a", "n")}
-    assert settled(lines) == (2 + 45 + 75, Settled(2.0, 120.0, 45.0, []))
+    assert settled(lines) == (2 + 55 + 75, Settled(2.0, 130.0, 55.0, []))
 
 
 def test_a_node_that_goes_begins_the_quiet_anew() -> None:
@@ -72,20 +72,20 @@ def test_a_node_that_goes_begins_the_quiet_anew() -> None:
         60: claim("n", "Initialized", "DisruptionReason"),
         70: {**claim("n", "Initialized", "DisruptionReason"), "type": "DELETED"},
     }
-    assert settled(lines)[0] == 70 + 45 + 75
+    assert settled(lines)[0] == 70 + 55 + 75
 
 
 @pytest.mark.parametrize("after", ["Never", "x"])
 def test_what_is_no_time_is_not_waited_for(after: str) -> None:
-    assert settled({0: pool(after), 1: pod("a", "n")})[0] == 1 + 15 + 75
+    assert settled({0: pool(after), 1: pod("a", "n")})[0] == 1 + 25 + 75
 
 
 def test_a_pod_that_the_scheduler_has_not_looked_at_is_waited_for_and_one_that_it_refused_is_not() -> None:
     assert settled({0: pod("a", None)}) == (
-        15 + 75,
-        Settled(0.0, 90.0, 45.0, ["1 pods wait for the scheduler"]),
+        300,
+        Settled(0.0, 300.0, 300.0, ["1 pods wait for the scheduler"]),
     )
-    assert settled({0: pod("a", None, refused=True)})[0] == 15 + 75
+    assert settled({0: pod("a", None, refused=True)})[0] == 25 + 75
 
 
 def test_what_does_not_settle_is_given_up_and_says_so() -> None:
@@ -93,7 +93,7 @@ def test_what_does_not_settle_is_given_up_and_says_so() -> None:
     when, found = settled(lines, patience=120)
     assert when == 121
     assert found.gave_up == "it had not settled after 120 s"
-    assert (found.quiet, found.needed) == (1.0, 15.0)
+    assert (found.quiet, found.needed) == (1.0, 25.0)
 
 
 def test_how_far_it_is_fits_a_line() -> None:
@@ -104,7 +104,7 @@ def test_how_far_it_is_fits_a_line() -> None:
     assert settling.outcome(replay, at(41)) is None
     assert settling.told(replay, at(41)) == (
         "41 s: 2 nodes, 1 of them on their way in or out; 2 pods, 1 of them without a node; nothing has moved for 40 "
-        "s; 135 s and a look of Karpenter's after them are rest"
+        "s; 390 s and a look of Karpenter's after them are rest"
     )
 
 
@@ -124,19 +124,19 @@ def test_what_karpenter_thinks_over_is_movement_also_where_nothing_comes_of_it()
 def test_karpenter_is_asked_to_look_again_once_all_nodes_can_be_counted_on_and_anew_after_each_movement() -> None:
     lines: dict[float, Line] = {0: pool("30s"), 1: claim("n", "Initialized"), 2: pod("a", "n")}
     looks: list[float] = []
-    assert settled(lines, looks=looks)[0] == 2 + 45 + 75
-    assert looks == [2 + 45]
+    assert settled(lines, looks=looks)[0] == 2 + 55 + 75
+    assert looks == [2 + 55]
     found_a_way = {70: claim("n", "Initialized", "DisruptionReason"), 100: {**claim("n"), "type": "DELETED"}}
     looks.clear()
-    assert settled(lines | found_a_way, looks=looks)[0] == 100 + 45 + 75
-    assert looks == [2 + 45, 100 + 45]
+    assert settled(lines | found_a_way, looks=looks)[0] == 100 + 55 + 75
+    assert looks == [2 + 55, 100 + 55]
 
 
 def test_what_karpenter_thinks_after_it_was_asked_is_waited_for_without_asking_again() -> None:
     thought = line("Event", "e", reason="ConsolidationRejected", involvedObject={"kind": "Node", "name": "n"})
     looks: list[float] = []
     when, found = settled({0: pool("30s"), 2: pod("a", "n"), 110: thought}, looks=looks)
-    assert (when, found.seconds, looks) == (110 + 75, 2.0, [2 + 45])
+    assert (when, found.seconds, looks) == (110 + 75, 2.0, [2 + 55])
 
 
 def metrics(looks: int, started: float = 1.0) -> Line:
@@ -154,13 +154,13 @@ def metrics(looks: int, started: float = 1.0) -> Line:
     ("reading", "when"),
     [
         # A look every ten seconds: the one that was under way, and one that began since.
-        (lambda second: metrics(second // 10), 70),
+        (lambda second: metrics(second // 10), 80),
         # In a large cluster each takes a minute.
-        (lambda second: metrics(1 + second // 60), 120),
+        (lambda second: metrics(1 + second // 60), 180),
         # Another process begins to count anew.
         (lambda second: metrics(50, 1.0) if second < 60 else metrics(second // 10 - 5, 2.0), 80),
         # Nobody counts any more.
-        (lambda second: metrics(second // 10) if second < 50 else pool("30s"), 122),
+        (lambda second: metrics(second // 10) if second < 50 else pool("30s"), 132),
     ],
 )
 def test_where_karpenters_looks_are_counted_two_of_them_are_waited_for(
@@ -169,3 +169,23 @@ def test_where_karpenters_looks_are_counted_two_of_them_are_waited_for(
     lines: dict[float, Line] = {0: pool("30s"), 1: claim("n", "Initialized"), 2: pod("a", "n")}
     lines |= {second: reading(second) for second in range(5, 300, 5)}  # as the recorder asks
     assert settled(lines)[0] == when
+
+
+def test_a_node_that_boots_for_minutes_is_waited_for() -> None:
+    lines: dict[float, Line] = {
+        0: pool("0s"),
+        1: pod("a", "n"),
+        2: claim("n", "Launched"),
+        201: claim("n", "Initialized"),
+    }
+    lines |= {second: metrics(second // 10) for second in range(5, 300, 5)}
+    when, found = settled(lines)
+    assert (when > 200, found.left) == (True, [])
+
+
+def test_looks_are_counted_from_the_last_thought_on() -> None:
+    lines: dict[float, Line] = {0: pool("30s"), 2: pod("a", "n")}
+    lines |= {second: metrics(second // 10) for second in range(5, 300, 5)}
+    thought = {"reason": "ConsolidationRejected", "involvedObject": {"kind": "Node", "name": "n"}}
+    lines |= {second + 0.5: line("Event", str(second), **thought) for second in range(60, 130, 15)}
+    assert settled(lines)[0] > 130
