@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ..documents import manifests
 from ..documents.addons import EBS_CSI_STARTUP_TAINT
@@ -11,6 +11,17 @@ from ..problems import Problem, key_of, shown
 
 if TYPE_CHECKING:
     from .eks import AddonsSettings, ClusterSettings
+
+#: Tags by which the EBS CSI driver knows its own (pkg/driver/validation.go): keys, and how they begin.
+_OF_THE_DRIVER: Final = ("CSIVolumeName", "CSIVolumeSnapshotName")
+_PREFIXES_OF_THE_DRIVER: Final = ("kubernetes.io", "ebs.csi.aws.com/")
+#: Tags by which the AWS Load Balancer Controller knows its own (pkg/config/controller_config.go).
+_OF_THE_CONTROLLER: Final = (
+    "elbv2.k8s.aws/cluster",
+    "elbv2.k8s.aws/resource",
+    *(f"{kind}/{what}" for kind in ("ingress.k8s.aws", "service.k8s.aws") for what in ("stack", "resource")),
+    *(f"gateway.k8s.aws.{kind}/{what}" for kind in ("nlb", "alb") for what in ("stack", "resource")),
+)
 
 
 def version_of_none(cluster: ClusterSettings, addons: AddonsSettings) -> Iterator[Problem]:
@@ -39,3 +50,25 @@ def taint_of_none(name: str, spec: Mapping[str, Any], addons: AddonsSettings) ->
             "set karpstack:addons.ebsCsi to true, which adds the taint by itself, or remove it",
             warning=True,
         )
+
+
+def tags_of_others(tags: Mapping[str, str], addons: AddonsSettings) -> Iterator[Problem]:
+    """Tags with which the driver or the controller would not start: they are given all of the stack's."""
+    for key, value in tags.items():
+        of_driver = key in _OF_THE_DRIVER or key.startswith(_PREFIXES_OF_THE_DRIVER)
+        if (addons.ebs_csi and of_driver) or (addons.load_balancer_controller and key in _OF_THE_CONTROLLER):
+            whose = "EBS CSI driver" if of_driver else "AWS Load Balancer Controller"
+            yield Problem(
+                key_of("tags", key),
+                shown(value),
+                f"is a tag by which the {whose} knows what it has made: given it for all, it ends at its start",
+                "choose another key",
+            )
+        elif (addons.ebs_csi or addons.load_balancer_controller) and ("," in key + value or "=" in key):
+            yield Problem(
+                key_of("tags", key),
+                shown(value),
+                "is given to the EBS CSI driver and the AWS Load Balancer Controller in a list of key=value,key=value, "
+                "where it would be taken apart: they would end at their start, or tag otherwise",
+                "leave commas out of keys and values, and the sign = out of keys",
+            )

@@ -20,7 +20,7 @@ from karpenter.requirements import RequirementError, allows, requirements
 from .. import versions
 from ..documents import manifests
 from ..problems import Problem, did_you_mean, key_of, shown
-from .addon_checks import taint_of_none, version_of_none
+from .addon_checks import tags_of_others, taint_of_none, version_of_none
 from .chart_checks import chart_values, resource_values
 from .node_pool_checks import endless_drain, node_class_reference
 from .region_checks import aws_zones, region_checks
@@ -83,6 +83,8 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         yield from _too_many_replicas(karpenter, system_nodes)
     if cluster is not None and addons is not None:
         yield from version_of_none(cluster, addons)
+    if addons is not None:
+        yield from tags_of_others(valid.get("tags") or {}, addons)
     for name, spec in (node_classes or {}).items():
         yield from node_class(name, spec, network.pod_cidr_mask_size if network else None)
         if cluster is not None:

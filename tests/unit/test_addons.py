@@ -131,6 +131,23 @@ def test_a_startup_taint_that_nobody_lifts_is_a_warning(wanted: bool) -> None:
     assert all("no pod ever runs on these nodes" in each.consequence for each in about)
 
 
+@pytest.mark.parametrize(
+    ("tag", "value", "which"),
+    [
+        ("ebs.csi.aws.com/cluster-name", "x", "ebsCsi"),
+        ("CSIVolumeName", "x", "ebsCsi"),
+        ("ingress.k8s.aws/stack", "x", "loadBalancerController"),
+        ("elbv2.k8s.aws/cluster", "x", "loadBalancerController"),
+        ("note", "a,b", "ebsCsi"),
+        ("a=b", "c", "loadBalancerController"),
+    ],
+)
+def test_tags_with_which_one_of_them_would_not_start(tag: str, value: str, which: str) -> None:
+    (problem,) = refused(tags={"owner": "platform", tag: value}, addons={which: True})
+    assert problem.key.startswith("karpstack:tags")
+    settings.load(example(tags={"owner": "platform", tag: value}))  # where nobody is given them
+
+
 def test_an_unknown_add_on_is_refused_by_name() -> None:
     (problem,) = refused(addons={"ebsCSI": True})
     assert problem.key == "karpstack:addons.ebsCSI"
