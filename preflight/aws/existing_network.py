@@ -91,6 +91,7 @@ def _subnet(subnet: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> F
         free=subnet["AvailableIpAddressCount"],
         way_out=_way_out(subnet["SubnetId"], tables),
         tags={tag["Key"]: tag["Value"] for tag in subnet.get("Tags", ())},
+        gives_public_addresses=bool(subnet.get("MapPublicIpOnLaunch")),
     )
 
 
