@@ -134,7 +134,7 @@ class Releases:
                 "--timeout",
                 f"{timeout:g}s",
                 *options,
-                text=yaml.safe_dump(dict(values)),
+                text=_values(values),
             )
         )
         status = _installed(answer)
@@ -157,7 +157,7 @@ class Releases:
             ReleaseError: Helm refused the values.
         """
         options = ("--namespace", namespace, "--no-hooks", "--values", "-")
-        return _parse(self._run("template", name, str(chart.folder), *options, text=yaml.safe_dump(dict(values))))
+        return _parse(self._run("template", name, str(chart.folder), *options, text=_values(values)))
 
     def _judge_callbacks(self, name: str, namespace: str, chart: Chart, values: Mapping[str, Any]) -> None:
         if self._pods_reachable:
@@ -264,3 +264,8 @@ def _installed(release: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parse(manifest: str) -> list[Object]:
     return [each for each in yaml.load_all(manifest, yaml.CSafeLoader) if each]
+
+
+def _values(values: Mapping[str, Any]) -> str:
+    """As JSON, which is YAML: written as such, PyYAML leaves `y` bare, and Helm takes it for true."""
+    return json.dumps(dict(values))

@@ -69,9 +69,11 @@ class Helm(Releases):
         )
         self.started: list[str] = []
         self.post_renderers: list[str] = []
+        self.values: list[str] = []
 
     def _run(self, *arguments: str, text: str = "") -> str:
         self.started.append(arguments[0])
+        self.values.append(text)
         if "--post-renderer" in arguments:
             self.post_renderers.append(Path(arguments[arguments.index("--post-renderer") + 1]).name)
         if arguments[0] == "template":
@@ -86,6 +88,13 @@ def test_an_installation_starts_helm_once_and_says_what_it_would_list(tmp_path: 
     assert helm.started == ["upgrade"]
     assert status == helm.status("karpenter", "kube-system")
     assert helm.started == ["upgrade", "list"]
+
+
+def test_values_are_quoted_which_go_would_take_for_something_else(tmp_path: Path) -> None:
+    helm = Helm(tmp_path, Secrets({}))
+    chart = cast(Chart, type("Chart", (), {"name": "karpenter", "version": "1.14.1", "folder": tmp_path}))
+    helm.install("karpenter", "kube-system", chart, {"tags": {"urgent": "y"}})
+    assert '"y"' in helm.values[0]
 
 
 def test_what_is_not_there_is_looked_for_without_helm(tmp_path: Path) -> None:
