@@ -90,6 +90,18 @@ class SettingsError(pulumi.RunError):
         super().__init__("\n\n".join(parts))
 
 
+def doubts(problems: Iterable[Problem]) -> list[Problem]:
+    """The problems, where all of them are warnings.
+
+    Raises:
+        SettingsError: Some are not.
+    """
+    every = list(problems)
+    if refused := [problem for problem in every if not problem.warning]:
+        raise SettingsError(refused)
+    return every
+
+
 def refuse(consequence: str, fix: str) -> NoReturn:
     """Refuse the value that is being validated."""
     raise PydanticCustomError(_REFUSED, "{consequence}", {"consequence": consequence, "fix": fix})

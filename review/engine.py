@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -143,38 +143,46 @@ def _read(kind: type[_T], text: str, wrong: str) -> _T:
         raise EngineError(f"{wrong}: {readable(str(error))}") from error
 
 
-def read_events(lines: Iterable[str]) -> list[PolicyEvent]:
-    """The policies' events of an event log, in order and each once.
+def read_log(lines: Iterable[str]) -> list[dict[str, Any]]:
+    """The engine's events of an event log, in order.
 
     Raises:
         EngineError: A line is no event.
     """
-    events: dict[tuple[str, ...], PolicyEvent] = {}
+    events = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            said = json.loads(line).get("policyEvent")
-            event = PolicyEvent.model_validate(said) if said else None
+            event = json.loads(line)
+            if said := event.get("policyEvent"):
+                event["policyEvent"] = PolicyEvent.model_validate(said)
         except (ValueError, AttributeError, RecursionError) as error:
             raise EngineError(f"line {number} of the engine's event log is no event of Pulumi's") from error
-        if event:
+        events.append(event)
+    return events
+
+
+def policy_events(log: Iterable[Mapping[str, Any]]) -> list[PolicyEvent]:
+    """The policies' events of a log, in order and each once."""
+    events: dict[tuple[str, ...], PolicyEvent] = {}
+    for entry in log:
+        if event := entry.get("policyEvent"):
             event = event.model_copy(update={"message": _MARKUP.sub("", event.message).strip()})
             events[(event.policy, event.urn, event.message, event.level)] = event
     return list(events.values())
 
 
-def check_update(lines: Iterable[str], stack: str) -> None:
+def check_update(events: Sequence[Mapping[str, Any]], stack: str) -> None:
     """See that an event log is of an update of this stack that the pack has judged and that came to its end.
 
     Args:
-        lines: The log's, of which `read_events` has read each.
+        events: The log's.
         stack: Name of the stack.
 
     Raises:
         EngineError: It is not, and so nothing can be said by it.
     """
-    events = [json.loads(line) for line in lines if line.strip()]
     summary = next((one["summaryEvent"] for one in reversed(events) if one.get("summaryEvent")), None)
     if summary is None or summary.get("isPreview"):
         raise EngineError("the event log is of no update that came to its end; give what `pulumi up` wrote, all of it")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .engine import Digest, EngineError, PolicyEvent, check_update, read_digest, read_events, read_state
+from .engine import Digest, EngineError, PolicyEvent, check_update, policy_events, read_digest, read_log, read_state
 
 # It would make `--json` write something else.
 _STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
@@ -113,8 +113,8 @@ def made(project: Path, events: Path, stack: str) -> Preview:
         raise EngineError(f"there is no file {events}, so it is not known what the pack said; {_WRITES_IT}")
     lines = events.read_text(encoding="utf-8", errors="backslashreplace").splitlines()
     try:
-        said = read_events(lines)
-        check_update(lines, stack)
+        log = read_log(lines)
+        check_update(log, stack)
     except EngineError as error:
         raise EngineError(f"{events}: {error}") from error
     command = ["pulumi", "stack", "export", "--non-interactive", "--stack", stack]
@@ -124,7 +124,7 @@ def made(project: Path, events: Path, stack: str) -> Preview:
         raise EngineError(_NO_PULUMI.format("read")) from error
     if state.returncode:
         raise EngineError(f"`{' '.join(command)}` failed: {state.stderr.strip()}")
-    return Preview(0, read_state(state.stdout), said)
+    return Preview(0, read_state(state.stdout), policy_events(log))
 
 
 def recorded(code: int, digest: str, events: list[str], messages: str = "") -> Preview:
@@ -134,7 +134,7 @@ def recorded(code: int, digest: str, events: list[str], messages: str = "") -> P
         EngineError: It can't be read, though Pulumi succeeded.
     """
     try:
-        return Preview(code, read_digest(digest), read_events(events), messages)
+        return Preview(code, read_digest(digest), policy_events(read_log(events)), messages)
     except EngineError:
         if code == 0:
             raise

@@ -107,9 +107,9 @@ class Settling:
         """Whether Karpenter has looked since it was asked, and found nothing to do."""
         if self._asked is None:
             return False
-        if (told := _told(replay, at)) is None:
+        if (counted := _counted(replay, at)) is None:
             return at - max(self._asked, self._thought) >= _MARGIN
-        when, started, looks = told
+        when, started, looks = counted
         if when > max(self._asked, self._thought) and (self._looks is None or self._looks[0] != started):
             self._looks = started, looks
         return self._looks is not None and looks >= self._looks[1] + _LOOKS
@@ -211,7 +211,7 @@ def _thoughts(replay: Replay) -> int:
     return sum(event.get("reason", "").startswith(_THINKING) for _, event in replay.events)
 
 
-def _told(replay: Replay, at: datetime) -> tuple[datetime, float, float] | None:
+def _counted(replay: Replay, at: datetime) -> tuple[datetime, float, float] | None:
     """When the metrics were read last, which process they are of, and how often it has looked; None if not told."""
     if not replay.controller:
         return None

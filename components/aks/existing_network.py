@@ -7,15 +7,14 @@ resource, so that what is wrong with it is refused while nothing has been create
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from ipaddress import IPv4Network, ip_network
 from typing import Any, Final, TypeVar
 
 import pulumi
 from pulumi_azure_native import containerservice, network, privatedns
 
 from ..naming import AksNames
-from ..settings.aks import AksSettings
-from ..settings.existing_vnet import FoundGateway, FoundNetwork, FoundSubnet
+from ..settings.aks import AksSettings, names_of_network
+from ..settings.existing_vnet import FoundGateway, FoundNetwork, FoundSubnet, cidrs
 
 _ABSENT: Final = ("ResourceNotFound", "ResourceGroupNotFound")
 _Answer = TypeVar("_Answer")
@@ -29,10 +28,9 @@ def find(subnet_id: str, settings: AksSettings, ask: pulumi.InvokeOptions) -> Fo
         settings: Which others are meant, and what they are for.
         ask: Whose provider is asked.
     """
-    # /subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Network/virtualNetworks/<network>/subnets/<it>
-    parts = subnet_id.split("/")
+    _, group, name = names_of_network(subnet_id)
     vnet = _unless_absent(
-        lambda: network.get_virtual_network(resource_group_name=parts[4], virtual_network_name=parts[8], opts=ask)
+        lambda: network.get_virtual_network(resource_group_name=group, virtual_network_name=name, opts=ask)
     )
     subnets = {str(one.name).lower(): _subnet(one) for one in (vnet.subnets if vnet else None) or []}
     names = (one.rpartition("/")[2].lower() for one in [subnet_id, *settings.further_subnet_ids])
@@ -40,9 +38,9 @@ def find(subnet_id: str, settings: AksSettings, ask: pulumi.InvokeOptions) -> Fo
     return FoundNetwork(
         location=str(vnet.location or "").replace(" ", "").lower() if vnet else "",
         guid=str(vnet.resource_guid or "") if vnet else "",
-        space=_cidrs(vnet.address_space.address_prefixes if vnet and vnet.address_space else ()),
+        space=cidrs(vnet.address_space.address_prefixes if vnet and vnet.address_space else ()),
         peered={
-            str(one.name): _cidrs(one.remote_address_space.address_prefixes if one.remote_address_space else ())
+            str(one.name): cidrs(one.remote_address_space.address_prefixes if one.remote_address_space else ())
             for one in (vnet.virtual_network_peerings if vnet else None) or []
         },
         subnets=subnets,
@@ -57,7 +55,7 @@ def find(subnet_id: str, settings: AksSettings, ask: pulumi.InvokeOptions) -> Fo
 
 def _subnet(subnet: Any) -> FoundSubnet:
     return FoundSubnet(
-        prefixes=_cidrs(subnet.address_prefixes or [subnet.address_prefix]),
+        prefixes=cidrs(subnet.address_prefixes or [subnet.address_prefix]),
         delegations=[str(one.service_name) for one in subnet.delegations or []],
         taken=len(subnet.ip_configurations or []),
         nat_gateway=_id(subnet.nat_gateway),
@@ -125,8 +123,3 @@ def _id(reference: Any) -> str:
 
 def _named(ids: Iterable[str]) -> Sequence[str]:
     return sorted({one for one in ids if one})
-
-
-def _cidrs(texts: Iterable[str | None] | None) -> list[IPv4Network]:
-    parsed = [ip_network(text, strict=False) for text in texts or () if text]
-    return [cidr for cidr in parsed if isinstance(cidr, IPv4Network)]

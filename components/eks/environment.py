@@ -139,21 +139,7 @@ class Environment(pulumi.ComponentResource):
         labels = {STACK_LABEL: args.name}
         needed: list[pulumi.Resource] = []
         if args.cilium.install:
-            cilium = Cilium(
-                f"{self._stem}-cilium",
-                CiliumArgs(
-                    version=args.cilium.chart_version,
-                    api_server=cluster.endpoint,
-                    pod_cidr=str(args.network.pod_cidr),
-                    pod_cidr_mask_size=args.network.pod_cidr_mask_size,
-                    operator_replicas=1,
-                    labels=labels,
-                    hubble=args.cilium.hubble,
-                    encryption=args.cilium.encryption,
-                ),
-                opts=in_cluster(self, self._kubernetes),
-            )
-            needed.append(self._roll_out(cilium, []))
+            needed.append(self._roll_out(self._cilium(cluster, operators=1, labels=labels), []))
         return _Ground(
             cluster=cluster,
             subnet_terms=cluster.subnet_terms,
@@ -171,7 +157,7 @@ class Environment(pulumi.ComponentResource):
         self._flow_logs(args, network)
         cluster = self._cluster(args, network)
         self._kubernetes = self._in(cluster)
-        cilium = self._cilium(args, cluster)
+        cilium = self._cilium(cluster, operators=min(2, args.system_nodes.desired_size))
         system_nodes = self._system_nodes(args, network, cluster, cilium)
         self._roll_out(cilium, [system_nodes])
         addons = self._addons(args, cluster, system_nodes)
@@ -272,17 +258,21 @@ class Environment(pulumi.ComponentResource):
             opts=self._child,
         )
 
-    def _cilium(self, args: EksSettings, cluster: Cluster) -> Cilium:
+    def _cilium(
+        self, cluster: Cluster | ExistingCluster, *, operators: int, labels: Mapping[str, str] | None = None
+    ) -> Cilium:
+        network, cilium = self._args.network, self._args.cilium
         return Cilium(
             f"{self._stem}-cilium",
             CiliumArgs(
-                version=args.cilium.chart_version,
+                version=cilium.chart_version,
                 api_server=cluster.endpoint,
-                pod_cidr=str(args.network.pod_cidr),
-                pod_cidr_mask_size=args.network.pod_cidr_mask_size,
-                operator_replicas=min(2, args.system_nodes.desired_size),
-                hubble=args.cilium.hubble,
-                encryption=args.cilium.encryption,
+                pod_cidr=str(network.pod_cidr),
+                pod_cidr_mask_size=network.pod_cidr_mask_size,
+                operator_replicas=operators,
+                labels=labels or {},
+                hubble=cilium.hubble,
+                encryption=cilium.encryption,
             ),
             opts=in_cluster(self, self._kubernetes),
         )

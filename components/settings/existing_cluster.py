@@ -14,7 +14,7 @@ from typing import Final
 
 from ..documents import manifests
 from ..naming import KARPENTER_NAMESPACE
-from ..problems import Problem, SettingsError, key_of, shown
+from ..problems import Problem, SettingsError, doubts, key_of, shown
 from .eks_checks import image_checks
 from .eks_existing import ExistingEksSettings
 from .existing_network import RECOMMENDED_ADDRESSES, FoundNetwork, FoundSubnet
@@ -158,10 +158,7 @@ def check(settings: ExistingEksSettings, found: FoundCluster) -> list[Problem]:
     Raises:
         SettingsError: Something is.
     """
-    every = list(problems(settings, found))
-    if refused := [problem for problem in every if not problem.warning]:
-        raise SettingsError(refused)
-    return every
+    return doubts(problems(settings, found))
 
 
 def problems(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Problem]:

@@ -15,7 +15,7 @@ from typing import Final, Literal, Protocol
 
 from ..documents.subnets import ZONES_WITHOUT_EKS
 from ..naming import DISCOVERY_TAG
-from ..problems import Problem, SettingsError, key_of, shown
+from ..problems import Problem, doubts, key_of, shown
 from .eks import NetworkSettings
 
 #: Free addresses that EKS demands in each subnet of a control plane, and those that it recommends.
@@ -138,10 +138,7 @@ def check(network: NetworkSettings, cluster: str, nodes: int, found: FoundNetwor
     Raises:
         SettingsError: Something is.
     """
-    every = list(problems(network, cluster, nodes, found))
-    if refused := [problem for problem in every if not problem.warning]:
-        raise SettingsError(refused)
-    return every
+    return doubts(problems(network, cluster, nodes, found))
 
 
 def problems(network: NetworkSettings, cluster: str, nodes: int, found: FoundNetwork) -> Iterator[Problem]:

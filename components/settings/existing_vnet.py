@@ -7,12 +7,12 @@ Karpenter at none, so that machines in a subnet without a way out would be made,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, ip_network
 from typing import Final
 
-from ..problems import Problem, SettingsError, key_of, shown
+from ..problems import Problem, doubts, key_of, shown
 from .aks import AZURE_ADDRESSES, AksSettings, network_of
 
 #: To whom the API server's subnet must be delegated, how large it is at least, and what a cluster takes of it.
@@ -100,6 +100,12 @@ class FoundNetwork:
         return list(dict.fromkeys(address for gateway in gateways if gateway for address in gateway.addresses))
 
 
+def cidrs(texts: Iterable[str | None] | None) -> list[IPv4Network]:
+    """The IPv4 ranges among those that Azure tells."""
+    parsed = [ip_network(text, strict=False) for text in texts or () if text]
+    return [cidr for cidr in parsed if isinstance(cidr, IPv4Network)]
+
+
 def named_subnets(settings: AksSettings) -> dict[str, str]:
     """Resource IDs of all subnets that the settings name, by the keys of those; of nodes first."""
     named = {key_of("network", "subnetId"): settings.network.subnet_id}
@@ -124,10 +130,7 @@ def check(settings: AksSettings, found: FoundNetwork) -> list[Problem]:
     Raises:
         SettingsError: Something is.
     """
-    every = list(problems(settings, found))
-    if refused := [problem for problem in every if not problem.warning]:
-        raise SettingsError(refused)
-    return every
+    return doubts(problems(settings, found))
 
 
 def problems(settings: AksSettings, found: FoundNetwork) -> Iterator[Problem]:

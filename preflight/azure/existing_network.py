@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from ipaddress import IPv4Network, ip_network
+from collections.abc import Mapping
+from ipaddress import IPv4Network
 from typing import Any, Final
 
 from components.settings.aks import network_of
-from components.settings.existing_vnet import FoundGateway, FoundNetwork, FoundSubnet
+from components.settings.existing_vnet import FoundGateway, FoundNetwork, FoundSubnet, cidrs
 
 from .subject import NETWORK, ZONES, Subject
 
@@ -33,7 +33,7 @@ def find(subject: Subject, subnet_id: str) -> FoundNetwork:
         guid=str(properties.get("resourceGuid", "")),
         space=space(properties),
         peered={
-            str(peering.get("name")): _cidrs(
+            str(peering.get("name")): cidrs(
                 ((peering.get("properties") or {}).get("remoteAddressSpace") or {}).get("addressPrefixes")
             )
             for peering in properties.get("virtualNetworkPeerings") or ()
@@ -50,13 +50,13 @@ def find(subject: Subject, subnet_id: str) -> FoundNetwork:
 
 def space(properties: Mapping[str, Any]) -> list[IPv4Network]:
     """The IPv4 ranges of a network, by its properties."""
-    return _cidrs((properties.get("addressSpace") or {}).get("addressPrefixes"))
+    return cidrs((properties.get("addressSpace") or {}).get("addressPrefixes"))
 
 
 def _subnet(properties: Mapping[str, Any]) -> FoundSubnet:
     return FoundSubnet(
         # Azure has one of them under a name of its own.
-        prefixes=_cidrs(properties.get("addressPrefixes") or [properties.get("addressPrefix")]),
+        prefixes=cidrs(properties.get("addressPrefixes") or [properties.get("addressPrefix")]),
         delegations=[
             str((one.get("properties") or {}).get("serviceName") or one.get("name"))
             for one in properties.get("delegations") or ()
@@ -86,8 +86,3 @@ def _routes(subject: Subject, table_id: str) -> dict[str, str]:
 
 def _id(reference: Mapping[str, Any] | None) -> str:
     return str((reference or {}).get("id", "")).lower()
-
-
-def _cidrs(texts: Iterable[str | None] | None) -> list[IPv4Network]:
-    parsed = [ip_network(text, strict=False) for text in texts or () if text]
-    return [cidr for cidr in parsed if isinstance(cidr, IPv4Network)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.attachment.resource import Properties, RefusedError
@@ -15,6 +16,15 @@ if TYPE_CHECKING:
     from rehearsal.aws.account import Account
 
 Invoke = Callable[[Mapping[str, Any]], Properties]
+
+
+@contextmanager
+def _reading(what: str, absent: type[Exception]) -> Iterator[None]:
+    """Say as the provider does that there is no such thing, where the account says it by an error."""
+    try:
+        yield
+    except absent as error:
+        raise RefusedError(f"reading {what}: couldn't find resource") from error
 
 
 def invokes(account: Account) -> dict[str, Invoke]:
@@ -88,10 +98,8 @@ def invokes(account: Account) -> dict[str, Invoke]:
     def cluster(arguments: Mapping[str, Any]) -> Properties:
         takes("getCluster", arguments, {"name"})
         eks = account.client("eks")
-        try:
+        with _reading(f"EKS Cluster ({arguments['name']})", eks.exceptions.ResourceNotFoundException):
             seen = eks.describe_cluster(name=arguments["name"])["cluster"]
-        except eks.exceptions.ResourceNotFoundException as error:
-            raise RefusedError(f"reading EKS Cluster ({arguments['name']}): couldn't find resource") from error
         return {
             **{key: seen[key] for key in ("name", "arn", "version", "status", "roleArn", "endpoint") if key in seen},
             "id": seen["name"],
@@ -107,10 +115,8 @@ def invokes(account: Account) -> dict[str, Invoke]:
         takes("getNodeGroup", arguments, {"clusterName", "nodeGroupName"})
         cluster, name = arguments["clusterName"], arguments["nodeGroupName"]
         eks = account.client("eks")
-        try:
+        with _reading(f"EKS Node Group ({cluster}:{name})", eks.exceptions.ResourceNotFoundException):
             seen = eks.describe_nodegroup(clusterName=cluster, nodegroupName=name)["nodegroup"]
-        except eks.exceptions.ResourceNotFoundException as error:
-            raise RefusedError(f"reading EKS Node Group ({cluster}:{name}): couldn't find resource") from error
         return {
             **given(arguments),
             "id": f"{cluster}:{name}",
@@ -134,10 +140,8 @@ def invokes(account: Account) -> dict[str, Invoke]:
         takes("getAddon", arguments, {"clusterName", "addonName"})
         cluster, name = arguments["clusterName"], arguments["addonName"]
         eks = account.client("eks")
-        try:
+        with _reading(f"EKS Add-On ({cluster}:{name})", eks.exceptions.ResourceNotFoundException):
             seen = eks.describe_addon(clusterName=cluster, addonName=name)["addon"]
-        except eks.exceptions.ResourceNotFoundException as error:
-            raise RefusedError(f"reading EKS Add-On ({cluster}:{name}): couldn't find resource") from error
         return {
             **given(arguments),
             "id": f"{cluster}:{name}",
@@ -179,10 +183,8 @@ def invokes(account: Account) -> dict[str, Invoke]:
         takes("getParameter", arguments, {"name", "withDecryption"})
         name = arguments["name"]
         ssm = account.client("ssm")
-        try:
+        with _reading(f"SSM Parameter ({name})", ssm.exceptions.ParameterNotFound):
             seen = ssm.get_parameter(Name=name)["Parameter"]
-        except ssm.exceptions.ParameterNotFound as error:
-            raise RefusedError(f"reading SSM Parameter ({name}): couldn't find resource") from error
         return {
             **given(arguments),
             "id": name,

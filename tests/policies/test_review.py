@@ -33,7 +33,7 @@ from rules.values import readable
 
 from review import command, configuration, markdown, page, sarif, wording
 from review.changes import readable as in_words
-from review.engine import EngineError, read_digest, read_events
+from review.engine import EngineError, read_digest, read_log
 from review.model import Review
 from review.preview import recorded
 from scale_test.text.markdown import LONGEST
@@ -191,7 +191,7 @@ def test_words_that_are_no_digest_are_refused(text: str) -> None:
 
 def test_a_line_that_is_no_event_is_refused() -> None:
     with pytest.raises(EngineError, match="line 2 of the engine's event log"):
-        read_events(["{}", "words"])
+        read_log(["{}", "words"])
 
 
 # What it makes of them

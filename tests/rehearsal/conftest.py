@@ -241,6 +241,27 @@ def preview_as_production(stack: RehearsedStack) -> str:
     return result.stdout.partition("Policies:")[2]
 
 
+def changed_example(
+    folder: Path, example: str, stack: str, changed: str, change: Callable[[Any], object]
+) -> RehearsedStack:
+    """A stack of an example, with what one of the files beside it describes changed.
+
+    Args:
+        folder: Where it is put.
+        example: Folder under examples/.
+        stack: Its name.
+        changed: Which file: `network`, `cluster`.
+        change: Changes that file's content.
+    """
+    for file in (ROOT / "examples" / example).glob(f"Pulumi.{stack}.*"):
+        (folder / file.name).write_text(file.read_text())
+    described = folder / f"Pulumi.{stack}.{changed}.json"
+    content = json.loads(described.read_text())
+    change(content)
+    described.write_text(json.dumps(content))
+    return RehearsedStack(StackFolder(stack, folder / "state" / stack), folder / f"Pulumi.{stack}.yaml")
+
+
 #: Previews a group of bad resources; takes the group and, where it is not production's, a configuration of the pack.
 Preview = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,25 +12,17 @@ from typing import Any
 from kubernetes import client
 
 from rehearsal.host.processes import wait_until
-from rehearsal.state.folder import StackFolder
-from tests.rehearsal.conftest import ROOT, RehearsedStack
+from tests.rehearsal.conftest import RehearsedStack, changed_example
 
 STACK = "eks-existing-cluster"
 CLUSTER = "Shop_1"
-FOLDER = ROOT / "examples" / "existing-cluster"
 REPLICAS = 5
 OF_GROUP, OF_KARPENTER = "eks.amazonaws.com/nodegroup", "karpenter.sh/nodepool"
 
 
 def example(folder: Path, change: Callable[[dict[str, Any]], object] = lambda cluster: None) -> RehearsedStack:
     """The example, with its cluster changed."""
-    for name in (f"Pulumi.{STACK}.yaml", f"Pulumi.{STACK}.network.json", f"Pulumi.{STACK}.cluster.json"):
-        (folder / name).write_text((FOLDER / name).read_text())
-    cluster = folder / f"Pulumi.{STACK}.cluster.json"
-    content = json.loads(cluster.read_text())
-    change(content)
-    cluster.write_text(json.dumps(content))
-    return RehearsedStack(StackFolder(STACK, folder / "state" / STACK), folder / f"Pulumi.{STACK}.yaml")
+    return changed_example(folder, "existing-cluster", STACK, "cluster", change)
 
 
 def _strange(file: dict[str, Any]) -> None:

@@ -5,29 +5,20 @@ That it comes up where nothing is wrong, with its stories, is for `make soak` wi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rehearsal.state.folder import StackFolder
-from tests.rehearsal.conftest import ROOT, RehearsedStack
+from tests.rehearsal.conftest import RehearsedStack, changed_example
 
 STACK = "eks-existing-vpc"
-FOLDER = ROOT / "examples" / "existing-vpc"
 
 
 def example(folder: Path, change: Callable[[dict[str, Any]], object]) -> RehearsedStack:
     """The example, with its network changed."""
-    for name in (f"Pulumi.{STACK}.yaml", f"Pulumi.{STACK}.network.json"):
-        (folder / name).write_text((FOLDER / name).read_text())
-    network = folder / f"Pulumi.{STACK}.network.json"
-    content = json.loads(network.read_text())
-    change(content)
-    network.write_text(json.dumps(content))
-    return RehearsedStack(StackFolder(STACK, folder / "state" / STACK), folder / f"Pulumi.{STACK}.yaml")
+    return changed_example(folder, "existing-vpc", STACK, "network", change)
 
 
 def _without_dns_and_owned(network: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -26,7 +27,11 @@ def configuration(stack: str) -> dict[str, Any]:
 
 def example(stack: str = "eks", **changes: Any) -> dict[str, str]:
     """Raw configuration. A change is named like a key, `network__podCidr=...`; None removes the key."""
-    config = deepcopy(configuration(stack))
+    return raw(changed(deepcopy(configuration(stack)), changes))
+
+
+def changed(config: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration with changes made in it, which are named as in `example`."""
     for path, value in changes.items():
         first, *rest = path.split("__")
         *parents, last = [first if ":" in first else f"karpstack:{first}", *rest]
@@ -37,7 +42,7 @@ def example(stack: str = "eks", **changes: Any) -> dict[str, str]:
             section.pop(last)
         else:
             section[last] = value
-    return raw(config)
+    return config
 
 
 def raw(config: dict[str, Any]) -> dict[str, str]:

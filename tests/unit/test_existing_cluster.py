@@ -19,10 +19,11 @@ from components import eks, settings
 from components.eks import existing_workloads
 from components.problems import Problem, SettingsError
 from components.settings.existing_cluster import FoundCluster, Workloads, problems
-from components.settings.existing_network import FoundNetwork, FoundSubnet
+from components.settings.existing_network import FoundNetwork
 from tests.conftest import Golden
 from tests.mutations import mutations
-from tests.unit.example_stack import ROOT, raw
+from tests.unit.example_stack import ROOT, changed, raw
+from tests.unit.found_network import found_network
 from tests.unit.mock_engine import ACCOUNT, PARTITION, Deployment, Registered, deploy
 from tests.unit.test_settings_arrive import keys
 
@@ -45,17 +46,7 @@ def config(**changes: Any) -> dict[str, str]:
     """The example's configuration in a network that the mocks have, without subnets of its own; None removes a key."""
     said = yaml.safe_load(STACK.read_text())["config"]
     said["karpstack:network"] = {}
-    for path, value in changes.items():
-        first, *rest = path.split("__")
-        *parents, last = [f"karpstack:{first}", *rest]
-        section = said
-        for step in parents:
-            section = section.setdefault(step, {})
-        if value is None:
-            section.pop(last)
-        else:
-            section[last] = value
-    return raw(said)
+    return raw(changed(said, changes))
 
 
 def example(**changes: Any) -> settings.ExistingEksSettings:
@@ -203,31 +194,10 @@ def test_what_may_be_meant_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def network(**changes: Any) -> FoundNetwork:
-    subnets = {
-        name: FoundSubnet(
-            id=name,
-            vpc_id=VPC,
-            zone=f"us-east-1{zone}",
-            zone_id=f"use1-az{index}",
-            free=4000,
-            way_out="private",
-            tags={},
-        )
-        for index, (name, zone) in enumerate(zip((A, B, C), "abc", strict=True), 4)
-    }
+    subnets = dict(found_network("abc").subnets)
     for name, change in changes.pop("subnet", {}).items():
         subnets[name] = replace(subnets[name], **change)
-    known: dict[str, Any] = {
-        "cidrs": ["10.0.0.0/16"],
-        "dns_support": True,
-        "dns_hostnames": True,
-        "subnets": subnets,
-        "selected": [],
-        "groups": {"sg-00000001": VPC},
-        "has_endpoints": False,
-        "has_cluster": True,
-    }
-    return FoundNetwork(**{**known, **changes})
+    return found_network("abc", **{"subnets": subnets, "has_cluster": True, **changes})
 
 
 def found(**changes: Any) -> FoundCluster:

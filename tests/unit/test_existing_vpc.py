@@ -16,9 +16,10 @@ import yaml
 from components import eks, settings
 from components.kubernetes import reach
 from components.problems import SettingsError
-from components.settings.existing_network import FoundNetwork, FoundSubnet, problems, way_out
+from components.settings.existing_network import FoundNetwork, problems, way_out
 from tests.conftest import Golden
 from tests.unit.example_stack import ROOT, raw
+from tests.unit.found_network import found_network
 from tests.unit.mock_engine import Deployment, deploy
 
 FOLDER = ROOT / "examples" / "existing-vpc"
@@ -185,29 +186,7 @@ def test_another_vpc_would_replace_the_cluster() -> None:
 
 def found(**changes: Any) -> FoundNetwork:
     """A network in which the example works, with changes."""
-    subnets = {
-        name: FoundSubnet(
-            id=name,
-            vpc_id=VPC,
-            zone=f"us-east-1{zone}",
-            zone_id=f"use1-az{index}",
-            free=4000,
-            way_out="private",
-            tags={},
-        )
-        for index, (name, zone) in enumerate(zip((A, B, C, D), "abcd", strict=True), 4)
-    }
-    known: dict[str, Any] = {
-        "cidrs": ["10.0.0.0/16"],
-        "dns_support": True,
-        "dns_hostnames": True,
-        "subnets": subnets,
-        "selected": [],
-        "groups": {"sg-00000001": VPC},
-        "has_endpoints": False,
-        "has_cluster": False,
-    }
-    return FoundNetwork(**{**known, **changes})
+    return found_network("abcd", **changes)
 
 
 def with_subnets(**changes: dict[str, Any]) -> FoundNetwork:

@@ -48,7 +48,7 @@ class PublicIPAddress(Kind):
         resource.properties["ipAddress"] = (
             kept.get("ipAddress") or resource.properties.get("ipAddress") or self._free_address()
         )
-        resource.properties["resourceGuid"] = kept.get("resourceGuid") or str(uuid.uuid4())
+        resource.properties["resourceGuid"] = _guid(request)
         return resource
 
     def users(self, resource: Resource) -> Iterator[Resource]:
@@ -83,8 +83,7 @@ class NatGateway(Kind):
         resource = self.resource(request)
         resource.body.setdefault("sku", {"name": "Standard"})
         resource.properties.setdefault("idleTimeoutInMinutes", 4)
-        kept = request.existing.properties if request.existing else {}
-        resource.properties["resourceGuid"] = kept.get("resourceGuid") or str(uuid.uuid4())
+        resource.properties["resourceGuid"] = _guid(request)
         return resource
 
     def shown(self, resource: Resource) -> Body:
@@ -117,8 +116,7 @@ class RouteTable(Kind):
         for route in resource.properties.setdefault("routes", []):
             route["id"] = request.id.child("routes", str(route.get("name")))
             route.setdefault("properties", {})["provisioningState"] = "Succeeded"
-        kept = request.existing.properties if request.existing else {}
-        resource.properties["resourceGuid"] = kept.get("resourceGuid") or str(uuid.uuid4())
+        resource.properties["resourceGuid"] = _guid(request)
         return resource
 
     def shown(self, resource: Resource) -> Body:
@@ -134,6 +132,12 @@ class RouteTable(Kind):
         return ArmError(
             "InUseRouteTableCannotBeDeleted", f"Route table {resource.id.name} is in use and cannot be deleted."
         )
+
+
+def _guid(request: Request) -> str:
+    """Azure's own name of a resource, which it keeps."""
+    kept = request.existing.properties if request.existing else {}
+    return str(kept.get("resourceGuid") or uuid.uuid4())
 
 
 def _subnets(kind: Kind, resource: Resource, name: str) -> Iterator[Resource]:
