@@ -32,7 +32,7 @@ class Timing:
     node_boot: float = 5.0
     system_node_boot: float = 0.2
     agent_start: float = 0.2
-    deployer_known: float = 1.0
+    deployer_known: float = 0.2
     role_effective: float = 1.0
     condition: float = 60.0
     last_log_lines: float = 2.0

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +24,8 @@ from rehearsal.state import records
 from rehearsal.state.folder import StackFolder
 
 _START_TIMEOUT = 60.0
+# A cluster with nodes and add-ons, perhaps, on a busy machine.
+_DESCRIBED_TIMEOUT = 300.0
 _STOP_TIMEOUT = 30.0
 _SERVE = ("-m", "rehearsal.session.serve")
 
@@ -153,17 +156,29 @@ class StartingDaemon:
         """Wait until its providers listen.
 
         Raises:
-            DaemonError: It ended or did not get ready in a minute; the text has its last log lines.
+            DaemonError: It ended or did not listen in a minute; the text has its last log lines.
         """
-        deadline = time.monotonic() + _START_TIMEOUT
+        return self._once(lambda info: bool(info.providers), _START_TIMEOUT)
+
+    def ready(self) -> DaemonInfo:
+        """Wait until its account has started, with all that is to be there from the start.
+
+        Raises:
+            DaemonError: It ended, for what a file describes cannot be, or took too long; the text has its last log
+                lines.
+        """
+        return self._once(lambda info: info.ready, _DESCRIBED_TIMEOUT)
+
+    def _once(self, reached: Callable[[DaemonInfo], bool], timeout: float) -> DaemonInfo:
+        deadline = time.monotonic() + timeout
         while True:
             if (code := self.process.poll()) is not None:
                 raise DaemonError(crash_text("the rehearsal's daemon", code, self.log))
             info = read(self.folder)
-            if info and info.providers:
+            if info and reached(info):
                 return info
             if time.monotonic() > deadline:
-                raise DaemonError(f"the rehearsal's daemon was not ready after {_START_TIMEOUT:g} s; see {self.log}")
+                raise DaemonError(f"the rehearsal's daemon was not ready after {timeout:g} s; see {self.log}")
             time.sleep(0.02)
 
 

@@ -90,7 +90,9 @@ def start(
     limits.check(folder.root)
     starting = daemon.start(folder.create(), stack_file, engines)
     Deployment(folder, engines, starting.info, program).prepare(stack_file)  # while the daemon gets ready
-    return starting, Deployment(folder, engines, starting.listening(), program)
+    # What files describe is made first, and may be refused: Pulumi would only see that nobody listens any more.
+    described = stack_file.network.is_file() or stack_file.cluster.is_file()
+    return starting, Deployment(folder, engines, starting.ready() if described else starting.listening(), program)
 
 
 @contextmanager

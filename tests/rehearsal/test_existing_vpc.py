@@ -45,3 +45,6 @@ def test_a_network_that_cannot_be_played_is_told_with_its_file(tmp_path: Path, p
     assert result.returncode != 0
     assert f"Pulumi.{STACK}.network.json: " in result.stdout
     assert "Traceback" not in result.stdout
+    # Pulumi has not begun: it would only have said that nobody listens.
+    assert "Updating" not in result.stdout
+    assert "connection" not in result.stdout

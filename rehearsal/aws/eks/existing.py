@@ -60,6 +60,7 @@ class _Services(_Part):
 
 
 class _Vpc(_Part):
+    vpc_id: str = ""
     subnet_ids: list[str]
     security_group_ids: list[str] = []
     cluster_security_group_id: str = ""
@@ -206,7 +207,7 @@ class _Maker:
     def _control_plane(self) -> Cluster:
         cluster, network = self._cluster, self._cluster.resources_vpc_config
         self._role(cluster.role_arn, "eks.amazonaws.com", _CLUSTER_POLICIES)
-        vpc_config = network.model_dump(by_alias=True, exclude={"cluster_security_group_id"})
+        vpc_config = network.model_dump(by_alias=True, exclude={"cluster_security_group_id", "vpc_id"})
         if not network.public_access_cidrs:
             vpc_config.pop("publicAccessCidrs")
         inputs = {
@@ -221,6 +222,12 @@ class _Maker:
         }
         with named("security_groups", "random_security_group_id", network.cluster_security_group_id):
             resources.Cluster(self._session).make(inputs)
+        made = self._account.eks.cluster(cluster.name, "DescribeCluster").resources_vpc_config["vpcId"]
+        if network.vpc_id not in ("", made):
+            raise ClusterFileError(
+                f"its vpcId is {network.vpc_id}, and its subnets ({', '.join(network.subnet_ids)}) are in {made}, so "
+                "one of them is wrong"
+            )
         self._account.eks.records[cluster.name].auto_mode = cluster.compute_config.enabled
         # It was made long ago.
         knows = cluster.access_config.bootstrap_cluster_creator_admin_permissions
@@ -246,7 +253,8 @@ class _Maker:
 
     def _settle(self, running: Cluster, addon: _Addon) -> None:
         """An add-on whose pods find no node is DEGRADED, as EKS says it."""
-        seconds = resources.ADDON_SECONDS if self._has_network else _JOIN_SECONDS
+        hopeful = self._has_network and bool(self._groups)
+        seconds = resources.ADDON_SECONDS if hopeful else _JOIN_SECONDS
         problem = ""
         for kind, name in WORKLOADS[addon.addon_name].awaited:
             problem = problem or running.wait_available(kind, NAMESPACE, name, seconds)

@@ -195,6 +195,10 @@ REFUSED: dict[str, tuple[Change, str]] = {
         _with(["subnet-00000009"], "cluster", "resourcesVpcConfig", "subnetIds"),
         "subnet-00000009",
     ),
+    "a VPC that its subnets are not in": (
+        _with("vpc-00000001", "cluster", "resourcesVpcConfig", "vpcId"),
+        r"its vpcId is vpc-00000001, and its subnets \(subnet-",
+    ),
     "a type that is not there": (_with(["m5.tiny"], *GROUP, "instanceTypes"), "m5.tiny"),
     "sizes that contradict each other": (
         _with({"minSize": 4, "desiredSize": 3, "maxSize": 5}, *GROUP, "scalingConfig"),
@@ -240,6 +244,27 @@ def test_nodes_that_find_no_network_are_there_and_not_ready(tmp_path: Path) -> N
         make(description(tmp_path, bare), Session(world.account, world.clusters))
         assert len(plane(world).nodes) == 6
         assert world.account.eks.addon_status(NAME, "coredns") == "DEGRADED"
+
+
+def test_add_ons_of_a_cluster_without_nodes_are_not_waited_for_long(tmp_path: Path) -> None:
+    waited: list[float] = []
+    with open_world(tmp_path, networks=NETWORK) as world:
+        start = world.clusters.start
+
+        def without_nodes(name: str, **options: Any) -> FakeCluster:
+            started: FakeCluster = start(name, **options)
+
+            def wait_available(kind: str, namespace: str, name: str, timeout: float) -> str:
+                waited.append(timeout)
+                return "0 of 2 pods are ready"
+
+            started.wait_available = wait_available  # type: ignore[method-assign]
+            return started
+
+        world.clusters.start = without_nodes
+        make(description(tmp_path, _with([], "nodegroups")), Session(world.account, world.clusters))
+        assert world.account.eks.addon_status(NAME, "coredns") == "DEGRADED"
+    assert max(waited) < 5
 
 
 def test_a_part_that_is_none_is_refused_and_what_a_list_has_is_not(tmp_path: Path) -> None:
