@@ -29,7 +29,7 @@ CONFIG_OPTION = $(if $(CONFIG_FILE),--config-file "$(CONFIG_FILE)")
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-of-stack base-is-given environment engines rehearsal soak scenario rights review whatif preflight test pytest lint format bench bench-burst bench-kills bench-removal bench-spread bench-stories lock outdated facts goldens pack clean clean-cache
+.PHONY: help setup setup-of-stack base-is-given environment engines rehearsal soak scenario rights review whatif preflight test pytest lint format bench bench-burst bench-kills bench-removal bench-spread bench-stories bench-whatif lock outdated facts goldens pack clean clean-cache
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -120,6 +120,9 @@ bench-spread: setup ## Run the walk-through five times from nothing, and print h
 
 bench-stories: soak ## Like soak; then print how much of it was waiting that cannot be shortened
 	@$(BIN)/python -m tests.bench.stories build/rehearsal/$(STACK)
+
+bench-whatif: setup ## Ask a settled cluster of 1,000 pods one question five times, and with two candidates
+	@$(BIN)/python -m tests.bench.whatif
 
 lock: environment ## Pin the Python environment anew from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --all-extras --group scale-test --group policies --group rehearsal --group dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock

@@ -1,4 +1,4 @@
-"""The rehearsal's command line: up, run, review, whatif, env, rights, status, down.
+"""The rehearsal's command line: up, run, review, whatif, env, rights, network, status, down.
 
 Reads arguments and talks to people; the work is done by `rehearsal.session.daemon` and `rehearsal.session.deployment`.
 """
@@ -28,6 +28,7 @@ from rehearsal.engines import EngineSet
 from rehearsal.engines.builder import BuildError, ensure
 from rehearsal.host import limits, user_environment
 from rehearsal.host.processes import marked, stop_marked
+from rehearsal.networks import command as networks
 from rehearsal.rights import completeness, reasons, recording
 from rehearsal.session import daemon, lifetime, lock
 from rehearsal.session.deployment import PROJECT, CommandError, Deployment, environment, protected
@@ -179,10 +180,11 @@ def _parser() -> argparse.ArgumentParser:
     form = rights.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
     form.add_argument("--markdown", action="store_true", help="print the tables of docs/rights.md")
-    asked = commands.add_parser("whatif", help=whatif.DESCRIPTION, description=whatif.DESCRIPTION)
-    asked.add_argument("stack", type=_stack_name, help="name of the stack: eks, for Pulumi.eks.yaml")
-    whatif.add_arguments(asked)
-    asked.set_defaults(command=whatif.run, failed=whatif.NO_ANSWER)
+    for name, module in (("whatif", whatif), ("network", networks)):
+        asked = commands.add_parser(name, help=module.DESCRIPTION, description=module.DESCRIPTION)
+        asked.add_argument("stack", type=_stack_name, help="name of the stack: eks, for Pulumi.eks.yaml")
+        module.add_arguments(asked)
+        asked.set_defaults(command=module.run, failed=module.FAILED)
     add("status", _status, "Show the engines of the stack, their memory, where they log, and what listens to whom.")
     down = add("down", _down, "Destroy the stack with `pulumi destroy` and stop all engines.")
     down.add_argument(

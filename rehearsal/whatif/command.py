@@ -25,7 +25,8 @@ DESCRIPTION: Final = (
     "Rehearse a change of the stack: bring the base up with a workload on it, apply the change by `pulumi up`, and "
     "say what it costs and which nodes and pods it moves."
 )
-NO_ANSWER: Final = 2
+#: Exit code where there is no answer.
+FAILED: Final = 2
 #: Pods are kept from the scheduler by an admission policy that changes them, which is there from this version on.
 _AS_IS_SINCE: Final = "1.36"
 _WORKLOADS: Final = PROJECT / "examples" / "snapshots" / "200-pods.json"
@@ -152,7 +153,7 @@ def _several(options: argparse.Namespace, base: Source, sides: Sequence[Source],
     folders = [str(results / side.name) for side in sides]
     subprocess.run([sys.executable, "-m", "whatif", "table", *folders], cwd=PROJECT, check=False)
     # One that a signal has ended, as the kernel does for lack of memory, has no answer.
-    return max(NO_ANSWER if code < 0 else code for code in codes.values())
+    return max(FAILED if code < 0 else code for code in codes.values())
 
 
 def _alone(options: argparse.Namespace, base: Source, side: Source, results: Path) -> list[str]:

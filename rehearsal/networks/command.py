@@ -1,0 +1,93 @@
+"""`python -m rehearsal network`: its arguments, and what it writes and says."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from rehearsal.session.deployment import PROJECT
+from rehearsal.session.stack_file import StackFile
+from rehearsal.session.terminal import tell
+
+DESCRIPTION: Final = (
+    "Make a network that the rehearsed account has already, as a file beside the stack's, and print the settings with "
+    "which the stack uses it. For a real one, docs/existing-vpc.md and docs/existing-vnet.md have the commands."
+)
+#: Exit code where there is no network.
+FAILED: Final = 1
+_NAT: Final = "nat"
+_PAGES: Final = {"aws": "docs/existing-vpc.md", "azure": "docs/existing-vnet.md"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments beside the stack."""
+    parser.add_argument("--config-file", type=Path, help="the stack's configuration (default: Pulumi.<stack>.yaml)")
+    parser.add_argument(
+        "--cidr", type=_network, default=IPv4Network("10.20.0.0/16"), help="its range (default: 10.20.0.0/16)"
+    )
+    parser.add_argument("--zones", type=int, default=3, help="zones with a subnet for nodes, on AWS (default: 3)")
+    parser.add_argument(
+        "--way-out",
+        choices=[_NAT, "transit-gateway", "firewall", "load-balancer"],
+        default=_NAT,
+        help="by which way nodes leave it: transit-gateway on AWS, firewall (a route table) or load-balancer (AKS's "
+        "own) on Azure, nat on both (default: nat)",
+    )
+    parser.add_argument("--overwrite", action="store_true", help="write over a file that is there")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the file, and print the settings; the exit code.
+
+    Raises:
+        StackFileError: The stack's configuration cannot be read.
+        ValueError: There is a file already, or no such network.
+    """
+    stack_file = StackFile.load((options.config_file or PROJECT / f"Pulumi.{options.stack}.yaml").resolve())
+    if stack_file.network.exists() and not options.overwrite:
+        raise ValueError(
+            f"{stack_file.network} is there already, and may be of a real network: it was not written over; move it "
+            "away, or say --overwrite"
+        )
+    # The makers know the clouds' own libraries, which take a second to load.
+    if stack_file.cloud == "aws":
+        from rehearsal.networks import aws
+
+        _check(options.way_out, aws.WAYS_OUT, "AWS")
+        made = aws.make(options.stack, stack_file.region, options.cidr, options.zones, options.way_out)
+    else:
+        from rehearsal.azure.subscription import SUBSCRIPTION_ID
+        from rehearsal.networks import azure
+
+        _check(options.way_out, azure.WAYS_OUT, "Azure")
+        made = azure.make(stack_file.subscription or SUBSCRIPTION_ID, stack_file.region, options.cidr, options.way_out)
+    stack_file.network.write_text(json.dumps(made.content, indent=2) + "\n", encoding="utf-8")
+    tell(f"{stack_file.network} describes {made.words}.")
+    tell(
+        f"In {stack_file.path.name}, these of karpstack:network and karpstack:cluster take it, instead of "
+        f"{', '.join(made.instead)}; podCidr and serviceCidr may not overlap {options.cidr}:"
+    )
+    settings = {"karpstack:network": dict(made.settings), "karpstack:cluster": dict(made.cluster)}
+    print(yaml.safe_dump(settings, sort_keys=False, width=1000), end="")
+    tell(f"What else a network can have: {_PAGES[stack_file.cloud]}.")
+    return 0
+
+
+def _check(way_out: str, known: Mapping[str, Any], cloud: str) -> None:
+    if way_out not in known:
+        raise ValueError(
+            f"--way-out {way_out} is none of {cloud}'s, of which {', '.join(known)} are played; choose one"
+        )
+
+
+def _network(text: str) -> IPv4Network:
+    try:
+        return IPv4Network(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}; write for example 10.20.0.0/16") from error

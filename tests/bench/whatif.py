@@ -1,0 +1,169 @@
+"""What a what-if takes: `make bench-whatif`. Not a test: nothing fails when a machine is slow.
+
+First a cluster comes to rest: made pods run on nodes that Karpenter chose, consolidated, and are read back as a
+snapshot, nodes and all, as a user's cluster would be. Of that snapshot one question is asked, which drifts the nodes of
+a NodePool: with one candidate several times over, and with two at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from rehearsal.engines import EngineSet
+from rehearsal.session import daemon
+from rehearsal.session.deployment import PROJECT, environment
+from rehearsal.state.folder import StackFolder
+from snapshot.examples import made
+from snapshot.reading import write
+
+_BASE = PROJECT / "examples" / "whatif" / "base.yaml"
+_STACK = "eks"
+#: The least generation of instances that the NodePool `general` takes, in each candidate; 4 in the base.
+_GENERATIONS = (5, 6)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One what-if.
+
+    Attributes:
+        seconds: From the command to its end.
+        memory: The most that all its processes had resident at once, in bytes; shared pages count for each.
+        answers: What it answered, a candidate each.
+    """
+
+    seconds: float
+    memory: int
+    answers: Sequence[Mapping[str, Any]]
+
+
+def main() -> int:
+    """Run, and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.whatif", description=__doc__)
+    parser.add_argument("--pods", type=int, default=1000, help="of the cluster, its DaemonSets' included (1000)")
+    parser.add_argument(
+        "--settled", type=Path, metavar="FILE", help="a snapshot of a cluster at rest, instead of those"
+    )
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="where the snapshot is kept")
+    parser.add_argument("--times", type=int, default=5, help="how often the question is asked with one candidate (5)")
+    parser.add_argument("--wait-factor", type=float, default=6, help="by which consolidateAfter is divided (6)")
+    options = parser.parse_args()
+    asked = ["--wait-factor", f"{options.wait_factor:g}"]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        snapshot = options.settled or settle(folder, options.pods, asked)
+        if options.keep:
+            shutil.copyfile(snapshot, options.keep)
+        candidates = [candidate(folder, generation) for generation in _GENERATIONS]
+        asked += ["--workloads", str(snapshot)]
+        single = [ask(folder / str(number), candidates[:1], asked) for number in range(options.times)]
+        both = ask(folder / "both", candidates, asked)
+        show(single, both)
+    return 0
+
+
+def settle(folder: Path, pods: int, asked: Sequence[str]) -> Path:
+    """Bring a rehearsed cluster to rest, on which so many made pods run; the snapshot of it."""
+    workload, snapshot = folder / "made.json", folder / "settled.json"
+    write(made(pods), workload)
+    run = ask(folder / "rest", [_BASE], [*asked, "--workloads", str(workload), "--nodes", "fresh", "--keep"])
+    (state,) = (folder / "rest").glob(f"*/state/{_STACK}")
+    variables = environment(StackFolder(_STACK, state), EngineSet.current(), daemon.require(StackFolder(_STACK, state)))
+    try:
+        subprocess.run(
+            ["ansible-playbook", "playbooks/snapshot.yml", "-e", f"out={snapshot}"],
+            cwd=PROJECT,
+            env={**os.environ, **variables},
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+    finally:
+        subprocess.run([*_command("down"), "--force", "--state", str(state.parent)], cwd=PROJECT, check=True)
+    print(f"{pods} pods came to rest in a what-if of {run.seconds:.0f} s", flush=True)
+    return snapshot
+
+
+def candidate(folder: Path, generation: int) -> Path:
+    """A stack file whose NodePool `general` takes later generations of instances alone than the base's."""
+    stack = yaml.safe_load(_BASE.read_text())
+    (requirement,) = (
+        one
+        for one in stack["config"]["karpstack:nodePools"]["general"]["template"]["spec"]["requirements"]
+        if one["key"] == "karpenter.k8s.aws/instance-generation"
+    )
+    requirement["values"] = [str(generation)]
+    path = folder / f"generation-{generation}.yaml"
+    path.write_text(yaml.safe_dump(stack, sort_keys=False))
+    return path
+
+
+def ask(output: Path, candidates: Sequence[Path], more: Sequence[str]) -> Run:
+    """Run a what-if; its limits are not this one's business."""
+    changes = [argument for one in candidates for argument in ("--change", str(one))]
+    command = [*_command("whatif"), "--base", str(_BASE), *changes, "--output", str(output), *more]
+    started, memory = time.monotonic(), 0
+    process = psutil.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL)
+    while process.poll() is None:
+        memory = max(memory, resident(process))
+        time.sleep(1)  # a sample; nothing is waited for
+    seconds = time.monotonic() - started
+    files = [*output.rglob("whatif.json")]
+    if len(files) != len(candidates):
+        raise SystemExit(f"{' '.join(command)}: {len(files)} answers, exit status {process.returncode}")
+    print(f"{' and '.join(one.stem for one in candidates)}: {seconds:.0f} s", flush=True)
+    return Run(seconds, memory, [json.loads(file.read_text()) for file in files])
+
+
+def resident(process: psutil.Process) -> int:
+    """Resident memory of a process and all that it started, in bytes."""
+    total = 0
+    for each in (process, *process.children(recursive=True)):
+        with suppress(psutil.Error):  # it has ended
+            total += each.memory_info().rss
+    return total
+
+
+def show(single: Sequence[Run], both: Run) -> None:
+    """Print what was measured."""
+    answers = [run.answers[0] for run in single]
+    seconds = statistics.median(run.seconds for run in single)
+    base = answers[0]["before"]
+    console = Console(width=120)
+    table = Table(title=f"{os.cpu_count()} cores, {base['pods']} pods on {base['nodes']} nodes", title_justify="left")
+    for column in ("figure", "measured", "aim"):
+        table.add_column(column)
+    table.add_row(f"an answer, the median of {len(single)}", f"{seconds:.0f} s", "< 480 s for 1,000 pods on 60 nodes")
+    table.add_row("a second candidate at once", f"{both.seconds / seconds - 1:+.0%}", "< +60 %")
+    for name, run in (("one candidate", max(single, key=lambda run: run.memory)), ("two", both)):
+        table.add_row(f"resident memory, {name}", f"{run.memory / 2**30:.1f} GiB", "< 4 GiB for 5,000 pods")
+    for side in ("before", "after"):
+        for figure, unit in (("nodes", "nodes"), ("knownUsdPerHour", "$/h")):
+            values = [answer[side][figure] for answer in answers]
+            table.add_row(f"{side} the change", f"{min(values):g} to {max(values):g} {unit}", "")
+    console.print(table)
+
+
+def _command(name: str) -> list[str]:
+    return [sys.executable, "-m", "rehearsal", name, _STACK]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

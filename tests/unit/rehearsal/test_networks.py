@@ -1,0 +1,111 @@
+"""`python -m rehearsal network`: the account has what it makes, and the look before `up` finds nothing wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components import settings
+from components.settings import AksSettings
+from preflight.aws import network as aws_look
+from preflight.azure import network as azure_look
+from preflight.azure.subject import subject
+from preflight.stack import State
+from rehearsal import cli
+from rehearsal.aws.ec2.existing import Networks
+from rehearsal.azure.network import existing
+from tests.unit.example_stack import ROOT, raw
+from tests.unit.rehearsal.aws_world import account
+from tests.unit.rehearsal.azure_world import REGION, World
+from tests.unit.rehearsal.preflight_azure_world import asked
+from tests.unit.rehearsal.preflight_world import found, looked_at
+
+
+def stack_file(folder: Path, stack: str) -> Path:
+    path = folder / "Pulumi.mine.yaml"
+    path.write_text((ROOT / f"Pulumi.{stack}.yaml").read_text())
+    return path
+
+
+def made(path: Path, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[Path, dict[str, dict[str, Any]], str]:
+    """The file, the settings and the words."""
+    code = cli.main(["network", "mine", "--config-file", str(path), *more])
+    told = capsys.readouterr()
+    assert code == 0, told.err
+    return path.with_name("Pulumi.mine.network.json"), yaml.safe_load(told.out), told.err
+
+
+@pytest.mark.parametrize(
+    ("more", "zones"), [((), 3), (("--way-out", "transit-gateway", "--zones", "2", "--cidr", "10.8.0.0/20"), 2)]
+)
+def test_a_vpc_fits_the_stack(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], zones: int
+) -> None:
+    file, wanted, words = made(stack_file(tmp_path, "eks"), capsys, *more)
+    assert "zones, natGateways, flowLogRetentionDays" in " ".join(words.split())
+    network = wanted["karpstack:network"]
+    assert len(network["subnetIds"]) == zones
+    with account(tmp_path, networks=Networks.load(file)) as world:
+        ranges = {"podCidr": "10.244.0.0/16", "podCidrMaskSize": 24, "serviceCidr": "172.20.0.0/16"}
+        assert found(aws_look.existing, looked_at(world, network=network | ranges)) == []
+
+
+@pytest.mark.parametrize("way_out", ["nat", "firewall", "load-balancer"])
+def test_a_virtual_network_fits_the_stack(tmp_path: Path, capsys: pytest.CaptureFixture[str], way_out: str) -> None:
+    path = stack_file(tmp_path, "aks-nap")
+    file, wanted, words = made(path, capsys, "--way-out", way_out)
+    assert "subnetCidr" in words
+    config = yaml.safe_load(path.read_text())["config"]
+    config["karpstack:network"] = {
+        **{key: value for key, value in config["karpstack:network"].items() if key != "subnetCidr"},
+        **wanted["karpstack:network"],
+    }
+    config["karpstack:cluster"] |= wanted["karpstack:cluster"]
+    loaded = settings.load(raw(config))
+    assert isinstance(loaded, AksSettings)
+    world = World()
+    existing.make(existing.load(file), world.arm, world.azure.subscription_id, REGION)
+    world.azure.start(tmp_path / "certificates")
+    try:
+        assert not list(azure_look.subnet(subject(asked(world), loaded, State())))
+    finally:
+        world.azure.stop()
+
+
+def test_the_same_comes_out_each_time_and_nothing_is_written_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = stack_file(tmp_path, "eks")
+    file, _, _ = made(path, capsys)
+    content = file.read_text()
+    file.write_text("[]")
+    assert cli.main(["network", "mine", "--config-file", str(path)]) == 1
+    assert "is there already, and may be of a real network" in " ".join(capsys.readouterr().err.split())
+    assert file.read_text() == "[]"
+    made(path, capsys, "--overwrite")
+    assert file.read_text() == content
+    assert json.loads(content)["Vpcs"][0]["VpcId"].startswith("vpc-")
+
+
+@pytest.mark.parametrize(
+    ("stack", "more", "text"),
+    [
+        ("eks", ("--zones", "1"), "a control plane needs two"),
+        ("eks", ("--zones", "7"), "us-east-1 has 6 that are known here"),
+        ("eks", ("--cidr", "10.0.0.0/24"), "no network of /16 to /20"),
+        ("aks-nap", ("--cidr", "10.0.0.0/8"), "no network of /16 to /20"),
+        ("eks", ("--way-out", "firewall"), "none of AWS's, of which nat, transit-gateway are played"),
+        ("aks-nap", ("--way-out", "transit-gateway"), "none of Azure's"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], stack: str, more: tuple[str, ...], text: str
+) -> None:
+    path = stack_file(tmp_path, stack)
+    assert cli.main(["network", "mine", "--config-file", str(path), *more]) == 1
+    assert text in " ".join(capsys.readouterr().err.split())
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
