@@ -156,6 +156,14 @@ class Resource(ABC):
     def read(self, id: str, state: Properties) -> Properties | None:
         """All current outputs, or None when it is gone. `state` is empty when it is imported or looked up."""
 
+    def imported(self, id: str) -> tuple[str, Properties]:
+        """Its own ID, and what is known of it, from the ID by which it is imported or looked up: mostly the same.
+
+        Raises:
+            RefusedError: The provider imports it by an ID of another form.
+        """
+        return id, {}
+
     def inputs_of(self, outputs: Properties, old: Mapping[str, Any]) -> Properties:
         """The inputs that would have made `outputs`, to find drift.
 

@@ -209,13 +209,16 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     def Read(self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext) -> provider_pb2.ReadResponse:
         with self._answering(context, request.urn):
             resource = self._resource(request, context)
-            outputs = resource.read(request.id, _inputs(request.properties))
+            id, state = request.id, _inputs(request.properties)
+            if not state:
+                id, state = resource.imported(id)
+            outputs = resource.read(id, state)
             if outputs is None:
                 return provider_pb2.ReadResponse(id="")
             given = values.decode(request.inputs)
             inputs = values.keep_secrets(resource.inputs_of(outputs, values.reveal(given)), given)
             return provider_pb2.ReadResponse(
-                id=request.id,
+                id=id,
                 inputs=values.encode(inputs),
                 properties=_outputs(resource, outputs, request.inputs, request.properties),
             )

@@ -318,6 +318,18 @@ def _narrowed(seen: Any, asked: Any) -> Any:
     return seen
 
 
+def halves(id: str, between: str, form: str) -> tuple[str, str]:
+    """The two parts of an ID by which the provider imports a resource.
+
+    Raises:
+        RefusedError: It has another form.
+    """
+    first, _, second = id.partition(between)
+    if not first or not second:
+        raise RefusedError(f"unexpected format of ID ({id!r}), expected {form}")
+    return first, second
+
+
 def api(inputs: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """The named properties that have a value, with the API's names: the same with a capital."""
     return {capital(name): inputs[name] for name in sorted(names) if inputs.get(name) is not None}

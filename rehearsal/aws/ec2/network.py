@@ -11,9 +11,9 @@ import zlib
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from rehearsal.attachment.resource import Properties
+from rehearsal.attachment.resource import Properties, RefusedError
 from rehearsal.aws.ec2.resources import Ec2Resource
-from rehearsal.aws.resource import AwsRefusalError, api, capital, properties
+from rehearsal.aws.resource import AwsRefusalError, api, capital, halves, properties
 
 NO_INTERNET_GATEWAY = "Network {vpc} has no Internet gateway attached"
 ADDRESS_TAKEN = "Elastic IP address [{allocation}] is already associated"
@@ -319,7 +319,16 @@ class Route(Ec2Resource):
         """create_route; moto takes a NAT gateway that does not exist for none at all."""
         self._check_target(inputs)
         self.client.create_route(**self.request(inputs))
-        return f"r-{inputs['routeTableId']}{zlib.crc32(inputs['destinationCidrBlock'].encode())}"
+        return self._id(inputs["routeTableId"], inputs["destinationCidrBlock"])
+
+    def imported(self, id: str) -> tuple[str, Properties]:
+        """By table and destination: `rtb-656C65616E6F72_10.42.0.0/16`."""
+        table, destination = halves(id, "_", "ROUTETABLEID_DESTINATION")
+        return self._id(table, destination), {"routeTableId": table, "destinationCidrBlock": destination}
+
+    @staticmethod
+    def _id(table: str, destination: str) -> str:
+        return f"r-{table}{zlib.crc32(destination.encode())}"
 
     def look(self, id: str, state: Properties) -> Properties | None:
         """Find it among the routes of its table."""
@@ -375,6 +384,16 @@ class RouteTableAssociation(Ec2Resource):
                 "Resource.AlreadyAssociated", ASSOCIATION_CONFLICT.format(table=inputs["routeTableId"])
             )
         return str(self.client.associate_route_table(**self.request(inputs))["AssociationId"])
+
+    def imported(self, id: str) -> tuple[str, Properties]:
+        """By subnet and table: `subnet-6777656e646f6c796e/rtb-656c65616e6f72`."""
+        subnet, wanted = halves(id, "/", "subnet ID/route table ID")
+        tables = self.client.describe_route_tables(Filters=[_filter("association.subnet-id", subnet)])["RouteTables"]
+        for table in tables:
+            for association in table["Associations"]:
+                if table["RouteTableId"] == wanted and association.get("SubnetId") == subnet:
+                    return str(association["RouteTableAssociationId"]), {}
+        raise RefusedError(f"no association found between subnet {subnet} and route table {wanted}")
 
     def look(self, id: str, state: Properties) -> Properties | None:
         """Find the table that holds the association."""

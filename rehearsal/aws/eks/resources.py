@@ -18,7 +18,7 @@ from karpenter.ranges import NOT_PUBLIC, within
 from rehearsal.attachment.resource import Failure, Properties, RefusedError
 from rehearsal.aws.eks.addon_workloads import NAMESPACE, WORKLOADS, manifests, refusal
 from rehearsal.aws.iam.policies import decision
-from rehearsal.aws.resource import AwsRefusalError, AwsResource, Session, is_gone, moment
+from rehearsal.aws.resource import AwsRefusalError, AwsResource, Session, halves, is_gone, moment
 from rehearsal.cluster import control_plane
 
 #: Seconds that the rehearsal gives an add-on; EKS takes up to 20 minutes, but here a pod starts within seconds.
@@ -495,6 +495,11 @@ class PodIdentityAssociation(EksResource):
             **{name: inputs[name] for name in self.required}, tags=self.tags(inputs)
         )
         return str(created["association"]["associationId"])
+
+    def imported(self, id: str) -> tuple[str, Properties]:
+        """By cluster and association: `example-cluster,a-yrpsdroc4ei7k6xps`."""
+        cluster, association = halves(id, ",", "cluster-name,association-id")
+        return association, {"clusterName": cluster}
 
     def look(self, id: str, state: Properties) -> Properties | None:
         """describe_pod_identity_association."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from rehearsal.attachment.resource import Properties
-from rehearsal.aws.resource import AwsRefusalError, AwsResource, api, pairs, properties, unpaired
+from rehearsal.aws.resource import AwsRefusalError, AwsResource, api, halves, pairs, properties, unpaired
 
 NO_SCHEDULE_OR_PATTERN = "Parameter(s) EventPattern or ScheduleExpression must be specified."
 HAS_TARGETS = "Rule can't be deleted since it has targets."
@@ -86,6 +86,11 @@ class EventTarget(AwsResource):
         """put_targets."""
         self._put(inputs)
         return f"{inputs['rule']}-{inputs['targetId']}"
+
+    def imported(self, id: str) -> tuple[str, Properties]:
+        """By rule and target: `rule-name/target-id`."""
+        rule, target = halves(id, "/", "RULENAME/TARGETID")
+        return f"{rule}-{target}", {"rule": rule, "targetId": target, **self.defaults}
 
     def look(self, id: str, state: Properties) -> Properties | None:
         """Find it among the targets of its rule."""

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from rehearsal.attachment.resource import Properties
+from rehearsal.attachment.resource import Properties, RefusedError
 from rehearsal.aws.provider import TYPES
+from rehearsal.aws.resource import AwsResource
 from tests.unit.rehearsal.aws_world import document, trust
 from tests.unit.rehearsal.provider_aws_world import World, open_world
 
@@ -420,6 +421,34 @@ def test_an_import_takes_no_inputs_from_what_is_not_there(world: World) -> None:
     inputs = world.type("aws:iam/role:Role").inputs_of(created.outputs, {})
     assert created.outputs["description"] == ""
     assert "description" not in inputs
+
+
+#: By what the provider imports a resource, where that is not its ID (registry.terraform.io, "Import" of each).
+IMPORTED_BY = {
+    "aws:ec2/route:Route": "{routeTableId}_{destinationCidrBlock}",
+    "aws:ec2/routeTableAssociation:RouteTableAssociation": "{subnetId}/{routeTableId}",
+    "aws:cloudwatch/eventTarget:EventTarget": "{rule}/{targetId}",
+    "aws:eks/podIdentityAssociation:PodIdentityAssociation": "{clusterName},{id}",
+}
+
+
+@pytest.mark.parametrize("token", CASES)
+def test_it_is_found_by_that_by_which_it_is_imported(world: World, token: str) -> None:
+    created, resource = world.create(token, **CASES[token].inputs(world)), world.type(token)
+    known = {**created.outputs, "id": created.id}
+    id, state = resource.imported(IMPORTED_BY.get(token, "{id}").format(**known))
+    assert id == created.id
+    seen = resource.read(id, state)
+    assert seen is not None
+    assert isinstance(resource, AwsResource)
+    for key in resource.required:
+        assert seen[key] == created.outputs[key]
+
+
+@pytest.mark.parametrize("token", IMPORTED_BY)
+def test_an_id_of_another_form_is_no_import(world: World, token: str) -> None:
+    with pytest.raises(RefusedError, match="unexpected format of ID"):
+        world.type(token).imported("one")
 
 
 def test_a_group_revokes_its_rules_before_it_goes(world: World) -> None:
