@@ -15,6 +15,7 @@ from rehearsal.azure.network.interfaces import LoadBalancer, NetworkInterface, N
 from rehearsal.azure.network.networks import Subnet, VirtualNetwork
 from rehearsal.azure.network.ways_out import NatGateway, PublicIPAddress, RouteTable
 from rehearsal.azure.network.zones import PrivateZone
+from rehearsal.azure.stores.kinds import Registry, Vault
 
 KINDS: tuple[type[Kind], ...] = (
     ResourceGroup,
@@ -27,6 +28,8 @@ KINDS: tuple[type[Kind], ...] = (
     NatGateway,
     RouteTable,
     PrivateZone,
+    Registry,
+    Vault,
     UserAssignedIdentity,
     FederatedIdentityCredential,
     RoleAssignment,

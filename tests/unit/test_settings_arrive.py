@@ -39,6 +39,8 @@ EXISTING: dict[str, Any] = {
 
 WORKSPACES = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/logs/providers/Microsoft.OperationalInsights/workspaces"
 
+STORES = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft"
+
 #: What the examples say otherwise here, so that each setting can be changed by itself.
 GIVEN: dict[str, dict[str, Any]] = {
     EKS: {"nodePools": {"default": POOL}, "nodeClasses": {"default": IMAGES}},
@@ -50,6 +52,8 @@ GIVEN_WITH: dict[str, dict[str, Any]] = {
     # A type whose architecture the facts do not know: of any other, one of the two images is refused.
     "systemNodes.amiType": {"systemNodes.instanceType": "g4ad.xlarge"},
     "cluster.logCategories": {"cluster.logWorkspaceId": f"{WORKSPACES}/one"},
+    "addons.vaultIds": {"addons.secretsProvider": True},
+    "addons.secretRotation": {"addons.secretsProvider": True},
     "network.subnetIds": EXISTING,
     "network.subnetTags": EXISTING | {"network.subnetIds": [], "network.subnetTags": {"tier": "private"}},
     "network.tagSubnets": EXISTING,
@@ -150,6 +154,10 @@ OTHER: dict[str, dict[str, Any]] = {
         "systemNodes.diskSize": 256,
         "nodeProvisioning.defaultNodePools": "None",
         "nodeProvisioning.allowStrandedNodes": True,
+        "addons.registryIds": [f"{STORES}.ContainerRegistry/registries/shared"],
+        "addons.secretsProvider": True,
+        "addons.vaultIds": [f"{STORES}.KeyVault/vaults/shared"],
+        "addons.secretRotation": "1h",
         "nodeClasses": {"mine": {"maxPods": 100}},
         "nodePools": {"mine": MINE | {"weight": 2}},
     },

@@ -1,0 +1,110 @@
+"""What runs beside Karpenter on AKS: karpstack:addons and karpstack:cilium.
+
+Registries, vaults and given workspaces are somebody else's: a stack gives its identities roles on them, and never
+changes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, ClassVar, Final
+
+from pydantic import AfterValidator, Field, field_validator
+
+from ..problems import Reason, refuse
+from .sections import Section
+
+#: By what the resource is called: its type, and what a name of it is like (Azure's naming rules).
+_RESOURCES: Final[Mapping[str, tuple[str, str]]] = {
+    "container registry": ("Microsoft.ContainerRegistry/registries", r"[A-Za-z0-9]{5,50}"),
+    "key vault": ("Microsoft.KeyVault/vaults", r"(?=.{3,24}$)[A-Za-z](-?[A-Za-z0-9])+"),
+}
+
+
+def of_type(what: str, harm: str) -> Callable[[str], str]:
+    """A check that a text is the resource ID of one kind of resource.
+
+    Args:
+        what: A key of `_RESOURCES`.
+        harm: What would happen with another one.
+    """
+    kind, name = _RESOURCES[what]
+    pattern = re.compile(
+        rf"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/{re.escape(kind)}/(?P<name>[^/]+)", re.IGNORECASE
+    )
+
+    def check(given: str) -> str:
+        match = pattern.fullmatch(given)
+        write = f"write /subscriptions/<id>/resourceGroups/<group>/providers/{kind}/<name>"
+        if match is None:
+            refuse(f"is no resource ID of a {what}: {harm}", write)
+        if not re.fullmatch(name, match["name"]):
+            refuse(f"names a {what} {match['name']}, and Azure has none with such a name: {harm}", write)
+        return given
+
+    return check
+
+
+RegistryId = Annotated[
+    str,
+    AfterValidator(
+        of_type("container registry", "nobody could pull from it, and the role is refused after the cluster is made")
+    ),
+]
+VaultId = Annotated[
+    str,
+    AfterValidator(of_type("key vault", "no secret could be read, and the role is refused after the cluster is made")),
+]
+
+
+class AddonsSettings(Section):
+    """karpstack:addons: what runs beside Karpenter."""
+
+    REFUSED: ClassVar[Mapping[str, Reason]] = {
+        "ebscsi": Reason(
+            "is EKS's: AKS brings its own driver for disks, with StorageClasses", "remove it; use managed-csi"
+        ),
+        "metricsserver": Reason("is EKS's: AKS brings its own metrics server", "remove it"),
+        "loadbalancercontroller": Reason(
+            "is EKS's: AKS makes Azure's load balancers for Services by itself", "remove it"
+        ),
+    }
+
+    registry_ids: list[RegistryId] = Field(
+        [], description="resource IDs of container registries from which every node may pull (AcrPull)"
+    )
+    secrets_provider: bool = Field(
+        False, description="whether the Key Vault provider for the Secrets Store CSI driver runs, AKS's add-on"
+    )
+    vault_ids: list[VaultId] = Field(
+        [], description="resource IDs of key vaults whose secrets its identity may read (Key Vault Secrets User)"
+    )
+    secret_rotation: str = Field(
+        "2m", description="how often it looks whether a mounted secret has changed, like 2m or 1h; off: never"
+    )
+
+    @field_validator("registry_ids", "vault_ids")
+    @classmethod
+    def _each_once(cls, given: list[str]) -> list[str]:
+        seen: set[str] = set()
+        for one in given:
+            if one.lower() in seen:
+                refuse(
+                    f"names {one} twice, and Azure gives the same role only once (RoleAssignmentExists)", "name it once"
+                )
+            seen.add(one.lower())
+        return given
+
+    @field_validator("secret_rotation", mode="before")
+    @classmethod
+    def _interval(cls, given: object) -> object:
+        # YAML reads a plain `off` as false.
+        if given is False or given == "off":
+            return "off"
+        if not isinstance(given, str) or not re.fullmatch(r"([1-9][0-9]*[hms])+", given):
+            refuse(
+                "is no interval as Go writes one: the add-on's pods would end at their start",
+                "write it like 2m or 1h, or off",
+            )
+        return given

@@ -1,0 +1,172 @@
+"""What runs beside Karpenter on AKS: checks, and the program under Pulumi's mocks."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from components import aks, settings
+from components.documents import aks_addons
+from components.documents.roles import Role, definition_id
+from components.problems import Problem, SettingsError
+from tests.unit.example_stack import example
+from tests.unit.mock_engine import SUBSCRIPTION, Deployment, Registered, deploy
+
+NAP, SELF_HOSTED = "aks-nap", "aks-self-hosted"
+CLUSTER = "azure-native:containerservice:ManagedCluster"
+ASSIGNMENT = "azure-native:authorization:RoleAssignment"
+OTHER = "22222222-2222-2222-2222-222222222222"
+REGISTRY = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft.ContainerRegistry/registries/Platform"
+FOREIGN = f"/subscriptions/{OTHER}/resourceGroups/hub/providers/Microsoft.ContainerRegistry/registries/shared"
+VAULT = f"/subscriptions/{OTHER}/resourceGroups/hub/providers/Microsoft.KeyVault/vaults/team-secrets"
+ADDONS = {"registryIds": [REGISTRY, FOREIGN], "secretsProvider": True, "vaultIds": [VAULT]}
+
+both = pytest.mark.parametrize("stack", [NAP, SELF_HOSTED])
+
+
+def program(stack: str, preview: bool, **changes: Any) -> Deployment:
+    def run() -> None:
+        args = settings.load(example(stack, **changes))
+        assert isinstance(args, settings.AksSettings)
+        aks.Environment("aks", args)
+
+    return deploy(run, preview=preview)
+
+
+@cache
+def shipped(stack: str) -> Deployment:
+    return program(stack, False)
+
+
+@cache
+def with_all(stack: str) -> Deployment:
+    return program(stack, False, addons=ADDONS)
+
+
+def cluster(deployment: Deployment) -> Registered:
+    (found,) = deployment.of(CLUSTER)
+    return found
+
+
+def refused(stack: str = NAP, **changes: Any) -> list[Problem]:
+    with pytest.raises(SettingsError) as raised:
+        settings.load(example(stack, **changes))
+    return list(raised.value.problems)
+
+
+def rights(deployment: Deployment) -> set[tuple[str, str, str]]:
+    """(role definition, scope, principal)."""
+    return {
+        tuple(each.inputs[key] for key in ("roleDefinitionId", "scope", "principalId"))
+        for each in deployment.of(ASSIGNMENT)
+        if each.name.startswith("aks-addon-rights")
+    }
+
+
+# Checks.
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("registryIds", "platform.azurecr.io", "is no resource ID of a container registry"),
+        ("registryIds", VAULT, "is no resource ID of a container registry"),
+        ("registryIds", f"{REGISTRY}/scopeMaps/x", "is no resource ID of a container registry"),
+        ("registryIds", REGISTRY.replace("Platform", "my-registry"), "Azure has none with such a name"),
+        ("vaultIds", "https://team-secrets.vault.azure.net", "is no resource ID of a key vault"),
+        ("vaultIds", REGISTRY, "is no resource ID of a key vault"),
+        ("vaultIds", VAULT.replace("team-secrets", "1st"), "Azure has none with such a name"),
+    ],
+)
+def test_what_is_no_id_of_one_is_refused(key: str, value: str, said: str) -> None:
+    problem, *_ = refused(addons={"secretsProvider": True, key: [value]})
+    assert problem.key.startswith(f"karpstack:addons.{key}")
+    assert said in problem.consequence
+
+
+def test_an_id_may_have_any_case() -> None:
+    settings.load(example(NAP, addons={"registryIds": [REGISTRY.upper()]}))
+
+
+def test_the_same_registry_twice_is_refused() -> None:
+    (problem,) = refused(addons={"registryIds": [REGISTRY, REGISTRY.lower()]})
+    assert "RoleAssignmentExists" in problem.consequence
+
+
+def test_a_vault_without_the_add_on_is_refused() -> None:
+    (problem,) = refused(addons={"vaultIds": [VAULT]})
+    assert problem.key == "karpstack:addons.vaultIds"
+    assert "secretsProvider" in problem.fix
+
+
+@pytest.mark.parametrize("interval", ["2 minutes", "120", "0s", ""])
+def test_an_interval_that_go_does_not_read_is_refused(interval: str) -> None:
+    (problem,) = refused(addons={"secretsProvider": True, "secretRotation": interval})
+    assert problem.key == "karpstack:addons.secretRotation"
+
+
+@pytest.mark.parametrize("key", ["ebsCsi", "metricsServer", "loadBalancerController"])
+def test_what_is_only_ekss_is_refused_with_aks_way(key: str) -> None:
+    (problem,) = refused(addons={key: True})
+    assert "is EKS's" in problem.consequence
+
+
+# Registries and vaults.
+
+
+@both
+def test_off_by_default(stack: str) -> None:
+    assert not rights(shipped(stack))
+    assert all(not profile["enabled"] for profile in cluster(shipped(stack)).inputs["addonProfiles"].values())
+
+
+@both
+def test_each_registry_and_vault_has_its_role_in_its_own_subscription(stack: str) -> None:
+    assert rights(with_all(stack)) == {
+        (definition_id(SUBSCRIPTION, Role.ACR_PULL), REGISTRY, "kubelet-object"),
+        (definition_id(OTHER, Role.ACR_PULL), FOREIGN, "kubelet-object"),
+        (definition_id(OTHER, Role.KEY_VAULT_SECRETS_USER), VAULT, f"object-of-{aks_addons.SECRETS_PROVIDER}"),
+    }
+
+
+@both
+def test_node_pools_come_after_the_roles_and_go_before_them(stack: str) -> None:
+    deployment = with_all(stack)
+    pools = [each for each in deployment.resources.values() if each.type == "kubernetes:karpenter.sh/v1:NodePool"]
+    assert pools
+    for role in deployment.of(ASSIGNMENT):
+        if role.name.startswith("aks-addon-rights"):
+            assert all(deployment.needs(pool, role) for pool in pools)
+
+
+def test_rotation() -> None:
+    assert aks_addons.secrets_provider(rotation="off")["config"] == {"enableSecretRotation": "false"}
+    profile = cluster(with_all(NAP)).inputs["addonProfiles"][aks_addons.SECRETS_PROVIDER]
+    assert profile == {"enabled": True, "config": {"enableSecretRotation": "true", "rotationPollInterval": "2m"}}
+    off = program(NAP, False, addons={"secretsProvider": True, "secretRotation": False})
+    assert cluster(off).inputs["addonProfiles"][aks_addons.SECRETS_PROVIDER]["config"] == {
+        "enableSecretRotation": "false"
+    }
+
+
+def identities(deployment: Deployment) -> str:
+    (chart,) = [each for each in deployment.resources.values() if each.name == "aks-karpenter-charts-controller"]
+    environment = {each["name"]: each.get("value") for each in chart.inputs["values"]["controller"]["env"]}
+    return str(environment["NODE_IDENTITIES"])
+
+
+def test_self_hosted_karpenters_nodes_carry_the_add_ons_identities_too() -> None:
+    assert identities(shipped(SELF_HOSTED)) == "kubelet-id"
+    assert identities(with_all(SELF_HOSTED)) == f"kubelet-id,id-of-{aks_addons.SECRETS_PROVIDER}"
+
+
+@both
+def test_a_preview_of_a_new_stack_knows_no_identity_yet(stack: str) -> None:
+    preview = program(stack, True, addons=ADDONS)
+    assert len(rights_of_preview(preview)) == 3
+
+
+def rights_of_preview(deployment: Deployment) -> list[Registered]:
+    return [each for each in deployment.of(ASSIGNMENT) if each.name.startswith("aks-addon-rights")]
