@@ -90,6 +90,8 @@ def _by_scope(subject: Subject) -> Iterator[tuple[str, list[Grant]]]:
         yield zone, [finding(), assigning()]
         if settings.network.subnet_id is not None:
             yield network_of(settings.network.subnet_id), [assigning()]
+    for store in (*settings.addons.registry_ids, *settings.addons.vault_ids):
+        yield store, [assigning()]
     if workspace := subject.settings.cluster.log_workspace_id:
         yield workspace, [logging()]
 

@@ -49,7 +49,8 @@ subscription. On the resource group alone it is too little: the stack makes that
 
 Who may assign roles may give themselves any. To narrow that, assign it with a condition: only the roles Network
 Contributor, Virtual Machine Contributor, Managed Identity Operator, Azure Kubernetes Service RBAC Cluster Admin and,
-with a private DNS zone of yours, Private DNS Zone Contributor.
+with a private DNS zone of yours, Private DNS Zone Contributor; AcrPull with `addons.registryIds`, Key Vault Secrets
+User with `addons.vaultIds`, for which `roleAssignments` are needed on the registries and vaults.
 `python -m preflight rights aks-nap` prints role, assignments and this condition for what a stack has.
 
 `register/action` is needed once in a subscription, `federatedIdentityCredentials` with `mode: self-hosted` only,

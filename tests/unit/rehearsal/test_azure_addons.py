@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,11 +55,15 @@ def test_the_identity_stays_with_an_update_that_says_nothing_and_goes_with_the_a
     assert [len(identities) for identities in scale_sets(world)] == [1]
 
 
-def test_node_auto_provisioning_is_told_of_the_identity() -> None:
+def test_node_auto_provisioning_is_told_of_the_identity(tmp_path: Path) -> None:
     world = World()
     made = cluster(world, **{SECRETS_PROVIDER: ON})
     cloud = world.azure.cloud(made["id"])
-    told = cloud.provisioning_environment("abcdef.0123456789abcdef", "key")["NODE_IDENTITIES"].split(",")
+    world.azure.start(tmp_path)
+    try:
+        told = cloud.provisioning_environment("abcdef.0123456789abcdef", "key")["NODE_IDENTITIES"].split(",")
+    finally:
+        world.azure.stop()
     assert [one.rsplit("/", 1)[1] for one in told] == ["demo-agentpool", "azurekeyvaultsecretsprovider-demo"]
 
 
