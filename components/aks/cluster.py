@@ -46,6 +46,7 @@ class ClusterArgs:
         node_provisioning: What AKS brings means nothing with `Manual`.
         system_nodes: The nodes that run what Karpenter needs in order to run; no autoscaler changes their number.
         addon_profiles: AKS's add-ons by its names, as `documents.aks_addons` has them; the others are not touched.
+        prometheus: Whether Azure's managed Prometheus collects metrics; what and where to is another resource's.
         tags: For every resource, and for system nodes.
     """
 
@@ -61,6 +62,7 @@ class ClusterArgs:
     node_provisioning: NodeProvisioningSettings
     system_nodes: SystemNodesSettings
     addon_profiles: Mapping[str, Mapping[str, Any]]
+    prometheus: bool
     tags: Mapping[str, str]
 
 
@@ -147,6 +149,9 @@ class Cluster(pulumi.ComponentResource):
             addon_profiles={
                 name: aks.ManagedClusterAddonProfileArgs(**profile) for name, profile in args.addon_profiles.items()
             },
+            azure_monitor_profile=aks.ManagedClusterAzureMonitorProfileArgs(
+                metrics=aks.ManagedClusterAzureMonitorProfileMetricsArgs(enabled=args.prometheus)
+            ),
             tags=args.tags,
             opts=pulumi.ResourceOptions(
                 parent=self,

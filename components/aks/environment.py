@@ -28,9 +28,11 @@ from .access import DeployerAccess, DeployerAccessArgs
 from .addon_rights import AddonRights, AddonRightsArgs
 from .cluster import Cluster, ClusterArgs
 from .cluster_identity import ClusterIdentity, ClusterIdentityArgs
+from .collection import Collection, CollectionArgs
 from .karpenter import SelfHostedKarpenter, SelfHostedKarpenterArgs
 from .logs import Logs, LogsArgs
 from .network import Network, NetworkArgs
+from .workspaces import Workspaces, WorkspacesArgs
 
 
 class Environment(pulumi.ComponentResource):
@@ -50,8 +52,10 @@ class Environment(pulumi.ComponentResource):
         network = self._network(group)
         deployer = self._deployer(group)
         identity = self._identity(group, network)
-        cluster = self._cluster(group, network, identity, deployer)
-        self._logs(cluster)
+        workspaces = self._workspaces(group)
+        cluster = self._cluster(group, network, identity, deployer, workspaces)
+        self._logs(cluster, workspaces)
+        self._collection(group, cluster, workspaces)
         rights = self._addon_rights(cluster)
         self._kubernetes = pulumi_kubernetes.Provider(
             f"{name}-kubernetes", kubeconfig=cluster.kubeconfig, opts=self._child
@@ -140,6 +144,7 @@ class Environment(pulumi.ComponentResource):
         network: Network,
         identity: ClusterIdentity,
         deployer: DeployerAccess | None,
+        workspaces: Workspaces | None,
     ) -> Cluster:
         return Cluster(
             f"{self._stem}-cluster",
@@ -155,19 +160,58 @@ class Environment(pulumi.ComponentResource):
                 provisioning_mode="Manual" if self._args.karpenter else "Auto",
                 node_provisioning=self._args.node_provisioning,
                 system_nodes=self._args.system_nodes,
-                addon_profiles=addons.profiles(self._args.addons),
+                addon_profiles=addons.profiles(self._args.addons, workspaces.logs if workspaces else None),
+                prometheus=self._args.addons.prometheus,
                 tags=self._args.tags,
             ),
             opts=pulumi.ResourceOptions(parent=self, depends_on=[identity, *([deployer] if deployer else [])]),
         )
 
-    def _logs(self, cluster: Cluster) -> Logs | None:
-        settings = self._args.cluster
-        if settings.log_workspace_id is None:
+    def _workspaces(self, group: resources.ResourceGroup) -> Workspaces | None:
+        given, wanted = self._args.cluster.log_workspace_id, self._args.addons
+        if given is None and not wanted.log_retention_days and not wanted.prometheus:
             return None
-        return Logs(
+        return Workspaces(
+            f"{self._stem}-workspaces",
+            WorkspacesArgs(
+                names=self._names,
+                resource_group=group.name,
+                location=self._args.region,
+                log_workspace_id=given,
+                settings=wanted,
+                tags=self._args.tags,
+            ),
+            opts=self._child,
+        )
+
+    def _logs(self, cluster: Cluster, workspaces: Workspaces | None) -> None:
+        if workspaces is None or workspaces.logs is None:
+            return
+        Logs(
             f"{self._stem}-logs",
-            LogsArgs(cluster_id=cluster.id, workspace_id=settings.log_workspace_id, categories=settings.log_categories),
+            LogsArgs(
+                cluster_id=cluster.id,
+                workspace_id=workspaces.logs,
+                categories=self._args.cluster.log_categories,
+            ),
+            opts=self._child,
+        )
+
+    def _collection(self, group: resources.ResourceGroup, cluster: Cluster, workspaces: Workspaces | None) -> None:
+        wanted = self._args.addons
+        if workspaces is None or not (wanted.container_insights or wanted.prometheus):
+            return
+        Collection(
+            f"{self._stem}-collection",
+            CollectionArgs(
+                names=self._names,
+                resource_group=group.name,
+                location=self._args.region,
+                cluster_id=cluster.id,
+                workspaces=workspaces,
+                settings=wanted,
+                tags=self._args.tags,
+            ),
             opts=self._child,
         )
 

@@ -1,4 +1,4 @@
-"""AKS's add-ons as ARM has them: `addonProfiles` of a managed cluster."""
+"""AKS's add-ons as ARM has them: `addonProfiles` of a managed cluster, and what their agents collect."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ from typing import Any, Final
 #: AKS's name of the Key Vault provider for the Secrets Store CSI driver
 #: (https://learn.microsoft.com/azure/aks/csi-secrets-store-driver).
 SECRETS_PROVIDER: Final = "azureKeyvaultSecretsProvider"
+#: The same of Container insights.
+CONTAINER_INSIGHTS: Final = "omsagent"
+#: Names of the associations of data collection rules with a cluster, by which its agents find them: those of Azure's
+#: own command line and templates (microsoft/Docker-Provider, scripts/onboarding; Azure/prometheus-collector,
+#: AddonBicepTemplate).
+LOG_ASSOCIATION: Final = "ContainerInsightsExtension"
+METRIC_ASSOCIATION: Final = "ContainerInsightsMetricsExtension"
+_LOGS: Final = "Microsoft-ContainerInsights-Group-Default"
+_METRICS: Final = "Microsoft-PrometheusMetrics"
 
 
 def secrets_provider(*, rotation: str) -> dict[str, Any]:
@@ -22,3 +31,53 @@ def secrets_provider(*, rotation: str) -> dict[str, Any]:
 
 #: Profile of an add-on that a cluster has not.
 OFF: Final[dict[str, Any]] = {"enabled": False}
+
+
+def container_insights(*, workspace_id: Any) -> dict[str, Any]:
+    """Profile of that add-on: its agents use an identity of their own, not the workspace's key.
+
+    Args:
+        workspace_id: Resource ID of a Log Analytics workspace.
+    """
+    return {"enabled": True, "config": {"logAnalyticsWorkspaceResourceID": workspace_id, "useAADAuth": "true"}}
+
+
+def collected_logs(*, workspace_id: Any) -> dict[str, Any]:
+    """Properties of the data collection rule of Container insights: every namespace, into ContainerLogV2.
+
+    Args:
+        workspace_id: Resource ID of the same workspace.
+    """
+    return {
+        "data_sources": {
+            "extensions": [
+                {
+                    "name": "ContainerInsightsExtension",
+                    "extension_name": "ContainerInsights",
+                    "streams": [_LOGS],
+                    "extension_settings": {
+                        "dataCollectionSettings": {
+                            "interval": "1m",
+                            "namespaceFilteringMode": "Off",
+                            "enableContainerLogV2": True,
+                        }
+                    },
+                }
+            ]
+        },
+        "destinations": {"log_analytics": [{"name": "ciworkspace", "workspace_resource_id": workspace_id}]},
+        "data_flows": [{"streams": [_LOGS], "destinations": ["ciworkspace"]}],
+    }
+
+
+def collected_metrics(*, workspace_id: Any) -> dict[str, Any]:
+    """Properties of the data collection rule of managed Prometheus.
+
+    Args:
+        workspace_id: Resource ID of an Azure Monitor workspace.
+    """
+    return {
+        "data_sources": {"prometheus_forwarder": [{"name": "PrometheusDataSource", "streams": [_METRICS]}]},
+        "destinations": {"monitoring_accounts": [{"name": "MonitoringAccount1", "account_resource_id": workspace_id}]},
+        "data_flows": [{"streams": [_METRICS], "destinations": ["MonitoringAccount1"]}],
+    }

@@ -19,6 +19,7 @@ from .sections import Section
 _RESOURCES: Final[Mapping[str, tuple[str, str]]] = {
     "container registry": ("Microsoft.ContainerRegistry/registries", r"[A-Za-z0-9]{5,50}"),
     "key vault": ("Microsoft.KeyVault/vaults", r"(?=.{3,24}$)[A-Za-z](-?[A-Za-z0-9])+"),
+    "Azure Monitor workspace": ("Microsoft.Monitor/accounts", r"[A-Za-z0-9][-A-Za-z0-9]{2,61}[A-Za-z0-9]"),
 }
 
 
@@ -56,6 +57,25 @@ VaultId = Annotated[
     str,
     AfterValidator(of_type("key vault", "no secret could be read, and the role is refused after the cluster is made")),
 ]
+MetricsWorkspaceId = Annotated[
+    str,
+    AfterValidator(
+        of_type("Azure Monitor workspace", "Azure refuses the data collection rule after the cluster is made")
+    ),
+]
+
+
+def _location(location: str) -> str:
+    if not re.fullmatch(r"[a-z0-9]+", location):
+        refuse(
+            "is no location in Azure's short form: Azure refuses the data collection rule, or takes it and never "
+            "collects",
+            f"write it like {re.sub(r'[^a-z0-9]', '', location.lower()) or 'westus2'}",
+        )
+    return location
+
+
+Location = Annotated[str, AfterValidator(_location)]
 
 
 class AddonsSettings(Section):
@@ -83,6 +103,35 @@ class AddonsSettings(Section):
     secret_rotation: str = Field(
         "2m", description="how often it looks whether a mounted secret has changed, like 2m or 1h; off: never"
     )
+
+    log_retention_days: int = Field(
+        0,
+        description="days that a Log Analytics workspace of the stack's own keeps what it is sent, 30 to 730, where "
+        "cluster.logWorkspaceId names none; 0: there is none",
+    )
+    container_insights: bool = Field(
+        False, description="whether Container insights sends the containers' logs and events to the workspace"
+    )
+    log_workspace_location: Location | None = Field(
+        None, description="location of cluster.logWorkspaceId, where that is not the stack's"
+    )
+    prometheus: bool = Field(
+        False, description="whether Azure's managed Prometheus keeps metrics of nodes, pods and the control plane"
+    )
+    metrics_workspace_id: MetricsWorkspaceId | None = Field(
+        None, description="resource ID of the Azure Monitor workspace for them; without one the stack makes its own"
+    )
+    metrics_workspace_location: Location | None = Field(None, description="its location, where that is not the stack's")
+
+    @field_validator("log_retention_days")
+    @classmethod
+    def _as_azure_keeps(cls, days: int) -> int:
+        if days != 0 and not 30 <= days <= 730:
+            refuse(
+                "is no number of days that Azure keeps logs for here: it refuses the workspace",
+                "choose 30 to 730, or 0 for no workspace",
+            )
+        return days
 
     @field_validator("registry_ids", "vault_ids")
     @classmethod

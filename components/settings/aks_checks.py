@@ -19,7 +19,7 @@ from ..documents.charts import release
 from ..documents.provisioning import BROUGHT_BY_AKS
 from ..problems import Problem, key_of, shown
 from .aks import AZURE_ADDRESSES, NODE_SHARE_PREFIX, WRITE_SUBNET_ID, is_subnet_id, names_of_network, network_of
-from .aks_addon_checks import rights_of_nobody
+from .aks_addon_checks import rights_of_nobody, workspaces
 from .chart_checks import chart_values, resource_values
 from .node_pool_checks import endless_drain, node_class_reference
 from .region_checks import azure_zones, region_checks
@@ -65,6 +65,8 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         yield from resource_values(karpenter.resources.requests, karpenter.resources.limits)
     if (addons := valid.get("addons")) is not None:
         yield from rights_of_nobody(addons)
+        if cluster is not None:
+            yield from workspaces(cluster, addons)
     if network is not None:
         yield from public_network("network", "vnetCidr", network.vnet_cidr)
         yield from _which_subnet(network)

@@ -1,4 +1,4 @@
-"""What is somebody else's and what runs beside Karpenter needs: registries and vaults, asked about themselves."""
+"""Registries, vaults and workspaces, which are somebody else's: asked about themselves."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..finding import Finding
-from .subject import REGISTRIES, VAULTS, Subject
+from .subject import LOG_WORKSPACES, METRIC_WORKSPACES, REGISTRIES, VAULTS, Subject
 
 READS_REGISTRIES: Final = "Microsoft.ContainerRegistry/registries/read"
 READS_VAULTS: Final = "Microsoft.KeyVault/vaults/read"
+READS_LOGS: Final = "Microsoft.OperationalInsights/workspaces/read"
+READS_METRICS: Final = "Microsoft.Monitor/accounts/read"
+_NO_WORKSPACE: Final = "Azure refuses what would send there, in the middle of pulumi up: ResourceNotFound, BadRequest"
 _NO_ROLE: Final = "Azure refuses the role on it after the cluster is made: ResourceNotFound"
 
 
@@ -18,7 +21,7 @@ def registries(subject: Subject) -> Iterator[Finding]:
     for registry in subject.settings.addons.registry_ids:
         found = subject.azure.find(READS_REGISTRIES, registry, REGISTRIES)
         if found is None:
-            yield _missing("registry", "registryIds", registry, READS_REGISTRIES)
+            yield _missing("registry", "addons.registryIds", registry, _NO_ROLE, READS_REGISTRIES)
         # https://learn.microsoft.com/azure/container-registry/container-registry-rbac-abac-repository-permissions
         elif (found.get("properties") or {}).get("roleAssignmentMode") == "AbacRepositoryPermissions":
             yield Finding(
@@ -39,7 +42,7 @@ def vaults(subject: Subject) -> Iterator[Finding]:
     for vault in subject.settings.addons.vault_ids:
         found = subject.azure.find(READS_VAULTS, vault, VAULTS)
         if found is None:
-            yield _missing("vault", "vaultIds", vault, READS_VAULTS)
+            yield _missing("vault", "addons.vaultIds", vault, _NO_ROLE, READS_VAULTS)
             continue
         properties = found.get("properties") or {}
         its_tenant = str(properties.get("tenantId", ""))
@@ -63,11 +66,52 @@ def vaults(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _missing(what: str, key: str, identifier: str, call: str) -> Finding:
+def workspaces(subject: Subject) -> Iterator[Finding]:
+    """Workspaces that are not there, or lie elsewhere than the rules are to, that collect for them."""
+    cluster, addons = subject.settings.cluster, subject.settings.addons
+    for key, location_key, identifier, location, collects, call, version in (
+        (
+            "cluster.logWorkspaceId",
+            "addons.logWorkspaceLocation",
+            cluster.log_workspace_id,
+            addons.log_workspace_location,
+            addons.container_insights,
+            READS_LOGS,
+            LOG_WORKSPACES,
+        ),
+        (
+            "addons.metricsWorkspaceId",
+            "addons.metricsWorkspaceLocation",
+            addons.metrics_workspace_id,
+            addons.metrics_workspace_location,
+            addons.prometheus,
+            READS_METRICS,
+            METRIC_WORKSPACES,
+        ),
+    ):
+        if identifier is None:
+            continue
+        found = subject.azure.find(call, identifier, version)
+        if found is None:
+            yield _missing("workspace", key, identifier, _NO_WORKSPACE, call)
+            continue
+        its_location = str(found.get("location", "")).replace(" ", "").lower()
+        if collects and its_location != (location or subject.region):
+            yield Finding(
+                "error",
+                f"the workspace {identifier} lies in {its_location}, and its data collection rule would lie in "
+                f"{location or subject.region}",
+                "Azure refuses the rule after the cluster is made: InvalidPayload",
+                f"set karpstack:{location_key} to {its_location}",
+                call,
+            )
+
+
+def _missing(what: str, key: str, identifier: str, harm: str, call: str) -> Finding:
     return Finding(
         "error",
         f"the {what} {identifier} is not there",
-        _NO_ROLE,
-        f"correct karpstack:addons.{key}: az resource show --ids {identifier}",
+        harm,
+        f"correct karpstack:{key}: az resource show --ids {identifier}",
         call,
     )

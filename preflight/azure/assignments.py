@@ -106,6 +106,7 @@ def _places(settings: AksSettings) -> list[str]:
     others = (
         settings.cluster.log_workspace_id,
         settings.cluster.own_dns_zone,
+        addons.metrics_workspace_id,
         *addons.registry_ids,
         *addons.vault_ids,
     )

@@ -30,4 +30,5 @@ CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
     "existing subnet": network.subnet,
     "registries": addons.registries,
     "vaults": addons.vaults,
+    "workspaces": addons.workspaces,
 }

@@ -11,6 +11,7 @@ from components import aks, settings
 from components.documents import aks_addons
 from components.documents.roles import Role, definition_id
 from components.problems import Problem, SettingsError
+from tests.conftest import Golden
 from tests.unit.example_stack import example
 from tests.unit.mock_engine import SUBSCRIPTION, Deployment, Registered, deploy
 
@@ -170,3 +171,105 @@ def test_a_preview_of_a_new_stack_knows_no_identity_yet(stack: str) -> None:
 
 def rights_of_preview(deployment: Deployment) -> list[Registered]:
     return [each for each in deployment.of(ASSIGNMENT) if each.name.startswith("aks-addon-rights")]
+
+
+# Monitoring.
+
+WORKSPACE = f"/subscriptions/{OTHER}/resourceGroups/hub/providers/Microsoft.OperationalInsights/workspaces/logs"
+METRICS = f"/subscriptions/{OTHER}/resourceGroups/hub/providers/Microsoft.Monitor/accounts/metrics"
+RULE = "azure-native:monitor:DataCollectionRule"
+ENDPOINT = "azure-native:monitor:DataCollectionEndpoint"
+ASSOCIATION = "azure-native:monitor:DataCollectionRuleAssociation"
+DIAGNOSTICS = "azure-native:monitor:DiagnosticSetting"
+LOGS = "azure-native:operationalinsights:Workspace"
+ACCOUNT = "azure-native:monitor:AzureMonitorWorkspace"
+MONITORED = {"logRetentionDays": 90, "containerInsights": True, "prometheus": True}
+
+
+@cache
+def monitored(stack: str) -> Deployment:
+    return program(stack, False, addons=MONITORED)
+
+
+@both
+def test_no_monitoring_by_default(stack: str) -> None:
+    deployment = shipped(stack)
+    assert not any(deployment.of(each) for each in (RULE, ENDPOINT, ASSOCIATION, DIAGNOSTICS, LOGS, ACCOUNT))
+    assert cluster(deployment).inputs["azureMonitorProfile"] == {"metrics": {"enabled": False}}
+
+
+@both
+def test_workspaces_of_the_stacks_own(stack: str) -> None:
+    deployment = monitored(stack)
+    (logs,) = deployment.of(LOGS)
+    assert (logs.inputs["retentionInDays"], logs.inputs["sku"]) == (90, {"name": "PerGB2018"})
+    (setting,) = deployment.of(DIAGNOSTICS)
+    assert setting.inputs["workspaceId"] == "aks-workspaces-logs-id"
+    assert cluster(deployment).inputs["addonProfiles"][aks_addons.CONTAINER_INSIGHTS] == {
+        "enabled": True,
+        "config": {"logAnalyticsWorkspaceResourceID": "aks-workspaces-logs-id", "useAADAuth": "true"},
+    }
+    assert cluster(deployment).inputs["azureMonitorProfile"] == {"metrics": {"enabled": True}}
+    assert len(deployment.of(ACCOUNT)) == 1
+
+
+def test_what_is_collected(golden: Golden) -> None:
+    golden("aks-data-collection", {each.name: each.inputs for each in sorted(monitored(NAP).of(RULE), key=repr)})
+
+
+@both
+def test_each_rule_is_tied_to_the_cluster_and_the_tie_goes_before_it(stack: str) -> None:
+    deployment = monitored(stack)
+    ties = {each.inputs["associationName"]: each for each in deployment.of(ASSOCIATION)}
+    assert {name: each.inputs["dataCollectionRuleId"] for name, each in ties.items()} == {
+        "ContainerInsightsExtension": "aks-collection-logs-id",
+        "ContainerInsightsMetricsExtension": "aks-collection-metrics-id",
+    }
+    for each in ties.values():
+        assert each.inputs["resourceUri"] == cluster(deployment).name + "-id"
+        assert deployment.needs(each, cluster(deployment))
+
+
+def test_given_workspaces_are_used_where_they_lie() -> None:
+    deployment = program(
+        NAP,
+        False,
+        cluster__logWorkspaceId=WORKSPACE,
+        addons={
+            "containerInsights": True,
+            "logWorkspaceLocation": "eastus",
+            "prometheus": True,
+            "metricsWorkspaceId": METRICS,
+            "metricsWorkspaceLocation": "centralus",
+        },
+    )
+    assert not deployment.of(LOGS)
+    assert not deployment.of(ACCOUNT)
+    rules = {each.inputs["location"]: each.inputs["destinations"] for each in deployment.of(RULE)}
+    assert rules["eastus"]["logAnalytics"][0]["workspaceResourceId"] == WORKSPACE
+    assert rules["centralus"]["monitoringAccounts"][0]["accountResourceId"] == METRICS
+    (endpoint,) = deployment.of(ENDPOINT)
+    assert endpoint.inputs["location"] == "centralus"
+
+
+def test_self_hosted_karpenters_nodes_carry_the_agents_identity() -> None:
+    assert identities(monitored(SELF_HOSTED)) == f"kubelet-id,id-of-{aks_addons.CONTAINER_INSIGHTS}"
+
+
+@pytest.mark.parametrize(
+    ("addons", "workspace", "key"),
+    [
+        ({"containerInsights": True}, None, "containerInsights"),
+        ({"logRetentionDays": 30}, WORKSPACE, "logRetentionDays"),
+        ({"logRetentionDays": 7}, None, "logRetentionDays"),
+        ({"logRetentionDays": 731}, None, "logRetentionDays"),
+        ({"logWorkspaceLocation": "eastus"}, None, "logWorkspaceLocation"),
+        ({"logWorkspaceLocation": "East US", "containerInsights": True}, WORKSPACE, "logWorkspaceLocation"),
+        ({"metricsWorkspaceId": METRICS}, None, "metricsWorkspaceId"),
+        ({"prometheus": True, "metricsWorkspaceId": WORKSPACE}, None, "metricsWorkspaceId"),
+        ({"prometheus": True, "metricsWorkspaceLocation": "eastus"}, None, "metricsWorkspaceLocation"),
+    ],
+)
+def test_monitoring_that_cannot_be(addons: dict[str, Any], workspace: str | None, key: str) -> None:
+    (problem,) = refused(addons=addons, **({"cluster__logWorkspaceId": workspace} if workspace else {}))
+    assert problem.key == f"karpstack:addons.{key}"

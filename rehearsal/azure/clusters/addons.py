@@ -13,18 +13,22 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.identifiers import ResourceId
 from rehearsal.azure.arm.kind import Kind, at
 from rehearsal.azure.arm.store import Resource
 from rehearsal.azure.identity.identities import IDENTITY_TYPE, enter
+from rehearsal.azure.monitor.workspaces import LOG_WORKSPACE_TYPE
 
 SECRETS_PROVIDER: Final = "azureKeyvaultSecretsProvider"
+CONTAINER_INSIGHTS: Final = "omsagent"
 #: Name of an add-on -> what its identity's name begins with.
-_IDENTITIES: Final = {SECRETS_PROVIDER: "azurekeyvaultsecretsprovider"}
+_IDENTITIES: Final = {SECRETS_PROVIDER: "azurekeyvaultsecretsprovider", CONTAINER_INSIGHTS: "omsagent"}
+_WORKSPACE: Final = "config.logAnalyticsWorkspaceResourceID"
 #: As Go writes durations.
 _DURATION: Final = re.compile(r"([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+")
 
 
-def check(properties: dict[str, Any], before: Mapping[str, Any] | None) -> None:
+def check(kind: Kind, properties: dict[str, Any], before: Mapping[str, Any] | None) -> None:
     """Refuse profiles that AKS refuses, and keep those of which a request says nothing."""
     profiles = {**(at(before or {}, "addonProfiles") or {}), **(properties.get("addonProfiles") or {})}
     for name, profile in profiles.items():
@@ -34,6 +38,8 @@ def check(properties: dict[str, Any], before: Mapping[str, Any] | None) -> None:
                 f"The value of parameter addonProfiles is invalid: {name}. The rehearsal knows the add-ons "
                 f"{', '.join(_IDENTITIES)}.",
             )
+        if name == CONTAINER_INSIGHTS and (profile.get("enabled") or at(profile, _WORKSPACE) is not None):
+            _check_workspace(kind, str(at(profile, _WORKSPACE, "")))
         interval = at(profile, "config.rotationPollInterval")
         if interval is not None and not _DURATION.fullmatch(str(interval)):
             raise ArmError(
@@ -42,6 +48,27 @@ def check(properties: dict[str, Any], before: Mapping[str, Any] | None) -> None:
             )
     if profiles:
         properties["addonProfiles"] = profiles
+
+
+def _check_workspace(kind: Kind, identifier: str) -> None:
+    """An empty ID too is refused, even of an add-on that is off (azure-cli#29210)."""
+    try:
+        parsed = ResourceId.parse(identifier) if identifier else None
+    except ArmError:
+        parsed = None
+    if parsed is None:
+        raise ArmError(
+            "LinkedInvalidPropertyId",
+            f"Property id '{identifier}' at path 'properties.addonProfiles.omsagent.config."
+            "logAnalyticsWorkspaceResourceID' is invalid. Expect fully qualified resource Id that start with "
+            "'/subscriptions/{subscriptionId}' or '/providers/{resourceProviderNamespace}/'.",
+        )
+    # Of another subscription nothing is known here.
+    if parsed.subscription.lower() == kind.context.subscription and (
+        parsed.type.lower() != LOG_WORKSPACE_TYPE.lower() or kind.context.get(identifier) is None
+    ):
+        # As in Azure/AKS#787.
+        raise ArmError("BadRequest", f"Unable to get log analytics workspace info. Resource ID: {identifier}.")
 
 
 def identities(cluster: Resource) -> Iterator[str]:

@@ -94,7 +94,7 @@ class ManagedCluster(Kind):
         resource.body.setdefault("sku", {"name": "Base", "tier": "Free"})
         self._defaults(request, properties, existing)
         rules.check_cluster(self, request.id, resource.body, existing)
-        addons.check(properties, existing)
+        addons.check(self, properties, existing)
         check_keys(at(properties, "linuxProfile.ssh.publicKeys") or [])
         if existing:
             self._check_mode(request, existing, properties)

@@ -64,6 +64,7 @@ class ManagedCluster(AzureResource):
             "agentPoolProfiles",
             "apiServerAccessProfile",
             "autoUpgradeProfile",
+            "azureMonitorProfile",
             "disableLocalAccounts",
             "diskEncryptionSetID",
             "dnsPrefix",

@@ -12,6 +12,8 @@ from rehearsal.azure.clusters.addons import SECRETS_PROVIDER
 from rehearsal.azure.identity import roles
 from rehearsal.azure.identity.access import Access
 from rehearsal.azure.identity.identities import IDENTITY_TYPE
+from rehearsal.azure.monitor.collection import DataCollectionRule, DataCollectionRuleAssociation
+from rehearsal.azure.monitor.workspaces import LogWorkspace, MetricWorkspace
 from rehearsal.azure.network.networks import SCALE_SET_TYPE
 from rehearsal.azure.stores.kinds import Registry, Vault
 from tests.unit.rehearsal.azure_world import GROUP, REGION, Body, World
@@ -117,3 +119,86 @@ def test_names_that_azure_refuses(kind: Any, name: str) -> None:
 def test_a_vault_says_whose_tenant_may_use_it() -> None:
     with pytest.raises(ArmError, match="tenantId"):
         World().arm.put(VAULT, Vault.versions[-1], {"location": REGION})
+
+
+# Monitoring.
+
+LOGS = f"{GROUP}/providers/{LogWorkspace.type}/logs"
+METRICS = f"{GROUP}/providers/{MetricWorkspace.type}/metrics"
+RULE = f"{GROUP}/providers/{DataCollectionRule.type}/prometheus"
+
+
+def agent(workspace: str) -> Body:
+    return {"enabled": True, "config": {"logAnalyticsWorkspaceResourceID": workspace, "useAADAuth": "true"}}
+
+
+def rule(**changes: Any) -> Body:
+    properties = {
+        "destinations": {"monitoringAccounts": [{"name": "one", "accountResourceId": METRICS}]},
+        "dataFlows": [{"streams": ["Microsoft-PrometheusMetrics"], "destinations": ["one"]}],
+        **changes,
+    }
+    return {"location": REGION, "kind": "Linux", "properties": properties}
+
+
+def test_the_agent_has_an_identity_of_its_own() -> None:
+    world = World()
+    world.arm.put(LOGS, LogWorkspace.versions[-1], {"location": REGION})
+    made = cluster(world, omsagent=agent(LOGS))
+    assert made["properties"]["addonProfiles"]["omsagent"]["identity"]["resourceId"].endswith("/omsagent-demo")
+
+
+@pytest.mark.parametrize(
+    ("profile", "code"),
+    [
+        (agent(LOGS), "BadRequest"),
+        (agent(""), "LinkedInvalidPropertyId"),
+        (agent("logs"), "LinkedInvalidPropertyId"),
+        ({"enabled": True}, "LinkedInvalidPropertyId"),
+        ({"enabled": False, "config": {"logAnalyticsWorkspaceResourceID": ""}}, "LinkedInvalidPropertyId"),
+    ],
+)
+def test_an_agent_without_a_workspace(profile: Body, code: str) -> None:
+    with pytest.raises(ArmError) as raised:
+        cluster(World(), omsagent=profile)
+    assert raised.value.code == code
+
+
+@pytest.mark.parametrize("days", [7, 731])
+def test_a_workspace_keeps_no_other_number_of_days(days: int) -> None:
+    with pytest.raises(ArmError, match="RetentionInDays"):
+        World().arm.put(LOGS, LogWorkspace.versions[-1], {"location": REGION, "properties": {"retentionInDays": days}})
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"dataFlows": [{"destinations": ["two"]}]}, "'two' is not declared"),
+        ({"dataFlows": []}, "at least one data flow"),
+        ({"dataCollectionEndpointId": RULE.replace("Rules", "Endpoints")}, "was not found"),
+        ({"destinations": {"monitoringAccounts": [{"name": "one", "accountResourceId": LOGS}]}}, "was not found"),
+    ],
+)
+def test_an_invalid_rule(changes: Body, said: str) -> None:
+    world = World()
+    world.arm.put(METRICS, MetricWorkspace.versions[-1], {"location": REGION})
+    with pytest.raises(ArmError, match=said) as raised:
+        world.arm.put(RULE, DataCollectionRule.versions[-1], rule(**changes))
+    assert raised.value.code == "InvalidPayload"
+
+
+def test_a_rule_that_something_has_stays() -> None:
+    world = World()
+    world.arm.put(METRICS, MetricWorkspace.versions[-1], {"location": REGION})
+    version = DataCollectionRule.versions[-1]
+    world.arm.put(RULE, version, rule())
+    association = f"{cluster(world)['id']}/providers/{DataCollectionRuleAssociation.type}/of-cluster"
+    with pytest.raises(ArmError, match="must be specified"):
+        world.arm.put(association, version, {"properties": {}})
+    with pytest.raises(ArmError, match="was not found"):
+        world.arm.put(association, version, {"properties": {"dataCollectionRuleId": f"{RULE}s"}})
+    world.arm.put(association, version, {"properties": {"dataCollectionRuleId": RULE}})
+    with pytest.raises(ArmError, match="is used by"):
+        world.arm.delete(RULE, version)
+    world.arm.delete(association, version)
+    world.arm.delete(RULE, version)

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from components.documents.roles import Role
-from preflight.azure import addons, assignments, locks, rights
-from preflight.azure.subject import REGISTRIES, VAULTS
+from preflight.azure import addons, assignments, locks, rights, subscription
+from preflight.azure.subject import LOG_WORKSPACES, METRIC_WORKSPACES, REGISTRIES, VAULTS
 from rehearsal.azure.identity import roles
+from rehearsal.azure.monitor.workspaces import LOG_WORKSPACE_TYPE, METRIC_WORKSPACE_TYPE
 from rehearsal.azure.stores.kinds import REGISTRY_TYPE, VAULT_TYPE
 from tests.unit.example_stack import aks
 from tests.unit.rehearsal.azure_world import GROUP, REGION, SCOPE, World
@@ -100,3 +101,54 @@ def test_the_deployers_condition_and_places() -> None:
     assert [each.scope for each in given if foreign in each.scope] == [foreign]
     assert all(role.value in given[0].condition for role in (Role.ACR_PULL, Role.KEY_VAULT_SECRETS_USER))
     assert not any(role.value in assignments.assignments(aks("aks-nap"))[0].condition for role in (Role.ACR_PULL,))
+
+
+# Workspaces.
+
+LOGS = f"{GROUP}/providers/{LOG_WORKSPACE_TYPE}/logs"
+METRICS = f"{GROUP}/providers/{METRIC_WORKSPACE_TYPE}/metrics"
+MONITORED = {"containerInsights": True, "prometheus": True, "metricsWorkspaceId": METRICS}
+
+
+def workspaces(world: World) -> None:
+    world.arm.put(LOGS, LOG_WORKSPACES, {"location": REGION})
+    world.arm.put(METRICS, METRIC_WORKSPACES, {"location": REGION})
+
+
+def test_workspaces_that_are_there_are_not_told(world: World) -> None:
+    workspaces(world)
+    assert not found(addons.workspaces, looked_at(world, cluster__logWorkspaceId=LOGS, addons=MONITORED))
+    assert not found(addons.workspaces, looked_at(world))
+
+
+def test_workspaces_that_are_not_there(world: World) -> None:
+    said = found(addons.workspaces, looked_at(world, cluster__logWorkspaceId=LOGS, addons=MONITORED))
+    assert [severity for severity, _ in said] == ["error", "error"]
+
+
+def test_a_workspace_elsewhere_needs_its_location(world: World) -> None:
+    workspaces(world)
+    elsewhere = MONITORED | {"metricsWorkspaceLocation": "eastus"}
+    finding = one(addons.workspaces, looked_at(world, cluster__logWorkspaceId=LOGS, addons=elsewhere))
+    assert f"lies in {REGION}, and its data collection rule would lie in eastus" in finding.what
+    assert finding.fix == f"set karpstack:addons.metricsWorkspaceLocation to {REGION}"
+
+
+def test_monitoring_needs_its_own_rights_and_providers(world: World) -> None:
+    plain, more = (
+        {action for grant in rights.needed(looked_at(world, addons=each).settings) for action in grant.actions}
+        for each in ({}, {"logRetentionDays": 30, "containerInsights": True, "prometheus": True})
+    )
+    assert {action.rpartition("/")[0] for action in more - plain} == {
+        "Microsoft.Insights/dataCollectionEndpoints",
+        "Microsoft.Insights/dataCollectionRuleAssociations",
+        "Microsoft.Insights/dataCollectionRules",
+        "Microsoft.Insights/diagnosticSettings",
+        "Microsoft.Monitor/accounts",
+        "Microsoft.OperationalInsights/workspaces",
+        "Microsoft.OperationalInsights/workspaces/sharedKeys",
+    }
+    world.azure.unregistered.add("microsoft.monitor")
+    assert not found(subscription.providers, looked_at(world))
+    finding = one(subscription.providers, looked_at(world, addons={"prometheus": True}))
+    assert "Microsoft.Monitor is" in finding.what
