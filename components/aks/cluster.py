@@ -15,11 +15,13 @@ import pulumi
 from pulumi_azure_native import authorization
 from pulumi_azure_native import containerservice as aks
 
+from ..documents.aks_addons import advanced_networking
 from ..documents.charts import SYSTEM_TAINT_KEY
 from ..documents.kubeconfig import aks as aks_kubeconfig
 from ..kubernetes import warns_of_no_way
 from ..naming import AksNames
 from ..settings.aks import ClusterSettings, NetworkSettings, NodeProvisioningSettings, SystemNodesSettings
+from ..settings.aks_addons import CiliumSettings
 from .late_roles import retry
 from .update_guards import guards
 
@@ -47,6 +49,7 @@ class ClusterArgs:
         system_nodes: The nodes that run what Karpenter needs in order to run; no autoscaler changes their number.
         addon_profiles: AKS's add-ons by its names, as `documents.aks_addons` has them; the others are not touched.
         prometheus: Whether Azure's managed Prometheus collects metrics; what and where to is another resource's.
+        cilium: What Azure's Cilium does besides.
         tags: For every resource, and for system nodes.
     """
 
@@ -63,6 +66,7 @@ class ClusterArgs:
     system_nodes: SystemNodesSettings
     addon_profiles: Mapping[str, Mapping[str, Any]]
     prometheus: bool
+    cilium: CiliumSettings
     tags: Mapping[str, str]
 
 
@@ -124,6 +128,9 @@ class Cluster(pulumi.ComponentResource):
                 dns_service_ip=str(args.network.service_cidr[10]),
                 load_balancer_sku=aks.LoadBalancerSku.STANDARD,
                 outbound_type=args.network.outbound_type,
+                advanced_networking=advanced_networking(
+                    hubble=args.cilium.hubble, policies=args.cilium.advanced_policies
+                ),
             ),
             node_provisioning_profile=aks.ManagedClusterNodeProvisioningProfileArgs(
                 mode=args.provisioning_mode, default_node_pools=args.node_provisioning.default_node_pools

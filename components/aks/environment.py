@@ -18,7 +18,7 @@ from pulumi_azure_native import resources
 from ..documents import manifests
 from ..documents.aks_addons import SECRETS_PROVIDER
 from ..documents.provisioning import BROUGHT_BY_AKS
-from ..kubernetes import NodePools, NodePoolsArgs, in_cluster
+from ..kubernetes import DefaultDeny, NodePools, NodePoolsArgs, in_cluster
 from ..naming import AksNames
 from ..outputs import Outputs
 from ..settings import refuse_contradictions
@@ -60,6 +60,8 @@ class Environment(pulumi.ComponentResource):
         self._kubernetes = pulumi_kubernetes.Provider(
             f"{name}-kubernetes", kubeconfig=cluster.kubeconfig, opts=self._child
         )
+        if args.cilium.default_deny:
+            DefaultDeny(f"{name}-default-deny", opts=in_cluster(self, self._kubernetes, [cluster]))
         karpenter = self._karpenter(group, network, cluster)
         node_pools = self._node_pools(cluster, [*([karpenter] if karpenter else []), *([rights] if rights else [])])
 
@@ -162,6 +164,7 @@ class Environment(pulumi.ComponentResource):
                 system_nodes=self._args.system_nodes,
                 addon_profiles=addons.profiles(self._args.addons, workspaces.logs if workspaces else None),
                 prometheus=self._args.addons.prometheus,
+                cilium=self._args.cilium,
                 tags=self._args.tags,
             ),
             opts=pulumi.ResourceOptions(parent=self, depends_on=[identity, *([deployer] if deployer else [])]),

@@ -81,3 +81,17 @@ def collected_metrics(*, workspace_id: Any) -> dict[str, Any]:
         "destinations": {"monitoring_accounts": [{"name": "MonitoringAccount1", "account_resource_id": workspace_id}]},
         "data_flows": [{"streams": [_METRICS], "destinations": ["MonitoringAccount1"]}],
     }
+
+
+def advanced_networking(*, hubble: bool, policies: str) -> dict[str, Any]:
+    """`networkProfile.advancedNetworking` of a cluster: each part said, for what is not follows `enabled`.
+
+    Args:
+        hubble: Container network observability.
+        policies: `none`, `FQDN` or `L7`.
+    """
+    secure = policies != "none"
+    if not hubble and not secure:
+        return {"enabled": False}
+    security = {"enabled": secure, **({"advanced_network_policies": policies} if secure else {})}
+    return {"enabled": True, "observability": {"enabled": hubble}, "security": security}

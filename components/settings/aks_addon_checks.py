@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from ..problems import Problem, key_of, shown
 
 if TYPE_CHECKING:
     from .aks import ClusterSettings
-    from .aks_addons import AddonsSettings
+    from .aks_addons import AddonsSettings, CiliumSettings
 
 
 def rights_of_nobody(addons: AddonsSettings) -> Iterator[Problem]:
@@ -57,3 +57,23 @@ def workspaces(cluster: ClusterSettings, addons: AddonsSettings) -> Iterator[Pro
                 "nothing",
                 f"set karpstack:{needed}, or remove it",
             )
+
+
+def dns_on_the_node(name: str, spec: Mapping[str, Any], cilium: CiliumSettings) -> Iterator[Problem]:
+    """A node class whose pods ask a DNS server of their node, which their policies do not reach.
+
+    AKS's LocalDNS does not go with policies that name DNS names
+    (https://learn.microsoft.com/azure/aks/localdns-custom), and the first policy allows the cluster's DNS pods alone.
+    """
+    mode = (spec.get("localDNS") or {}).get("mode")
+    if mode != "Required" or not (cilium.default_deny or cilium.advanced_policies != "none"):
+        return
+    key = "defaultDeny" if cilium.default_deny else "advancedPolicies"
+    yield Problem(
+        key_of("nodeClasses", name, "localDNS", "mode"),
+        shown(mode),
+        f"has pods ask a DNS server on their node, which karpstack:cilium.{key} does not reckon with: names may not be "
+        "found, or found past the policies",
+        f"set it to Disabled, or take karpstack:cilium.{key} out",
+        warning=True,
+    )

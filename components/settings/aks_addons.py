@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
@@ -157,3 +157,35 @@ class AddonsSettings(Section):
                 "write it like 2m or 1h, or off",
             )
         return given
+
+
+_MANAGED: Final = "Cilium on AKS is Azure's, which installs and upgrades it with the cluster"
+
+
+class CiliumSettings(Section):
+    """karpstack:cilium: what of Azure's Advanced Container Networking Services the cluster has, and a first policy.
+
+    These services are paid for by the node and hour (https://aka.ms/acns-overview).
+    """
+
+    REFUSED: ClassVar[Mapping[str, Reason]] = {
+        "chartversion": Reason(f"cannot be chosen: {_MANAGED}", "remove it"),
+        "install": Reason(f"cannot be chosen: {_MANAGED}", "remove it"),
+        "encryption": Reason(
+            "is no setting on AKS: there it is Advanced Container Networking Services' transit encryption, for which "
+            "the stable API that is used here (2025-09-01) has no key, so that each pulumi up would leave it to chance",
+            "remove it; between nodes Azure's virtual network encryption does without Cilium",
+        ),
+    }
+
+    hubble: bool = Field(
+        False, description="Hubble: metrics and flows of all nodes, by Azure's container network observability"
+    )
+    advanced_policies: Literal["none", "FQDN", "L7"] = Field(
+        "none",
+        description="whether policies may name DNS names (FQDN), or HTTP and Kafka too (L7), by Azure's container "
+        "network security",
+    )
+    default_deny: bool = Field(
+        False, description="whether pods outside kube-system send and get nothing but DNS unless a policy allows it"
+    )

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from components import aks, settings
-from components.documents import aks_addons
+from components.documents import aks_addons, manifests
 from components.documents.roles import Role, definition_id
 from components.problems import Problem, SettingsError
+from components.settings.aks_addon_checks import dns_on_the_node
 from tests.conftest import Golden
 from tests.unit.example_stack import example
 from tests.unit.mock_engine import SUBSCRIPTION, Deployment, Registered, deploy
@@ -273,3 +274,81 @@ def test_self_hosted_karpenters_nodes_carry_the_agents_identity() -> None:
 def test_monitoring_that_cannot_be(addons: dict[str, Any], workspace: str | None, key: str) -> None:
     (problem,) = refused(addons=addons, **({"cluster__logWorkspaceId": workspace} if workspace else {}))
     assert problem.key == f"karpstack:addons.{key}"
+
+
+# What Azure's Cilium does besides.
+
+POLICY = "kubernetes:cilium.io/v2:CiliumClusterwideNetworkPolicy"
+
+
+def networking(deployment: Deployment) -> Any:
+    return cluster(deployment).inputs["networkProfile"]["advancedNetworking"]
+
+
+@pytest.mark.parametrize(
+    ("cilium", "profile"),
+    [
+        ({}, {"enabled": False}),
+        ({"hubble": True}, {"enabled": True, "observability": {"enabled": True}, "security": {"enabled": False}}),
+        (
+            {"advancedPolicies": "FQDN"},
+            {
+                "enabled": True,
+                "observability": {"enabled": False},
+                "security": {"enabled": True, "advancedNetworkPolicies": "FQDN"},
+            },
+        ),
+        (
+            {"hubble": True, "advancedPolicies": "L7"},
+            {
+                "enabled": True,
+                "observability": {"enabled": True},
+                "security": {"enabled": True, "advancedNetworkPolicies": "L7"},
+            },
+        ),
+    ],
+)
+def test_advanced_networking(cilium: dict[str, Any], profile: dict[str, Any]) -> None:
+    assert networking(program(NAP, False, cilium=cilium)) == profile
+
+
+@both
+def test_the_first_policy_is_ekss_and_comes_with_the_cluster(stack: str) -> None:
+    assert not shipped(stack).of(POLICY)
+    deployment = program(stack, False, cilium={"defaultDeny": True})
+    (policy,) = deployment.of(POLICY)
+    assert {key: policy.inputs[key] for key in ("metadata", "spec")} == {
+        key: manifests.default_deny()[key] for key in ("metadata", "spec")
+    }
+    assert deployment.needs(policy, cluster(deployment))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("chartVersion", "1.19.6", "Cilium on AKS is Azure's"),
+        ("encryption", "wireguard", "transit encryption"),
+        ("advancedPolicies", "dns", ""),
+    ],
+)
+def test_what_is_only_ekss_of_cilium_is_refused(key: str, value: str, said: str) -> None:
+    (problem,) = refused(cilium={key: value})
+    assert problem.key == f"karpstack:cilium.{key}"
+    assert said in problem.consequence
+
+
+@pytest.mark.parametrize(
+    ("cilium", "mode", "warned"),
+    [
+        ({"defaultDeny": True}, "Required", True),
+        ({"advancedPolicies": "FQDN"}, "Required", True),
+        ({"hubble": True}, "Required", False),
+        ({"defaultDeny": True}, "Disabled", False),
+    ],
+)
+def test_a_dns_server_on_the_node_is_warned_of(cilium: dict[str, Any], mode: str, warned: bool) -> None:
+    loaded = settings.load(example(NAP, cilium=cilium))
+    assert isinstance(loaded, settings.AksSettings)
+    said = list(dns_on_the_node("batch", {"localDNS": {"mode": mode}}, loaded.cilium))
+    assert bool(said) == warned
+    assert all(problem.warning for problem in said)

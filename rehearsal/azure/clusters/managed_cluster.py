@@ -19,7 +19,7 @@ from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import GROUP_TYPE, group_id
 from rehearsal.azure.arm.kind import Body, Kind, Request, at
 from rehearsal.azure.arm.store import Resource
-from rehearsal.azure.clusters import CLUSTER_TYPE, POOL_TYPE, VERSIONS, addons, api_server, rules
+from rehearsal.azure.clusters import CLUSTER_TYPE, POOL_TYPE, VERSIONS, addons, advanced_networking, api_server, rules
 from rehearsal.azure.clusters.agent_pool import DEFAULTS, keep_scale_set, most_pods, scale_set_id
 from rehearsal.azure.identity import roles
 from rehearsal.azure.identity.access import ASSIGNMENT_TYPE, Access
@@ -95,6 +95,7 @@ class ManagedCluster(Kind):
         self._defaults(request, properties, existing)
         rules.check_cluster(self, request.id, resource.body, existing)
         addons.check(self, properties, existing)
+        advanced_networking.check(properties)
         check_keys(at(properties, "linuxProfile.ssh.publicKeys") or [])
         if existing:
             self._check_mode(request, existing, properties)

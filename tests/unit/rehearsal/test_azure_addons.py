@@ -202,3 +202,36 @@ def test_a_rule_that_something_has_stays() -> None:
         world.arm.delete(RULE, version)
     world.arm.delete(association, version)
     world.arm.delete(RULE, version)
+
+
+# Advanced Container Networking Services.
+
+
+@pytest.mark.parametrize(
+    ("profile", "said"),
+    [
+        ({"enabled": True, "security": {"transitEncryption": {"type": "WireGuard"}}}, "transitEncryption"),
+        ({"enabled": True, "security": {"enabled": True, "advancedNetworkPolicies": "DNS"}}, "must be one of"),
+        ({"enabled": True, "security": {"advancedNetworkPolicies": "L7"}}, "security.enabled must be true"),
+        ({"enabled": False, "observability": {"enabled": True}}, "it must be true"),
+    ],
+)
+def test_advanced_networking_that_cannot_be(profile: Body, said: str) -> None:
+    world = World()
+    with pytest.raises(ArmError, match=said):
+        world.cluster(world.cluster_body(networkProfile__advancedNetworking=profile))
+
+
+def test_advanced_networking_is_kept() -> None:
+    world = World()
+    profile = {"enabled": True, "observability": {"enabled": True}, "security": {"enabled": False}}
+    made = world.cluster(world.cluster_body(networkProfile__advancedNetworking=profile))
+    assert made["properties"]["networkProfile"]["advancedNetworking"] == profile
+
+
+def test_security_is_for_cilium_alone() -> None:
+    world = World()
+    body = world.cluster_body(networkProfile__advancedNetworking={"enabled": True, "security": {"enabled": True}})
+    body["properties"]["networkProfile"] |= {"networkDataplane": "azure", "networkPolicy": "azure"}
+    with pytest.raises(ArmError, match="networkDataplane cilium only"):
+        world.cluster(body)
