@@ -128,8 +128,8 @@ class Cluster(pulumi.ComponentResource):
                 dns_service_ip=str(args.network.service_cidr[10]),
                 load_balancer_sku=aks.LoadBalancerSku.STANDARD,
                 outbound_type=args.network.outbound_type,
-                advanced_networking=advanced_networking(
-                    hubble=args.cilium.hubble, policies=args.cilium.advanced_policies
+                advanced_networking=aks.AdvancedNetworkingArgs(
+                    **advanced_networking(hubble=args.cilium.hubble, policies=args.cilium.advanced_policies)
                 ),
             ),
             node_provisioning_profile=aks.ManagedClusterNodeProvisioningProfileArgs(
@@ -211,7 +211,7 @@ class Cluster(pulumi.ComponentResource):
 
     def _addon_identity(self, addon: str) -> pulumi.Output[Any]:
         # At the preview of an update that switches it on, there is none yet.
-        return self._addons.apply(lambda profiles: profiles[addon].identity if addon in (profiles or {}) else None)
+        return self._addons.apply(lambda profiles: profiles[addon].identity if profiles and addon in profiles else None)
 
     def _kubeconfig(self, args: ClusterArgs, cluster: aks.ManagedCluster) -> pulumi.Output[str]:
         """With local accounts the administrator's own, which needs no plugin; otherwise kubelogin's."""
