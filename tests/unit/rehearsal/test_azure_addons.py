@@ -51,7 +51,9 @@ def test_the_identity_stays_with_an_update_that_says_nothing_and_goes_with_the_a
     world = World()
     before = cluster(world, **{SECRETS_PROVIDER: ON})["properties"]["addonProfiles"][SECRETS_PROVIDER]["identity"]
     assert cluster(world)["properties"]["addonProfiles"][SECRETS_PROVIDER]["identity"] == before
-    off = cluster(world, **{SECRETS_PROVIDER: {"enabled": False}})["properties"]["addonProfiles"][SECRETS_PROVIDER]
+    off = cluster(world, **{SECRETS_PROVIDER: {"enabled": False, "identity": before}})["properties"]["addonProfiles"][
+        SECRETS_PROVIDER
+    ]
     assert "identity" not in off
     assert world.azure.directory.principal(before["objectId"]) is None
     assert [len(identities) for identities in scale_sets(world)] == [1]
