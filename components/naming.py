@@ -219,6 +219,26 @@ class AksNames:
         return f"{self.cluster}-karpenter"
 
     @property
+    def log_workspace(self) -> str:
+        """Log Analytics workspace, unless one of somebody else is used, or none."""
+        return f"{self.cluster}-logs"
+
+    @property
+    def metrics_workspace(self) -> str:
+        """The same of Azure Monitor, for metrics."""
+        return f"{self.cluster}-metrics"
+
+    @property
+    def log_collection(self) -> str:
+        """Rule by which the logs of containers are collected; in the stack's own resource group."""
+        return "container-insights"
+
+    @property
+    def metric_collection(self) -> str:
+        """Endpoint and rule by which metrics are collected; in the stack's own resource group."""
+        return "prometheus"
+
+    @property
     def federated_credential(self) -> str:
         """The tie between the controller's identity and its service account."""
         return "karpenter"
@@ -234,6 +254,8 @@ class AksNames:
         yield LimitedName("public IP address", self.nat_address, 80)
         yield LimitedName("cluster identity", self.cluster_identity, 128)
         yield LimitedName("controller identity", self.controller_identity, 128)
+        yield LimitedName("Log Analytics workspace", self.log_workspace, 63)
+        yield LimitedName("Azure Monitor workspace", self.metrics_workspace, 63)
 
 
 def worst(names: EksNames | AksNames) -> LimitedName:

@@ -15,11 +15,13 @@ import pulumi
 from pulumi_azure_native import authorization
 from pulumi_azure_native import containerservice as aks
 
+from ..documents.aks_addons import advanced_networking
 from ..documents.charts import SYSTEM_TAINT_KEY
 from ..documents.kubeconfig import aks as aks_kubeconfig
 from ..kubernetes import warns_of_no_way
 from ..naming import AksNames
 from ..settings.aks import ClusterSettings, NetworkSettings, NodeProvisioningSettings, SystemNodesSettings
+from ..settings.aks_addons import CiliumSettings
 from .late_roles import retry
 from .update_guards import guards
 
@@ -45,6 +47,9 @@ class ClusterArgs:
         provisioning_mode: `Auto` where AKS runs Karpenter, `Manual` otherwise.
         node_provisioning: What AKS brings means nothing with `Manual`.
         system_nodes: The nodes that run what Karpenter needs in order to run; no autoscaler changes their number.
+        addon_profiles: AKS's add-ons by its names, as `documents.aks_addons` has them; the others are not touched.
+        prometheus: Whether Azure's managed Prometheus collects metrics; what and where to is another resource's.
+        cilium: What Azure's Cilium does besides.
         tags: For every resource, and for system nodes.
     """
 
@@ -59,12 +64,17 @@ class ClusterArgs:
     provisioning_mode: Literal["Auto", "Manual"]
     node_provisioning: NodeProvisioningSettings
     system_nodes: SystemNodesSettings
+    addon_profiles: Mapping[str, Mapping[str, Any]]
+    prometheus: bool
+    cilium: CiliumSettings
     tags: Mapping[str, str]
 
 
 class Cluster(pulumi.ComponentResource):
     """The cluster, and the ways into it. `kubeconfig` is a secret.
 
+    `node_identity_ids` are what AKS gives each node of its own pools, separated by commas: the kubelet's identity, and
+    those of add-ons, whose pods take tokens from their node.
     `endpoint` is what nodes are told; the address in `kubeconfig` is the one that AKS gives to users.
     """
 
@@ -74,8 +84,9 @@ class Cluster(pulumi.ComponentResource):
     issuer: pulumi.Output[str]
     kubeconfig: pulumi.Output[str]
     node_resource_group: pulumi.Output[str]
-    kubelet_identity_id: pulumi.Output[str]
+    node_identity_ids: pulumi.Output[str]
     kubelet_identity_client_id: pulumi.Output[str]
+    kubelet_identity_object_id: pulumi.Output[str]
 
     def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:aks:Cluster", name, {}, opts)
@@ -117,6 +128,9 @@ class Cluster(pulumi.ComponentResource):
                 dns_service_ip=str(args.network.service_cidr[10]),
                 load_balancer_sku=aks.LoadBalancerSku.STANDARD,
                 outbound_type=args.network.outbound_type,
+                advanced_networking=aks.AdvancedNetworkingArgs(
+                    **advanced_networking(hubble=args.cilium.hubble, policies=args.cilium.advanced_policies)
+                ),
             ),
             node_provisioning_profile=aks.ManagedClusterNodeProvisioningProfileArgs(
                 mode=args.provisioning_mode, default_node_pools=args.node_provisioning.default_node_pools
@@ -139,6 +153,12 @@ class Cluster(pulumi.ComponentResource):
                     tags=args.tags,
                 )
             ],
+            addon_profiles={
+                name: aks.ManagedClusterAddonProfileArgs(**profile) for name, profile in args.addon_profiles.items()
+            },
+            azure_monitor_profile=aks.ManagedClusterAzureMonitorProfileArgs(
+                metrics=aks.ManagedClusterAzureMonitorProfileMetricsArgs(enabled=args.prometheus)
+            ),
             tags=args.tags,
             opts=pulumi.ResourceOptions(
                 parent=self,
@@ -162,9 +182,14 @@ class Cluster(pulumi.ComponentResource):
         )
         self.issuer = cluster.oidc_issuer_profile.apply(lambda profile: (profile.issuer_url if profile else "") or "")
         self.node_resource_group = cluster.node_resource_group.apply(lambda group: group or "")
+        self._addons = cluster.addon_profiles
         kubelet = cluster.identity_profile.apply(lambda profile: (profile or {})["kubeletidentity"])
-        self.kubelet_identity_id = kubelet.apply(lambda identity: identity.resource_id or "")
+        switched_on = [addon for addon, profile in args.addon_profiles.items() if profile["enabled"]]
+        self.node_identity_ids = pulumi.Output.all(
+            *(identity.apply(_resource_id) for identity in (kubelet, *map(self._addon_identity, switched_on)))
+        ).apply(lambda known: ",".join(filter(None, known)))
         self.kubelet_identity_client_id = kubelet.apply(lambda identity: identity.client_id or "")
+        self.kubelet_identity_object_id = kubelet.apply(lambda identity: identity.object_id or "")
         self.kubeconfig = self._kubeconfig(args, cluster)
         self.register_outputs(
             {
@@ -174,10 +199,19 @@ class Cluster(pulumi.ComponentResource):
                 "issuer": self.issuer,
                 "kubeconfig": self.kubeconfig,
                 "nodeResourceGroup": self.node_resource_group,
-                "kubeletIdentityId": self.kubelet_identity_id,
+                "nodeIdentityIds": self.node_identity_ids,
                 "kubeletIdentityClientId": self.kubelet_identity_client_id,
+                "kubeletIdentityObjectId": self.kubelet_identity_object_id,
             }
         )
+
+    def addon_object_id(self, addon: str) -> pulumi.Output[str]:
+        """Object ID of the identity that AKS makes for an add-on, in the node resource group."""
+        return self._addon_identity(addon).apply(lambda identity: identity.object_id or "" if identity else "")
+
+    def _addon_identity(self, addon: str) -> pulumi.Output[Any]:
+        # At the preview of an update that switches it on, there is none yet.
+        return self._addons.apply(lambda profiles: profiles[addon].identity if profiles and addon in profiles else None)
 
     def _kubeconfig(self, args: ClusterArgs, cluster: aks.ManagedCluster) -> pulumi.Output[str]:
         """With local accounts the administrator's own, which needs no plugin; otherwise kubelogin's."""
@@ -220,6 +254,10 @@ def _access(args: ClusterArgs) -> aks.ManagedClusterAPIServerAccessProfileArgs:
         enable_vnet_integration=integrated,
         subnet_id=subnet,
     )
+
+
+def _resource_id(identity: Any) -> str:
+    return (identity.resource_id or "") if identity else ""
 
 
 def _text(kubeconfigs: Sequence[Any]) -> str:

@@ -9,23 +9,30 @@ while whoever deletes those still may. Each arrow here that is not an output is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pulumi
 import pulumi_kubernetes
 from pulumi_azure_native import resources
 
 from ..documents import manifests
+from ..documents.aks_addons import SECRETS_PROVIDER
 from ..documents.provisioning import BROUGHT_BY_AKS
-from ..kubernetes import NodePools, NodePoolsArgs, in_cluster
+from ..kubernetes import DefaultDeny, NodePools, NodePoolsArgs, in_cluster
 from ..naming import AksNames
 from ..outputs import Outputs
 from ..settings import refuse_contradictions
 from ..settings.aks import AksSettings
+from . import addons
 from .access import DeployerAccess, DeployerAccessArgs
+from .addon_rights import AddonRights, AddonRightsArgs
 from .cluster import Cluster, ClusterArgs
 from .cluster_identity import ClusterIdentity, ClusterIdentityArgs
+from .collection import Collection, CollectionArgs
 from .karpenter import SelfHostedKarpenter, SelfHostedKarpenterArgs
 from .logs import Logs, LogsArgs
 from .network import Network, NetworkArgs
+from .workspaces import Workspaces, WorkspacesArgs
 
 
 class Environment(pulumi.ComponentResource):
@@ -45,13 +52,18 @@ class Environment(pulumi.ComponentResource):
         network = self._network(group)
         deployer = self._deployer(group)
         identity = self._identity(group, network)
-        cluster = self._cluster(group, network, identity, deployer)
-        self._logs(cluster)
+        workspaces = self._workspaces(group)
+        cluster = self._cluster(group, network, identity, deployer, workspaces)
+        self._logs(cluster, workspaces)
+        self._collection(group, cluster, workspaces)
+        rights = self._addon_rights(cluster)
         self._kubernetes = pulumi_kubernetes.Provider(
             f"{name}-kubernetes", kubeconfig=cluster.kubeconfig, opts=self._child
         )
+        if args.cilium.default_deny:
+            DefaultDeny(f"{name}-default-deny", opts=in_cluster(self, self._kubernetes, [cluster]))
         karpenter = self._karpenter(group, network, cluster)
-        node_pools = self._node_pools(cluster, karpenter)
+        node_pools = self._node_pools(cluster, [*([karpenter] if karpenter else []), *([rights] if rights else [])])
 
         gates = args.karpenter.feature_gates.switched_on if args.karpenter else []
         brings_some = karpenter is None and args.node_provisioning.default_node_pools == "Auto"
@@ -134,6 +146,7 @@ class Environment(pulumi.ComponentResource):
         network: Network,
         identity: ClusterIdentity,
         deployer: DeployerAccess | None,
+        workspaces: Workspaces | None,
     ) -> Cluster:
         return Cluster(
             f"{self._stem}-cluster",
@@ -149,18 +162,74 @@ class Environment(pulumi.ComponentResource):
                 provisioning_mode="Manual" if self._args.karpenter else "Auto",
                 node_provisioning=self._args.node_provisioning,
                 system_nodes=self._args.system_nodes,
+                addon_profiles=addons.profiles(self._args.addons, workspaces.logs if workspaces else None),
+                prometheus=self._args.addons.prometheus,
+                cilium=self._args.cilium,
                 tags=self._args.tags,
             ),
             opts=pulumi.ResourceOptions(parent=self, depends_on=[identity, *([deployer] if deployer else [])]),
         )
 
-    def _logs(self, cluster: Cluster) -> Logs | None:
-        settings = self._args.cluster
-        if settings.log_workspace_id is None:
+    def _workspaces(self, group: resources.ResourceGroup) -> Workspaces | None:
+        given, wanted = self._args.cluster.log_workspace_id, self._args.addons
+        if given is None and not wanted.log_retention_days and not wanted.prometheus:
             return None
-        return Logs(
+        return Workspaces(
+            f"{self._stem}-workspaces",
+            WorkspacesArgs(
+                names=self._names,
+                resource_group=group.name,
+                location=self._args.region,
+                log_workspace_id=given,
+                settings=wanted,
+                tags=self._args.tags,
+            ),
+            opts=self._child,
+        )
+
+    def _logs(self, cluster: Cluster, workspaces: Workspaces | None) -> None:
+        if workspaces is None or workspaces.logs is None:
+            return
+        Logs(
             f"{self._stem}-logs",
-            LogsArgs(cluster_id=cluster.id, workspace_id=settings.log_workspace_id, categories=settings.log_categories),
+            LogsArgs(
+                cluster_id=cluster.id,
+                workspace_id=workspaces.logs,
+                categories=self._args.cluster.log_categories,
+            ),
+            opts=self._child,
+        )
+
+    def _collection(self, group: resources.ResourceGroup, cluster: Cluster, workspaces: Workspaces | None) -> None:
+        wanted = self._args.addons
+        if workspaces is None or not (wanted.container_insights or wanted.prometheus):
+            return
+        Collection(
+            f"{self._stem}-collection",
+            CollectionArgs(
+                names=self._names,
+                resource_group=group.name,
+                location=self._args.region,
+                cluster_id=cluster.id,
+                workspaces=workspaces,
+                settings=wanted,
+                tags=self._args.tags,
+            ),
+            opts=self._child,
+        )
+
+    def _addon_rights(self, cluster: Cluster) -> AddonRights | None:
+        wanted = self._args.addons
+        if not wanted.registry_ids and not wanted.vault_ids:
+            return None
+        return AddonRights(
+            f"{self._stem}-addon-rights",
+            AddonRightsArgs(
+                kubelet_object_id=cluster.kubelet_identity_object_id,
+                registry_ids=wanted.registry_ids,
+                secrets_provider_object_id=cluster.addon_object_id(SECRETS_PROVIDER) if wanted.vault_ids else "",
+                vault_ids=wanted.vault_ids,
+            ),
             opts=self._child,
         )
 
@@ -187,7 +256,7 @@ class Environment(pulumi.ComponentResource):
             opts=in_cluster(self, self._kubernetes),
         )
 
-    def _node_pools(self, cluster: Cluster, karpenter: SelfHostedKarpenter | None) -> NodePools:
+    def _node_pools(self, cluster: Cluster, after: Sequence[pulumi.Resource]) -> NodePools:
         return NodePools(
             f"{self._stem}-nodes",
             NodePoolsArgs(
@@ -203,5 +272,5 @@ class Environment(pulumi.ComponentResource):
                 ],
                 kubeconfig=cluster.kubeconfig,
             ),
-            opts=in_cluster(self, self._kubernetes, [cluster, *([karpenter] if karpenter else [])]),
+            opts=in_cluster(self, self._kubernetes, [cluster, *after]),
         )

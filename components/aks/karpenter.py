@@ -99,7 +99,7 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
                     node_resource_group=cluster.node_resource_group,
                     subnet_id=network.subnet_id,
                     vnet_guid=network.vnet_guid,
-                    kubelet_identity_id=cluster.kubelet_identity_id,
+                    node_identity_ids=cluster.node_identity_ids,
                     kubelet_identity_client_id=cluster.kubelet_identity_client_id,
                     controller_client_id=identity.client_id,
                     service_account=KARPENTER_AZURE_SERVICE_ACCOUNT,

@@ -1,6 +1,6 @@
-"""The control plane's logs, in a Log Analytics workspace that is there already.
+"""The control plane's logs, in a Log Analytics workspace.
 
-The workspace is nobody's but its owner's: what happened in a cluster is asked for after the cluster is gone.
+Best in one that is its owner's alone: what happened in a cluster is asked for after the cluster is gone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class LogsArgs:
     """
 
     cluster_id: pulumi.Input[str]
-    workspace_id: str
+    workspace_id: pulumi.Input[str]
     categories: Sequence[str]
 
 

@@ -223,7 +223,7 @@ def karpenter_azure(
     node_resource_group: Leaf,
     subnet_id: Leaf,
     vnet_guid: Leaf,
-    kubelet_identity_id: Leaf,
+    node_identity_ids: Leaf,
     kubelet_identity_client_id: Leaf,
     controller_client_id: Leaf,
     service_account: str,
@@ -249,7 +249,8 @@ def karpenter_azure(
         node_resource_group: The resource group that AKS made for nodes.
         subnet_id: Resource ID of the nodes' subnet.
         vnet_guid: `resourceGuid` of its virtual network. Without it the controller would have to read the network.
-        kubelet_identity_id: Resource ID of the kubelet's identity, which new nodes carry.
+        node_identity_ids: Resource IDs of the identities that new nodes carry, separated by commas: the kubelet's, and
+            those of AKS's add-ons (karpenter-provider-azure#355).
         kubelet_identity_client_id: Its client ID.
         controller_client_id: Client ID of the controller's own identity.
         service_account: Name of the service account that the chart makes.
@@ -272,7 +273,7 @@ def karpenter_azure(
         "NETWORK_PLUGIN_MODE": "overlay",
         "NETWORK_POLICY": "cilium",
         "NETWORK_DATAPLANE": "cilium",
-        "NODE_IDENTITIES": kubelet_identity_id,
+        "NODE_IDENTITIES": node_identity_ids,
         "KUBELET_IDENTITY_CLIENT_ID": kubelet_identity_client_id,
     }
     return {

@@ -18,6 +18,7 @@ from ..documents import charts
 from ..documents.kubeconfig import KubeloginMode
 from ..naming import RESERVED_AZURE_TAG_PREFIXES, AksNames
 from ..problems import Reason, refuse
+from .aks_addons import AddonsSettings, CiliumSettings
 from .sections import (
     CHART_VERSION,
     AccessCidr,
@@ -500,6 +501,8 @@ class AksSettings(StackSettings):
         NodeProvisioningSettings(), description="node auto provisioning"
     )
     karpenter: KarpenterSettings | None = Field(None, description="the controller, in mode self-hosted")
+    cilium: CiliumSettings = Field(CiliumSettings(), description="what Azure's Cilium does besides")
+    addons: AddonsSettings = Field(AddonsSettings(), description="a section that says what runs beside Karpenter")
     node_classes: NodeClassSpecs = Field(description="AKSNodeClass specs by name")
 
     @property

@@ -19,6 +19,7 @@ from ..documents.charts import release
 from ..documents.provisioning import BROUGHT_BY_AKS
 from ..problems import Problem, key_of, shown
 from .aks import AZURE_ADDRESSES, NODE_SHARE_PREFIX, WRITE_SUBNET_ID, is_subnet_id, names_of_network, network_of
+from .aks_addon_checks import dns_on_the_node, rights_of_nobody, workspaces
 from .chart_checks import chart_values, resource_values
 from .node_pool_checks import endless_drain, node_class_reference
 from .region_checks import azure_zones, region_checks
@@ -62,6 +63,10 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     if karpenter is not None:
         yield from chart_values(karpenter.settings)
         yield from resource_values(karpenter.resources.requests, karpenter.resources.limits)
+    if (addons := valid.get("addons")) is not None:
+        yield from rights_of_nobody(addons)
+        if cluster is not None:
+            yield from workspaces(cluster, addons)
     if network is not None:
         yield from public_network("network", "vnetCidr", network.vnet_cidr)
         yield from _which_subnet(network)
@@ -90,6 +95,8 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     for name, spec in (node_classes or {}).items():
         yield from _brought_by_aks("nodeClasses", name, brought)
         yield from _node_class(name, spec, mode)
+        if (cilium := valid.get("cilium")) is not None:
+            yield from dns_on_the_node(name, spec, cilium)
         if network is not None and "vnetSubnetID" in spec:
             yield from _subnet_of_a_node_class(name, spec["vnetSubnetID"], network)
     known = None if node_classes is None or mode is None or provisioning is None else {*node_classes, *brought}

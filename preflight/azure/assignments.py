@@ -56,7 +56,7 @@ def definition(settings: AksSettings) -> dict[str, Any]:
 
 
 def assignments(settings: AksSettings) -> list[Assignment]:
-    """That role, on the subscription and on a workspace in another one; and what has to be there already."""
+    """That role, on the subscription and on what is named in another one; and what has to be there already."""
     condition = _CONDITION.format(roles=", ".join(each.value for each in _given(settings)))
     found = [Assignment(_name(settings), scope, condition) for scope in _places(settings)]
     if settings.cluster.deployer_role == "existing" and not settings.cluster.local_accounts:
@@ -88,6 +88,10 @@ def _given(settings: AksSettings) -> list[Role]:
     found = [Role.NETWORK_CONTRIBUTOR]
     if settings.cluster.own_dns_zone:
         found.append(Role.PRIVATE_DNS_ZONE_CONTRIBUTOR)
+    if settings.addons.registry_ids:
+        found.append(Role.ACR_PULL)
+    if settings.addons.vault_ids:
+        found.append(Role.KEY_VAULT_SECRETS_USER)
     if settings.karpenter is not None:
         found += [Role.VIRTUAL_MACHINE_CONTRIBUTOR, Role.MANAGED_IDENTITY_OPERATOR]
     if settings.cluster.deployer_role != "existing" and not settings.cluster.local_accounts:
@@ -96,9 +100,16 @@ def _given(settings: AksSettings) -> list[Role]:
 
 
 def _places(settings: AksSettings) -> list[str]:
-    """The stack's subscription, in which existing subnets lie too, and a workspace and a zone in another one."""
+    """The stack's subscription, in which existing subnets lie too, and what is named in another one, by itself."""
     own = f"/subscriptions/{settings.subscription_id}"
-    others = (settings.cluster.log_workspace_id, settings.cluster.own_dns_zone)
+    addons = settings.addons
+    others = (
+        settings.cluster.log_workspace_id,
+        settings.cluster.own_dns_zone,
+        addons.metrics_workspace_id,
+        *addons.registry_ids,
+        *addons.vault_ids,
+    )
     return [own, *(one for one in others if one and not within(one, own))]
 
 

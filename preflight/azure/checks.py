@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from ..finding import Finding
-from . import locks, names, network, quotas, rights, sizes, subscription, versions
+from . import addons, locks, names, network, quotas, rights, sizes, subscription, versions
 from .subject import Subject
 
 CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
@@ -28,4 +28,7 @@ CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
     "names in the group": names.in_the_group,
     "address ranges": network.ranges,
     "existing subnet": network.subnet,
+    "registries": addons.registries,
+    "vaults": addons.vaults,
+    "workspaces": addons.workspaces,
 }

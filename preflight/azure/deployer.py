@@ -11,8 +11,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-#: The type of resource that only a stack with `cluster.logWorkspaceId` has.
+#: The type of resource that only a stack has whose control plane's logs are kept.
 LOGS: Final = "azure-native:monitor:DiagnosticSetting"
+#: Those that only a stack has which makes workspaces of its own, and one whose agents collect something.
+LOG_WORKSPACE: Final = "azure-native:operationalinsights:Workspace"
+METRIC_WORKSPACE: Final = "azure-native:monitor:AzureMonitorWorkspace"
+ENDPOINT: Final = "azure-native:monitor:DataCollectionEndpoint"
+COLLECTION: Final = (
+    "azure-native:monitor:DataCollectionRule",
+    "azure-native:monitor:DataCollectionRuleAssociation",
+)
 #: The type that only a stack with `mode: self-hosted` has.
 FEDERATION: Final = "azure-native:managedidentity:FederatedIdentityCredential"
 NETWORK: Final = "azure-native:network:VirtualNetwork"
@@ -118,6 +126,29 @@ def deploying() -> Iterator[Grant]:
         actions=_of("Microsoft.Insights/diagnosticSettings", *_EVERYTHING),
     )
     yield logging()
+    yield Grant(
+        what="the workspace for logs",
+        needed_by=(LOG_WORKSPACE,),
+        actions=_of("Microsoft.OperationalInsights/workspaces", *_EVERYTHING),
+    )
+    yield Grant(
+        what="the workspace for metrics",
+        needed_by=(METRIC_WORKSPACE,),
+        actions=_of("Microsoft.Monitor/accounts", *_EVERYTHING),
+    )
+    yield Grant(
+        what="the endpoint that metrics go through",
+        needed_by=(ENDPOINT,),
+        actions=_of("Microsoft.Insights/dataCollectionEndpoints", *_EVERYTHING),
+    )
+    yield Grant(
+        what="the rules by which agents collect",
+        needed_by=COLLECTION,
+        actions=(
+            *_of("Microsoft.Insights/dataCollectionRules", *_EVERYTHING),
+            *_of("Microsoft.Insights/dataCollectionRuleAssociations", *_EVERYTHING),
+        ),
+    )
 
 
 def assigning() -> Grant:
@@ -174,7 +205,7 @@ def administering() -> Grant:
 
 
 def logging() -> Grant:
-    """What naming a workspace in a diagnostic setting takes, on the workspace."""
+    """What naming a workspace in a diagnostic setting, or in the profile of an add-on, takes on the workspace."""
     return Grant(
         what="writing into the workspace",
         needed_by=(LOGS,),
@@ -184,7 +215,16 @@ def logging() -> Grant:
 
 def registering() -> Iterator[Grant]:
     """What the first stack of a subscription takes."""
-    namespaces = ("Compute", "ContainerService", "Insights", "ManagedIdentity", "Network", "Storage")
+    namespaces = (
+        "Compute",
+        "ContainerService",
+        "Insights",
+        "ManagedIdentity",
+        "Monitor",
+        "Network",
+        "OperationalInsights",
+        "Storage",
+    )
     yield Grant(
         what="registering resource providers",
         needed_by=("azure-native:containerservice:ManagedCluster",),
@@ -204,10 +244,14 @@ def looking() -> Iterator[Grant]:
             "Microsoft.Compute/locations/usages/read",
             "Microsoft.Compute/skus/read",
             "Microsoft.Compute/virtualMachines/read",
+            "Microsoft.ContainerRegistry/registries/read",
             "Microsoft.ContainerService/locations/kubernetesVersions/read",
             "Microsoft.Features/providers/features/read",
+            "Microsoft.KeyVault/vaults/read",
+            "Microsoft.Monitor/accounts/read",
             "Microsoft.Network/locations/usages/read",
             "Microsoft.Network/networkInterfaces/read",
+            "Microsoft.OperationalInsights/workspaces/read",
             "Microsoft.Resources/subscriptions/locations/read",
             "Microsoft.Resources/subscriptions/providers/read",
             "Microsoft.Resources/subscriptions/read",

@@ -18,7 +18,9 @@ _PROVIDER: Final = "/providers/Microsoft.Authorization/locks/"
 def locks(subject: Subject) -> Iterator[Finding]:
     """Read-only locks that would stop `up`, and others that would stop a later `destroy`."""
     zone = subject.settings.cluster.own_dns_zone
-    existing = [*subject.settings.existing_subnet_ids, *([zone] if zone else [])]
+    addons = subject.settings.addons
+    stores = [*addons.registry_ids, *addons.vault_ids]
+    existing = [*subject.settings.existing_subnet_ids, *([zone] if zone else []), *stores]
     nodes = subject.azure.group(subject.names.node_resource_group)
     for scope, lock in found(subject.azure, subject.group, nodes, *existing):
         read_only = lock["properties"]["level"] == READ_ONLY

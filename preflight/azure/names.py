@@ -37,6 +37,8 @@ def in_the_group(subject: Subject) -> Iterator[Finding]:
         "microsoft.containerservice/managedclusters": {names.cluster},
         "microsoft.managedidentity/userassignedidentities": {names.cluster_identity, names.controller_identity},
         "microsoft.network/virtualnetworks": {names.virtual_network},
+        "microsoft.operationalinsights/workspaces": {names.log_workspace},
+        "microsoft.monitor/accounts": {names.metrics_workspace},
     }
     for one in subject.azure.all(_RESOURCES, f"{subject.group}/resources", RESOURCES):
         if one["name"] in planned.get(one["type"].lower(), ()) and not subject.made(one["id"]):

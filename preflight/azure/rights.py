@@ -16,8 +16,12 @@ from components.settings.aks import network_of
 
 from ..finding import Finding
 from .deployer import (
+    COLLECTION,
+    ENDPOINT,
     FEDERATION,
+    LOG_WORKSPACE,
     LOGS,
+    METRIC_WORKSPACE,
     NETWORK,
     SUBNET,
     WAY_OUT,
@@ -90,20 +94,27 @@ def _by_scope(subject: Subject) -> Iterator[tuple[str, list[Grant]]]:
         yield zone, [finding(), assigning()]
         if settings.network.subnet_id is not None:
             yield network_of(settings.network.subnet_id), [assigning()]
+    for store in (*settings.addons.registry_ids, *settings.addons.vault_ids):
+        yield store, [assigning()]
     if workspace := subject.settings.cluster.log_workspace_id:
         yield workspace, [logging()]
 
 
 def needed(settings: AksSettings) -> list[Grant]:
     """What a stack needs of what all do, where it works itself."""
+    addons = settings.addons
     types = {
-        *([LOGS] if settings.cluster.log_workspace_id is None else []),
+        *([LOGS] if settings.cluster.log_workspace_id is None and not addons.log_retention_days else []),
+        *([LOG_WORKSPACE] if not addons.log_retention_days else []),
+        *([METRIC_WORKSPACE] if not addons.prometheus or addons.metrics_workspace_id is not None else []),
+        *([ENDPOINT] if not addons.prometheus else []),
+        *(COLLECTION if not (addons.prometheus or addons.container_insights) else []),
         *([FEDERATION] if settings.karpenter is None else []),
         *([NETWORK, SUBNET] if settings.network.subnet_id is not None else []),
         *(WAY_OUT if not _makes_way_out(settings) else []),
     }
     without = [
-        logging(),
+        *([] if addons.log_retention_days else [logging()]),
         looking_out(),
         finding(),
         *([] if settings.cluster.local_accounts else [administering()]),

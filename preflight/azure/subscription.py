@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from components.settings import AksSettings
+
 from ..finding import Finding
 from ..stack import not_read
 from .subject import RESOURCES, SUBSCRIPTIONS, Subject
@@ -23,7 +25,9 @@ _ASKED: Final[Mapping[str, str]] = {
 }
 #: Those that AKS asks, for whom nobody registers them.
 _BEHIND: Final[Mapping[str, str]] = {"Microsoft.Compute": "the nodes", "Microsoft.Storage": "volumes and images"}
-_LOGS: Final[Mapping[str, str]] = {"Microsoft.Insights": "the control plane's logs"}
+_INSIGHTS: Final = "Microsoft.Insights"
+_WORKSPACES: Final = "Microsoft.OperationalInsights"
+_METRICS: Final = "Microsoft.Monitor"
 
 
 def subscription(subject: Subject) -> Iterator[Finding]:
@@ -51,7 +55,7 @@ def subscription(subject: Subject) -> Iterator[Finding]:
 
 def providers(subject: Subject) -> Iterator[Finding]:
     """Resource providers that the subscription is not registered to use."""
-    asked = {**_ASKED, **(_LOGS if subject.settings.cluster.log_workspace_id else {})}
+    asked = {**_ASKED, **_monitoring(subject.settings)}
     for namespace, needed_for in {**asked, **_BEHIND}.items():
         found = subject.azure.ask(_PROVIDERS, f"{subject.azure.scope}/providers/{namespace}", RESOURCES)
         state = found.get("registrationState")
@@ -70,6 +74,19 @@ def providers(subject: Subject) -> Iterator[Finding]:
             f"az provider register --subscription {subject.azure.subscription} --namespace {namespace} --wait",
             _PROVIDERS,
         )
+
+
+def _monitoring(settings: AksSettings) -> dict[str, str]:
+    """What monitoring needs beside."""
+    addons = settings.addons
+    found = {}
+    if settings.cluster.log_workspace_id or addons.log_retention_days:
+        found[_INSIGHTS] = "the control plane's logs"
+    if addons.log_retention_days:
+        found[_WORKSPACES] = "the workspace for logs"
+    if addons.prometheus:
+        found |= {_INSIGHTS: "data collection rules", _METRICS: "the metrics"}
+    return found
 
 
 def features(subject: Subject) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from rehearsal.azure.arm.identifiers import ResourceId
 from rehearsal.azure.arm.kind import at
 from rehearsal.azure.arm.store import Resource
 from rehearsal.azure.clusters import CLUSTER_TYPE
-from rehearsal.azure.clusters.agent_pool import scale_set_id, subnet_of
+from rehearsal.azure.clusters.agent_pool import node_identities, scale_set_id, subnet_of
 from rehearsal.azure.context import Context
 from rehearsal.azure.identity.entra import LOGIN, TOKEN_AUDIENCE
 from rehearsal.azure.machines import MACHINE_TYPE
@@ -215,7 +215,7 @@ class AzureCloud(Bound):
             "SSH_PUBLIC_KEY": public_key,
             "VNET_SUBNET_ID": subnet,
             "VNET_GUID": str(network.properties["resourceGuid"]) if network else "",
-            "NODE_IDENTITIES": kubelet["resourceId"],
+            "NODE_IDENTITIES": ",".join(node_identities(cluster)),
             "KUBELET_IDENTITY_CLIENT_ID": kubelet["clientId"],
             "NETWORK_PLUGIN": str(profile["networkPlugin"]),
             "NETWORK_PLUGIN_MODE": str(profile.get("networkPluginMode") or ""),

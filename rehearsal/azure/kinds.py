@@ -10,11 +10,18 @@ from rehearsal.azure.identity.assignments import RoleAssignment
 from rehearsal.azure.identity.identities import FederatedIdentityCredential, UserAssignedIdentity
 from rehearsal.azure.identity.protection import DenyAssignment, ManagementLock
 from rehearsal.azure.machines.virtual_machines import VirtualMachine, VirtualMachineExtension, VirtualMachineScaleSet
+from rehearsal.azure.monitor.collection import (
+    DataCollectionEndpoint,
+    DataCollectionRule,
+    DataCollectionRuleAssociation,
+)
 from rehearsal.azure.monitor.diagnostics import DiagnosticSetting
+from rehearsal.azure.monitor.workspaces import LogWorkspace, MetricWorkspace
 from rehearsal.azure.network.interfaces import LoadBalancer, NetworkInterface, NetworkSecurityGroup
 from rehearsal.azure.network.networks import Subnet, VirtualNetwork
 from rehearsal.azure.network.ways_out import NatGateway, PublicIPAddress, RouteTable
 from rehearsal.azure.network.zones import PrivateZone
+from rehearsal.azure.stores.kinds import Registry, Vault
 
 KINDS: tuple[type[Kind], ...] = (
     ResourceGroup,
@@ -27,6 +34,8 @@ KINDS: tuple[type[Kind], ...] = (
     NatGateway,
     RouteTable,
     PrivateZone,
+    Registry,
+    Vault,
     UserAssignedIdentity,
     FederatedIdentityCredential,
     RoleAssignment,
@@ -35,6 +44,11 @@ KINDS: tuple[type[Kind], ...] = (
     ManagedCluster,
     AgentPool,
     DiagnosticSetting,
+    LogWorkspace,
+    MetricWorkspace,
+    DataCollectionEndpoint,
+    DataCollectionRule,
+    DataCollectionRuleAssociation,
     VirtualMachine,
     VirtualMachineExtension,
     VirtualMachineScaleSet,

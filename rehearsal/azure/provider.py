@@ -18,7 +18,14 @@ from rehearsal.azure.clusters.resources import AgentPool, ManagedCluster
 from rehearsal.azure.groups.resources import ResourceGroup
 from rehearsal.azure.identity.resources import FederatedIdentityCredential, RoleAssignment, UserAssignedIdentity
 from rehearsal.azure.invokes import invokes
-from rehearsal.azure.monitor.resources import DiagnosticSetting
+from rehearsal.azure.monitor.resources import (
+    AzureMonitorWorkspace,
+    DataCollectionEndpoint,
+    DataCollectionRule,
+    DataCollectionRuleAssociation,
+    DiagnosticSetting,
+    Workspace,
+)
 from rehearsal.azure.network.resources import (
     NatGateway,
     NetworkSecurityGroup,
@@ -55,6 +62,11 @@ TYPES: tuple[type[AzureResource], ...] = (
     ManagedCluster,
     AgentPool,
     DiagnosticSetting,
+    Workspace,
+    AzureMonitorWorkspace,
+    DataCollectionEndpoint,
+    DataCollectionRule,
+    DataCollectionRuleAssociation,
 )
 
 _VERSIONED = re.compile(r"(azure-native:\w+)/v(\d{4})(\d\d)(\d\d)(\w*):(\w+)")

@@ -20,6 +20,7 @@ _ROLES: Final = {
     "f1a07417-d97a-45cb-824c-7a7467783830": "Managed Identity Operator",
     "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b": "Azure Kubernetes Service RBAC Cluster Admin",
     "7f951dda-4ed3-4680-a7ca-43fe172d538d": "AcrPull",
+    "4633458b-17de-408a-b874-0445c86b69e6": "Key Vault Secrets User",
 }
 _BROAD: Final = {*PRIVILEGED.values(), "Azure Kubernetes Service RBAC Cluster Admin"}
 

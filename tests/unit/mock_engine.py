@@ -256,6 +256,13 @@ def _azure(args: mocks.MockResourceArgs, outputs: dict[str, Any]) -> tuple[str, 
                         "resourceId": "kubelet-id",
                     }
                 },
+                "addonProfiles": {
+                    addon: {
+                        **profile,
+                        "identity": {"objectId": f"object-of-{addon}", "clientId": "", "resourceId": f"id-of-{addon}"},
+                    }
+                    for addon, profile in (args.inputs.get("addonProfiles") or {}).items()
+                },
             }
     return f"{args.name}-id", outputs
 

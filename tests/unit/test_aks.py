@@ -119,6 +119,7 @@ def test_the_network_is_overlay_with_cilium_and_leaves_by_the_load_balancer(stac
         "dnsServiceIP": "10.0.0.10",
         "loadBalancerSku": "standard",
         "outboundType": "loadBalancer",
+        "advancedNetworking": {"enabled": False},
     }
 
 

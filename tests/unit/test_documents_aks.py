@@ -72,7 +72,7 @@ def karpenter(**changes: Any) -> dict[str, Any]:
             "node_resource_group": "demo-nodes",
             "subnet_id": "/subscriptions/x/subnets/nodes",
             "vnet_guid": "guid",
-            "kubelet_identity_id": "/subscriptions/x/demo-agentpool",
+            "node_identity_ids": "/subscriptions/x/demo-agentpool",
             "kubelet_identity_client_id": "kubelet",
             "controller_client_id": "controller",
             "service_account": "karpenter-sa",

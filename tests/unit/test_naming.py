@@ -51,6 +51,8 @@ def test_limits_of_azure() -> None:
         "public IP address": 80,
         "cluster identity": 128,
         "controller identity": 128,
+        "Log Analytics workspace": 63,
+        "Azure Monitor workspace": 63,
     }
     assert all("demo" in limited.name for limited in AksNames("demo").limited())
 

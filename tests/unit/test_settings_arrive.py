@@ -39,6 +39,8 @@ EXISTING: dict[str, Any] = {
 
 WORKSPACES = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/logs/providers/Microsoft.OperationalInsights/workspaces"
 
+STORES = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft"
+
 #: What the examples say otherwise here, so that each setting can be changed by itself.
 GIVEN: dict[str, dict[str, Any]] = {
     EKS: {"nodePools": {"default": POOL}, "nodeClasses": {"default": IMAGES}},
@@ -50,6 +52,15 @@ GIVEN_WITH: dict[str, dict[str, Any]] = {
     # A type whose architecture the facts do not know: of any other, one of the two images is refused.
     "systemNodes.amiType": {"systemNodes.instanceType": "g4ad.xlarge"},
     "cluster.logCategories": {"cluster.logWorkspaceId": f"{WORKSPACES}/one"},
+    "addons.containerInsights": {"cluster.logWorkspaceId": f"{WORKSPACES}/one"},
+    "addons.logWorkspaceLocation": {"cluster.logWorkspaceId": f"{WORKSPACES}/one", "addons.containerInsights": True},
+    "addons.metricsWorkspaceId": {"addons.prometheus": True},
+    "addons.metricsWorkspaceLocation": {
+        "addons.prometheus": True,
+        "addons.metricsWorkspaceId": f"{STORES}.Monitor/accounts/shared",
+    },
+    "addons.vaultIds": {"addons.secretsProvider": True},
+    "addons.secretRotation": {"addons.secretsProvider": True},
     "network.subnetIds": EXISTING,
     "network.subnetTags": EXISTING | {"network.subnetIds": [], "network.subnetTags": {"tier": "private"}},
     "network.tagSubnets": EXISTING,
@@ -150,6 +161,19 @@ OTHER: dict[str, dict[str, Any]] = {
         "systemNodes.diskSize": 256,
         "nodeProvisioning.defaultNodePools": "None",
         "nodeProvisioning.allowStrandedNodes": True,
+        "cilium.hubble": True,
+        "cilium.advancedPolicies": "L7",
+        "cilium.defaultDeny": True,
+        "addons.logRetentionDays": 90,
+        "addons.containerInsights": True,
+        "addons.logWorkspaceLocation": "eastus",
+        "addons.prometheus": True,
+        "addons.metricsWorkspaceId": f"{STORES}.Monitor/accounts/shared",
+        "addons.metricsWorkspaceLocation": "eastus",
+        "addons.registryIds": [f"{STORES}.ContainerRegistry/registries/shared"],
+        "addons.secretsProvider": True,
+        "addons.vaultIds": [f"{STORES}.KeyVault/vaults/shared"],
+        "addons.secretRotation": "1h",
         "nodeClasses": {"mine": {"maxPods": 100}},
         "nodePools": {"mine": MINE | {"weight": 2}},
     },

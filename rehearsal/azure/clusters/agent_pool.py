@@ -8,7 +8,7 @@ from typing import Any
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.kind import Kind, Request, at
 from rehearsal.azure.arm.store import Resource
-from rehearsal.azure.clusters import POOL_TYPE, VERSIONS, rules
+from rehearsal.azure.clusters import POOL_TYPE, VERSIONS, addons, rules
 from rehearsal.azure.context import Context
 from rehearsal.azure.machines.quotas import check_quota
 from rehearsal.azure.network.networks import SCALE_SET_TYPE, SUBNET_TYPE
@@ -133,7 +133,7 @@ def keep_scale_set(kind: Kind, cluster: Resource, pool: Mapping[str, Any]) -> Re
             "tags": {"aks-managed-poolName": pool["name"]},
             "identity": {
                 "type": "UserAssigned",
-                "userAssignedIdentities": {cluster.properties["identityProfile"]["kubeletidentity"]["resourceId"]: {}},
+                "userAssignedIdentities": {identity: {} for identity in node_identities(cluster)},
             },
         },
     )
@@ -143,6 +143,11 @@ def keep_scale_set(kind: Kind, cluster: Resource, pool: Mapping[str, Any]) -> Re
         "cluster": cluster.id.text,
     }
     return scale_set
+
+
+def node_identities(cluster: Resource) -> list[str]:
+    """IDs of the identities that each node has: the kubelet's, and those of add-ons."""
+    return [cluster.properties["identityProfile"]["kubeletidentity"]["resourceId"], *addons.identities(cluster)]
 
 
 def subnet_of(context: Context, cluster: Resource, pool: Mapping[str, Any]) -> str:

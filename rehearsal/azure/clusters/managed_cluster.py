@@ -19,7 +19,7 @@ from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import GROUP_TYPE, group_id
 from rehearsal.azure.arm.kind import Body, Kind, Request, at
 from rehearsal.azure.arm.store import Resource
-from rehearsal.azure.clusters import CLUSTER_TYPE, POOL_TYPE, VERSIONS, api_server, rules
+from rehearsal.azure.clusters import CLUSTER_TYPE, POOL_TYPE, VERSIONS, addons, advanced_networking, api_server, rules
 from rehearsal.azure.clusters.agent_pool import DEFAULTS, keep_scale_set, most_pods, scale_set_id
 from rehearsal.azure.identity import roles
 from rehearsal.azure.identity.access import ASSIGNMENT_TYPE, Access
@@ -94,6 +94,8 @@ class ManagedCluster(Kind):
         resource.body.setdefault("sku", {"name": "Base", "tier": "Free"})
         self._defaults(request, properties, existing)
         rules.check_cluster(self, request.id, resource.body, existing)
+        addons.check(self, properties, existing)
+        advanced_networking.check(properties)
         check_keys(at(properties, "linuxProfile.ssh.publicKeys") or [])
         if existing:
             self._check_mode(request, existing, properties)
@@ -112,6 +114,7 @@ class ManagedCluster(Kind):
         """Make what AKS makes; an update brings the agent pools up to date."""
         if request.existing is None:
             self._make_group(resource)
+        addons.settle(self, resource)
         for profile in resource.properties["agentPoolProfiles"]:
             pool_id = resource.id.child("agentPools", profile["name"])
             self.context.keep(

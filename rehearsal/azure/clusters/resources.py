@@ -60,9 +60,11 @@ class ManagedCluster(AzureResource):
             "identity",
             "sku",
             "aadProfile",
+            "addonProfiles",
             "agentPoolProfiles",
             "apiServerAccessProfile",
             "autoUpgradeProfile",
+            "azureMonitorProfile",
             "disableLocalAccounts",
             "diskEncryptionSetID",
             "dnsPrefix",
@@ -109,7 +111,7 @@ class ManagedCluster(AzureResource):
                 yield Failure("networkProfile", _NO_DATAPLANE.format(given=given))
 
     def preview(self, inputs: Properties, *, id: str, state: Properties) -> Properties:
-        """As for every resource; into the profile of the issuer ARM writes the issuer, which is unknown until then.
+        """As for every resource; into some profiles ARM writes the issuer or an identity, unknown until then.
 
         azure-native foretells so whatever ARM adds to a nested object; of a cluster, programs read this.
         """
@@ -117,6 +119,12 @@ class ManagedCluster(AzureResource):
         profile = outputs.get("oidcIssuerProfile")
         if isinstance(profile, dict):
             outputs["oidcIssuerProfile"] = {"issuerURL": UNKNOWN, **profile}
+        addons = outputs.get("addonProfiles")
+        if isinstance(addons, dict):
+            outputs["addonProfiles"] = {
+                name: {"identity": UNKNOWN, **profile} if isinstance(profile, dict) else profile
+                for name, profile in addons.items()
+            }
         return outputs
 
     def complete(self, id: str, answer: Mapping[str, Any], timeout: float) -> None:

@@ -137,6 +137,14 @@ MANAGED_IDENTITY_CONTRIBUTOR = Role(
 ACR_PULL = Role(
     "7f951dda-4ed3-4680-a7ca-43fe172d538d", "AcrPull", ("Microsoft.ContainerRegistry/registries/pull/read",)
 )
+KEY_VAULT_SECRETS_USER = Role(
+    "4633458b-17de-408a-b874-0445c86b69e6",
+    "Key Vault Secrets User",
+    data_actions=(
+        "Microsoft.KeyVault/vaults/secrets/getSecret/action",
+        "Microsoft.KeyVault/vaults/secrets/readMetadata/action",
+    ),
+)
 AKS_CONTRIBUTOR = Role(
     "ed7f3fbd-7b88-4dd4-9017-9adb7ce333f8",
     "Azure Kubernetes Service Contributor Role",
@@ -193,6 +201,7 @@ BUILT_IN = {
         MANAGED_IDENTITY_OPERATOR,
         MANAGED_IDENTITY_CONTRIBUTOR,
         ACR_PULL,
+        KEY_VAULT_SECRETS_USER,
         AKS_CONTRIBUTOR,
         AKS_CLUSTER_ADMIN,
         AKS_CLUSTER_USER,

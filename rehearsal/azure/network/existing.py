@@ -1,8 +1,9 @@
-"""Networks that the subscription has before anything is rehearsed in it, as a file says: those of somebody else.
+"""What the subscription has before anything is rehearsed in it, as a file says: networks and more of somebody else.
 
 The file is what `az resource show --ids ...` prints, a list of resources in ARM's own JSON: virtual networks with
 their subnets, and the NAT gateways, public addresses, route tables, network security groups and private DNS zones that
-these name. IDs, ranges, delegations, routes, peerings and addresses are kept.
+these name, container registries, key vaults, and workspaces for logs and metrics. IDs, ranges, delegations, routes,
+peerings and addresses are kept.
 """
 
 from __future__ import annotations
@@ -18,13 +19,26 @@ from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import ResourceId, group_id
 from rehearsal.azure.arm.manager import Arm
 from rehearsal.azure.groups.resource_group import ResourceGroup
+from rehearsal.azure.monitor.workspaces import LogWorkspace, MetricWorkspace
 from rehearsal.azure.network.interfaces import NetworkSecurityGroup
 from rehearsal.azure.network.networks import VirtualNetwork
 from rehearsal.azure.network.ways_out import NatGateway, PublicIPAddress, RouteTable
 from rehearsal.azure.network.zones import PrivateZone
+from rehearsal.azure.stores.kinds import Registry, Vault
 
 #: In the order in which one can name another.
-_KINDS: Final = (NetworkSecurityGroup, PublicIPAddress, NatGateway, RouteTable, PrivateZone, VirtualNetwork)
+_KINDS: Final = (
+    NetworkSecurityGroup,
+    PublicIPAddress,
+    NatGateway,
+    RouteTable,
+    PrivateZone,
+    VirtualNetwork,
+    Registry,
+    Vault,
+    LogWorkspace,
+    MetricWorkspace,
+)
 _PAGE: Final = "docs/existing-vnet.md"
 
 

@@ -42,6 +42,7 @@ _PROVIDERS: Final = {
     "Microsoft.ContainerService": "managedClusters",
     "Microsoft.Insights": "diagnosticSettings",
     "Microsoft.ManagedIdentity": "userAssignedIdentities",
+    "Microsoft.Monitor": "accounts",
     "Microsoft.Network": "virtualNetworks",
     "Microsoft.OperationalInsights": "workspaces",
     "Microsoft.Storage": "storageAccounts",

@@ -8,11 +8,12 @@ import pytest
 
 from components import aks, eks
 from components.naming import EksNames
+from components.settings import AksSettings
 from preflight.aws.deployer import Scope, deploying, policy
 from preflight.azure import deployer as azure
 from preflight.azure.deployer import role
 from tests.unit import example_stack
-from tests.unit.mock_engine import SUBSCRIPTION, deploy
+from tests.unit.mock_engine import SUBSCRIPTION, Deployment, deploy
 
 PAGE = example_stack.ROOT / "docs" / "deployer-policy.md"
 SCOPE = Scope(partition="aws", region="us-east-1", account="123456789012", names=EksNames("karpstack-eks"))
@@ -49,12 +50,15 @@ subscription. On the resource group alone it is too little: the stack makes that
 
 Who may assign roles may give themselves any. To narrow that, assign it with a condition: only the roles Network
 Contributor, Virtual Machine Contributor, Managed Identity Operator, Azure Kubernetes Service RBAC Cluster Admin and,
-with a private DNS zone of yours, Private DNS Zone Contributor.
+with a private DNS zone of yours, Private DNS Zone Contributor; AcrPull with `addons.registryIds`, Key Vault Secrets
+User with `addons.vaultIds`, for which `roleAssignments` are needed on the registries and vaults.
 `python -m preflight rights aks-nap` prints role, assignments and this condition for what a stack has.
 
 `register/action` is needed once in a subscription, `federatedIdentityCredentials` with `mode: self-hosted` only,
 `listClusterAdminCredential/action` with `cluster.localAccounts: true` only, `Microsoft.Insights` and
-`Microsoft.OperationalInsights` with `cluster.logWorkspaceId` only, the latter on the workspace. With `network.subnetId`
+`Microsoft.OperationalInsights` with `cluster.logWorkspaceId`, `addons.logRetentionDays` or `addons.containerInsights`
+only, the latter's `sharedKeys/action` on the workspace; `Microsoft.Monitor` and `dataCollectionEndpoints` with
+`addons.prometheus` only, `dataCollectionRules` with one of the two. With `network.subnetId`
 the network's own `write` and `delete` are not needed, and `join/action` and `roleAssignments` are needed on that
 subnet, those of node classes and the API server's; with a zone of yours `roleAssignments` on the zone and the network.
 `natGateways` and `publicIPAddresses` with `network.outboundType` only: all of them for a gateway of the stack's own,
@@ -101,12 +105,20 @@ def test_no_statement_allows_everything() -> None:
 @pytest.mark.parametrize("stack", ["aks-nap", "aks-self-hosted"])
 def test_every_resource_of_azures_stacks_is_in_its_role(stack: str) -> None:
     workspace = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft.OperationalInsights/workspaces/a"
-    settings = example_stack.aks(stack, cluster__logWorkspaceId=workspace)
-    made = {each.type for each in deploy(lambda: aks.Environment("aks", settings)).resources.values()}
+    own = {"logRetentionDays": 30, "containerInsights": True, "prometheus": True}
+    made = {
+        each.type
+        for changes in ({"cluster__logWorkspaceId": workspace}, {"addons": own})
+        for each in deployed(example_stack.aks(stack, **changes)).resources.values()
+    }
     covered = {kind for grant in azure.deploying() for kind in grant.needed_by}
     missing = {kind for kind in made if kind.startswith("azure-native:")} - covered
     assert not missing, f"name the actions that these need in preflight/azure/deployer.py: {missing}"
     assert "azure-native:containerservice:ManagedCluster" in made
+
+
+def deployed(settings: AksSettings) -> Deployment:
+    return deploy(lambda: aks.Environment("aks", settings))
 
 
 def test_azures_role_allows_no_pattern() -> None:

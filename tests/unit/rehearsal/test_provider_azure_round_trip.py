@@ -95,6 +95,36 @@ def _pool(provider: Provider) -> Properties:
     }
 
 
+METRICS = f"{GROUP}/providers/Microsoft.Monitor/accounts/metrics"
+ENDPOINT = f"{GROUP}/providers/Microsoft.Insights/dataCollectionEndpoints/prometheus"
+RULE_ID = f"{GROUP}/providers/Microsoft.Insights/dataCollectionRules/prometheus"
+
+
+def _rule(provider: Provider) -> Properties:
+    provider.create("AzureMonitorWorkspace", resourceGroupName="demo", azureMonitorWorkspaceName="metrics")
+    provider.create("DataCollectionEndpoint", resourceGroupName="demo", dataCollectionEndpointName="prometheus")
+    return {
+        "resourceGroupName": "demo",
+        "dataCollectionRuleName": "prometheus",
+        "kind": "Linux",
+        "dataCollectionEndpointId": ENDPOINT,
+        "dataSources": {
+            "prometheusForwarder": [{"name": "PrometheusDataSource", "streams": ["Microsoft-PrometheusMetrics"]}]
+        },
+        "destinations": {"monitoringAccounts": [{"name": "MonitoringAccount1", "accountResourceId": METRICS}]},
+        "dataFlows": [{"streams": ["Microsoft-PrometheusMetrics"], "destinations": ["MonitoringAccount1"]}],
+    }
+
+
+def _association(provider: Provider) -> Properties:
+    provider.create("DataCollectionRule", **_rule(provider))
+    return {
+        "resourceUri": provider.cluster().id.lstrip("/"),
+        "associationName": "ContainerInsightsMetricsExtension",
+        "dataCollectionRuleId": RULE_ID,
+    }
+
+
 NETWORK = f"{GROUP}/providers/Microsoft.Network"
 IDENTITY = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/controller"
 CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/rehearsed"
@@ -116,6 +146,27 @@ ROUTE = {
     "nextHopIpAddress": "10.1.0.4",
 }
 CASES: dict[str, Case] = {
+    "Workspace": Case(
+        lambda _: {"resourceGroupName": "demo", "workspaceName": "logs", "sku": {"name": "PerGB2018"}},
+        ("retentionInDays", 90),
+        f"{GROUP}/providers/Microsoft.OperationalInsights/workspaces/logs",
+    ),
+    "AzureMonitorWorkspace": Case(
+        lambda _: {"resourceGroupName": "demo", "azureMonitorWorkspaceName": "metrics"},
+        ("tags", {"owner": "others"}),
+        METRICS,
+    ),
+    "DataCollectionEndpoint": Case(
+        lambda _: {"resourceGroupName": "demo", "dataCollectionEndpointName": "prometheus", "kind": "Linux"},
+        ("description", "of metrics"),
+        ENDPOINT,
+    ),
+    "DataCollectionRule": Case(_rule, ("description", "of metrics"), RULE_ID),
+    "DataCollectionRuleAssociation": Case(
+        _association,
+        ("description", "of metrics"),
+        f"{CLUSTER}/providers/Microsoft.Insights/dataCollectionRuleAssociations/ContainerInsightsMetricsExtension",
+    ),
     "ResourceGroup": Case(
         lambda _: {"resourceGroupName": "other", "tags": {"owner": "platform"}},
         ("tags", {"owner": "others"}),

@@ -1,0 +1,191 @@
+"""What runs beside Karpenter on AKS: karpstack:addons and karpstack:cilium.
+
+Registries, vaults and given workspaces are somebody else's: a stack gives its identities roles on them, and never
+changes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, ClassVar, Final, Literal
+
+from pydantic import AfterValidator, Field, field_validator
+
+from ..problems import Reason, refuse
+from .sections import Section
+
+#: By what the resource is called: its type, and what a name of it is like (Azure's naming rules).
+_RESOURCES: Final[Mapping[str, tuple[str, str]]] = {
+    "container registry": ("Microsoft.ContainerRegistry/registries", r"[A-Za-z0-9]{5,50}"),
+    "key vault": ("Microsoft.KeyVault/vaults", r"(?=.{3,24}$)[A-Za-z](-?[A-Za-z0-9])+"),
+    "Azure Monitor workspace": ("Microsoft.Monitor/accounts", r"[A-Za-z0-9][-A-Za-z0-9]{2,61}[A-Za-z0-9]"),
+}
+
+
+def of_type(what: str, harm: str) -> Callable[[str], str]:
+    """A check that a text is the resource ID of one kind of resource.
+
+    Args:
+        what: A key of `_RESOURCES`.
+        harm: What would happen with another one.
+    """
+    kind, name = _RESOURCES[what]
+    pattern = re.compile(
+        rf"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/{re.escape(kind)}/(?P<name>[^/]+)", re.IGNORECASE
+    )
+
+    def check(given: str) -> str:
+        match = pattern.fullmatch(given)
+        write = f"write /subscriptions/<id>/resourceGroups/<group>/providers/{kind}/<name>"
+        if match is None:
+            refuse(f"is no resource ID of a {what}: {harm}", write)
+        if not re.fullmatch(name, match["name"]):
+            refuse(f"names a {what} {match['name']}, and Azure has none with such a name: {harm}", write)
+        return given
+
+    return check
+
+
+RegistryId = Annotated[
+    str,
+    AfterValidator(
+        of_type("container registry", "nobody could pull from it, and the role is refused after the cluster is made")
+    ),
+]
+VaultId = Annotated[
+    str,
+    AfterValidator(of_type("key vault", "no secret could be read, and the role is refused after the cluster is made")),
+]
+MetricsWorkspaceId = Annotated[
+    str,
+    AfterValidator(
+        of_type("Azure Monitor workspace", "Azure refuses the data collection rule after the cluster is made")
+    ),
+]
+
+
+def _location(location: str) -> str:
+    if not re.fullmatch(r"[a-z0-9]+", location):
+        refuse(
+            "is no location in Azure's short form: Azure refuses the data collection rule, or takes it and never "
+            "collects",
+            f"write it like {re.sub(r'[^a-z0-9]', '', location.lower()) or 'westus2'}",
+        )
+    return location
+
+
+Location = Annotated[str, AfterValidator(_location)]
+
+
+class AddonsSettings(Section):
+    """karpstack:addons: what runs beside Karpenter."""
+
+    REFUSED: ClassVar[Mapping[str, Reason]] = {
+        "ebscsi": Reason(
+            "is EKS's: AKS brings its own driver for disks, with StorageClasses", "remove it; use managed-csi"
+        ),
+        "metricsserver": Reason("is EKS's: AKS brings its own metrics server", "remove it"),
+        "loadbalancercontroller": Reason(
+            "is EKS's: AKS makes Azure's load balancers for Services by itself", "remove it"
+        ),
+    }
+
+    registry_ids: list[RegistryId] = Field(
+        [], description="resource IDs of container registries from which every node may pull (AcrPull)"
+    )
+    secrets_provider: bool = Field(
+        False, description="whether the Key Vault provider for the Secrets Store CSI driver runs, AKS's add-on"
+    )
+    vault_ids: list[VaultId] = Field(
+        [], description="resource IDs of key vaults whose secrets its identity may read (Key Vault Secrets User)"
+    )
+    secret_rotation: str = Field(
+        "2m", description="how often it looks whether a mounted secret has changed, like 2m or 1h; off: never"
+    )
+
+    log_retention_days: int = Field(
+        0,
+        description="days that a Log Analytics workspace of the stack's own keeps what it is sent, 30 to 730, where "
+        "cluster.logWorkspaceId names none; 0: there is none",
+    )
+    container_insights: bool = Field(
+        False, description="whether Container insights sends the containers' logs and events to the workspace"
+    )
+    log_workspace_location: Location | None = Field(
+        None, description="location of cluster.logWorkspaceId, where that is not the stack's"
+    )
+    prometheus: bool = Field(
+        False, description="whether Azure's managed Prometheus keeps metrics of nodes, pods and the control plane"
+    )
+    metrics_workspace_id: MetricsWorkspaceId | None = Field(
+        None, description="resource ID of the Azure Monitor workspace for them; without one the stack makes its own"
+    )
+    metrics_workspace_location: Location | None = Field(None, description="its location, where that is not the stack's")
+
+    @field_validator("log_retention_days")
+    @classmethod
+    def _as_azure_keeps(cls, days: int) -> int:
+        if days != 0 and not 30 <= days <= 730:
+            refuse(
+                "is no number of days that Azure keeps logs for here: it refuses the workspace",
+                "choose 30 to 730, or 0 for no workspace",
+            )
+        return days
+
+    @field_validator("registry_ids", "vault_ids")
+    @classmethod
+    def _each_once(cls, given: list[str]) -> list[str]:
+        seen: set[str] = set()
+        for one in given:
+            if one.lower() in seen:
+                refuse(
+                    f"names {one} twice, and Azure gives the same role only once (RoleAssignmentExists)", "name it once"
+                )
+            seen.add(one.lower())
+        return given
+
+    @field_validator("secret_rotation", mode="before")
+    @classmethod
+    def _interval(cls, given: object) -> object:
+        # YAML reads a plain `off` as false.
+        if given is False or given == "off":
+            return "off"
+        if not isinstance(given, str) or not re.fullmatch(r"([1-9][0-9]*[hms])+", given):
+            refuse(
+                "is no interval as Go writes one: the add-on's pods would end at their start",
+                "write it like 2m or 1h, or off",
+            )
+        return given
+
+
+_MANAGED: Final = "Cilium on AKS is Azure's, which installs and upgrades it with the cluster"
+
+
+class CiliumSettings(Section):
+    """karpstack:cilium: what of Azure's Advanced Container Networking Services the cluster has, and a first policy.
+
+    These services are paid for by the node and hour (https://aka.ms/acns-overview).
+    """
+
+    REFUSED: ClassVar[Mapping[str, Reason]] = {
+        "chartversion": Reason(f"cannot be chosen: {_MANAGED}", "remove it"),
+        "install": Reason(f"cannot be chosen: {_MANAGED}", "remove it"),
+        "encryption": Reason(
+            "is no setting on AKS: there it is Advanced Container Networking Services' transit encryption, for which "
+            "the stable API that is used here (2025-09-01) has no key, so that each pulumi up would leave it to chance",
+            "remove it; between nodes Azure's virtual network encryption does without Cilium",
+        ),
+    }
+
+    hubble: bool = Field(
+        False, description="Hubble: metrics and flows of all nodes, by Azure's container network observability"
+    )
+    advanced_policies: Literal["none", "FQDN", "L7"] = Field(
+        "none",
+        description="whether policies may name DNS names (FQDN), or HTTP and Kafka too (L7), by Azure's container "
+        "network security",
+    )
+    default_deny: bool = Field(
+        False, description="whether pods outside kube-system send and get nothing but DNS unless a policy allows it"
+    )

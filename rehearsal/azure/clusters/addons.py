@@ -1,0 +1,105 @@
+"""AKS's add-ons, as far as ARM sees them: profiles, and an identity of their own in the node resource group.
+
+AKS gives each node of its pools the identities of the add-ons, names them as here, and takes them back with the add-on
+(https://learn.microsoft.com/azure/aks/csi-secrets-store-identity-access). It leaves a profile that a request does not
+name as it is. None of their pods runs here. The refusal of an unknown name is ours.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from rehearsal.azure.arm.errors import ArmError
+from rehearsal.azure.arm.identifiers import ResourceId
+from rehearsal.azure.arm.kind import Kind, at
+from rehearsal.azure.arm.store import Resource
+from rehearsal.azure.identity.identities import IDENTITY_TYPE, enter
+from rehearsal.azure.monitor.workspaces import LOG_WORKSPACE_TYPE
+
+SECRETS_PROVIDER: Final = "azureKeyvaultSecretsProvider"
+CONTAINER_INSIGHTS: Final = "omsagent"
+#: Name of an add-on -> what its identity's name begins with.
+_IDENTITIES: Final = {SECRETS_PROVIDER: "azurekeyvaultsecretsprovider", CONTAINER_INSIGHTS: "omsagent"}
+_WORKSPACE: Final = "config.logAnalyticsWorkspaceResourceID"
+#: As Go writes durations.
+_DURATION: Final = re.compile(r"([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+")
+
+
+def check(kind: Kind, properties: dict[str, Any], before: Mapping[str, Any] | None) -> None:
+    """Refuse profiles that AKS refuses, and keep those of which a request says nothing."""
+    profiles = {**(at(before or {}, "addonProfiles") or {}), **(properties.get("addonProfiles") or {})}
+    for name, profile in profiles.items():
+        if name not in _IDENTITIES:
+            raise ArmError(
+                "InvalidParameter",
+                f"The value of parameter addonProfiles is invalid: {name}. The rehearsal knows the add-ons "
+                f"{', '.join(_IDENTITIES)}.",
+            )
+        if name == CONTAINER_INSIGHTS and (profile.get("enabled") or at(profile, _WORKSPACE) is not None):
+            _check_workspace(kind, str(at(profile, _WORKSPACE, "")))
+        interval = at(profile, "config.rotationPollInterval")
+        if interval is not None and not _DURATION.fullmatch(str(interval)):
+            raise ArmError(
+                "InvalidParameter",
+                f"The value of parameter addonProfiles.{name}.config.rotationPollInterval is invalid: {interval!r}.",
+            )
+    if profiles:
+        properties["addonProfiles"] = profiles
+
+
+def _check_workspace(kind: Kind, identifier: str) -> None:
+    """An empty ID too is refused, even of an add-on that is off (azure-cli#29210)."""
+    try:
+        parsed = ResourceId.parse(identifier) if identifier else None
+    except ArmError:
+        parsed = None
+    if parsed is None:
+        raise ArmError(
+            "LinkedInvalidPropertyId",
+            f"Property id '{identifier}' at path 'properties.addonProfiles.omsagent.config."
+            "logAnalyticsWorkspaceResourceID' is invalid. Expect fully qualified resource Id that start with "
+            "'/subscriptions/{subscriptionId}' or '/providers/{resourceProviderNamespace}/'.",
+        )
+    # Of another subscription nothing is known here.
+    if parsed.subscription.lower() == kind.context.subscription and (
+        parsed.type.lower() != LOG_WORKSPACE_TYPE.lower() or kind.context.get(identifier) is None
+    ):
+        # As in Azure/AKS#787.
+        raise ArmError("BadRequest", f"Unable to get log analytics workspace info. Resource ID: {identifier}.")
+
+
+def identities(cluster: Resource) -> Iterator[str]:
+    """IDs of the add-ons' identities, which every node has."""
+    for profile in (cluster.properties.get("addonProfiles") or {}).values():
+        if profile.get("identity"):
+            yield profile["identity"]["resourceId"]
+
+
+def settle(kind: Kind, cluster: Resource) -> None:
+    """Make the identities of the add-ons that are on, and remove those of the others."""
+    group = str(cluster.properties["nodeResourceGroup"])
+    for name, profile in (cluster.properties.get("addonProfiles") or {}).items():
+        identifier = kind.context.named(group, IDENTITY_TYPE, f"{_IDENTITIES[name]}-{cluster.id.name}")
+        identity = kind.context.get(identifier)
+        if not profile.get("enabled"):
+            profile.pop("identity", None)
+            if identity is not None:
+                kind.context.store.remove(identifier)
+                kind.context.directory.remove(identity.properties["principalId"])
+            continue
+        if identity is None:
+            identity = kind.context.keep(identifier, IDENTITY_TYPE, {"location": kind.context.region})
+            identity.body["properties"] = {
+                "tenantId": kind.context.directory.tenant,
+                "principalId": str(uuid.uuid4()),
+                "clientId": str(uuid.uuid4()),
+            }
+            enter(kind, identity)
+        profile["identity"] = {
+            "resourceId": identifier,
+            "clientId": identity.properties["clientId"],
+            "objectId": identity.properties["principalId"],
+        }
