@@ -1,0 +1,164 @@
+"""An AKS cluster that is there, by the real engine: what is refused, and the move from its agent pools and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from rehearsal.host.processes import wait_until
+from rehearsal.state.folder import StackFolder
+from tests.rehearsal.conftest import ROOT, RehearsedStack
+from tests.rehearsal.moving import OF_KARPENTER, REPLICAS, Shop
+
+STACK = "aks-existing-cluster"
+CLUSTER = "Shop_1"
+FOLDER = ROOT / "examples" / "existing-aks-cluster"
+OF_POOL = "kubernetes.azure.com/agentpool"
+SCALED = {"enableAutoScaling": True, "minCount": 0, "maxCount": 10}
+
+
+def example(folder: Path, change: Callable[[dict[str, Any]], object] = lambda cluster: None) -> RehearsedStack:
+    """The example, with its cluster changed."""
+    for name in (f"Pulumi.{STACK}.yaml", f"Pulumi.{STACK}.network.json", f"Pulumi.{STACK}.cluster.json"):
+        (folder / name).write_text((FOLDER / name).read_text())
+    cluster = folder / f"Pulumi.{STACK}.cluster.json"
+    content = json.loads(cluster.read_text())
+    change(content["cluster"])
+    cluster.write_text(json.dumps(content))
+    return RehearsedStack(StackFolder(STACK, folder / "state" / STACK), folder / f"Pulumi.{STACK}.yaml")
+
+
+def _before(cluster: dict[str, Any]) -> None:
+    """As it was before anybody thought of node auto provisioning: AKS's cluster autoscaler scales the user pools."""
+    cluster["nodeProvisioningProfile"] = {"mode": "Manual"}
+    for pool in cluster["agentPoolProfiles"][1:]:
+        pool |= SCALED
+
+
+def test_a_cluster_that_cannot_be_played_is_told_with_its_file(tmp_path: Path) -> None:
+    result = example(tmp_path, lambda cluster: cluster["agentPoolProfiles"][0].pop("vmSize")).command("up")
+    assert result.returncode != 0
+    assert f"Pulumi.{STACK}.cluster.json: cluster.agentPoolProfiles.0.vmSize" in result.stdout
+    assert "Traceback" not in result.stdout
+
+
+class Owner:
+    """Whoever owns the cluster, at work with the Azure CLI: what its commands ask of ARM."""
+
+    def __init__(self, stack: RehearsedStack) -> None:
+        variables = stack.info.variables
+        self._base = variables["ARM_RESOURCE_MANAGER_ENDPOINT"].rstrip("/")
+        answer = requests.get(
+            variables["IDENTITY_ENDPOINT"],
+            params={"resource": "https://management.azure.com/", "api-version": "2019-08-01"},
+            headers={"X-IDENTITY-HEADER": variables["IDENTITY_HEADER"]},
+            timeout=30,
+        )
+        self._headers = {"Authorization": f"Bearer {answer.json()['access_token']}"}
+        self._cluster = (
+            f"/subscriptions/{stack.configured('azure-native:subscriptionId')}/resourceGroups/shop/providers"
+            f"/Microsoft.ContainerService/managedClusters/{CLUSTER}"
+        )
+
+    def update(self, **properties: Any) -> requests.Response:
+        """`az aks update`: what is there, changed."""
+        return self._change(self._cluster, properties)
+
+    def update_pool(self, name: str, **properties: Any) -> requests.Response:
+        """`az aks nodepool update` and `scale`."""
+        return self._change(f"{self._cluster}/agentPools/{name}", properties)
+
+    def delete_pool(self, name: str) -> requests.Response:
+        """`az aks nodepool delete`."""
+        return self._asked("DELETE", f"{self._cluster}/agentPools/{name}")
+
+    def _change(self, path: str, properties: dict[str, Any]) -> requests.Response:
+        wait_until(lambda: self._state(path) == "Succeeded", f"the end of the last update of {path}", 60)
+        body = self._asked("GET", path).json()
+        body["properties"] |= properties
+        answer = self._asked("PUT", path, json=body)
+        wait_until(lambda: self._state(path) == "Succeeded", f"the end of the update of {path}", 60)
+        return answer
+
+    def _state(self, path: str) -> str:
+        return str(self._asked("GET", path).json()["properties"]["provisioningState"])
+
+    def _asked(self, method: str, path: str, **more: Any) -> requests.Response:
+        return requests.request(
+            method,
+            f"{self._base}{path}",
+            params={"api-version": "2025-09-01"},
+            headers=self._headers,
+            timeout=60,
+            **more,
+        )
+
+
+def taken(answer: requests.Response) -> None:
+    assert answer.ok, answer.text
+
+
+def refused(answer: requests.Response, code: str) -> None:
+    assert (answer.status_code // 100, answer.json()["error"]["code"]) == (4, code), answer.text
+
+
+@pytest.mark.timeout(580)
+def test_the_move_to_node_auto_provisioning_and_the_way_back(tmp_path: Path) -> None:
+    """docs/move-to-nap.md, with both user pools under load."""
+    stack = example(tmp_path, _before)
+    try:
+        before = stack.command("up")
+        assert before.returncode != 0
+        assert "the stack's configuration has 3 errors; nothing was created in the cloud" in before.stdout
+        for pool in ("general", "batch"):
+            command = f"nodepool update --resource-group shop --cluster-name {CLUSTER} --name {pool}"
+            assert f"az aks {command} --disable-cluster-autoscaler" in before.stdout
+        assert "--node-provisioning-mode Auto --node-provisioning-default-pools None" in before.stdout
+        assert "Traceback" not in before.stdout
+
+        owner, shop = Owner(stack), Shop(stack)
+        shop.open()
+        assert shop.homes(OF_POOL) == {"general", "batch"}
+        auto = {"mode": "Auto", "defaultNodePools": "None"}
+        refused(owner.update(nodeProvisioningProfile=auto), "OperationNotAllowed")
+        with shop.watched():
+            for pool in ("general", "batch"):
+                taken(owner.update_pool(pool, enableAutoScaling=False, minCount=None, maxCount=None))
+            taken(owner.update(nodeProvisioningProfile=auto))
+            output = stack.succeed("up")
+            assert "azure-native:" not in output
+
+            shop.cordon(*shop.nodes(f"{OF_POOL} in (general, batch)"))
+            for pool in ("general", "batch"):
+                for node in shop.nodes(f"{OF_POOL}={pool}"):
+                    shop.drain(node)
+                taken(owner.update_pool(pool, count=0))
+                wait_until(lambda pool=pool: not shop.nodes(f"{OF_POOL}={pool}"), f"the end of {pool}'s nodes", 60)
+            wait_until(lambda: shop.available() == REPLICAS, "the pods on Karpenter's nodes", 120)
+            assert shop.homes(OF_KARPENTER) == {"general"}
+            taken(owner.delete_pool("batch"))
+
+            taken(owner.update_pool("general", count=4))
+            wait_until(lambda: len(shop.nodes(f"{OF_POOL}=general")) == 4, "the pool's nodes", 60)
+            refused(owner.update(nodeProvisioningProfile={"mode": "Manual"}), "NodeAutoProvisioningDisableNotAllowed")
+            shop.limit("general", 0)
+            mine = shop.nodes(OF_KARPENTER)
+            shop.cordon(*mine)
+            for node in mine:
+                shop.drain(node)
+            wait_until(lambda: shop.available() == REPLICAS, "the pods on the pool's nodes", 120)
+            assert shop.homes(OF_POOL) == {"general"}
+            wait_until(lambda: not shop.nodes(OF_KARPENTER), "the end of Karpenter's nodes", 300)
+        assert shop.least >= REPLICAS - 1
+        destroyed = stack.by_hand("pulumi", "destroy", "--yes", "--skip-preview", "--non-interactive", timeout=300)
+        assert destroyed.returncode == 0, destroyed.stdout
+        taken(owner.update(nodeProvisioningProfile={"mode": "Manual"}))
+        taken(owner.update_pool("general", **SCALED))
+        stack.succeed("down")
+    finally:
+        stack.command("down", "--force")
