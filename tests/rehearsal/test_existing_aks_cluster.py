@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,10 @@ def refused(answer: requests.Response, code: str) -> None:
     assert (answer.status_code // 100, answer.json()["error"]["code"]) == (4, code), answer.text
 
 
+def _gone(shop: Shop, pool: str) -> bool:
+    return not shop.nodes(f"{OF_POOL}={pool}")
+
+
 @pytest.mark.timeout(580)
 def test_the_move_to_node_auto_provisioning_and_the_way_back(tmp_path: Path) -> None:
     """docs/move-to-nap.md, with both user pools under load."""
@@ -138,7 +143,7 @@ def test_the_move_to_node_auto_provisioning_and_the_way_back(tmp_path: Path) -> 
                 for node in shop.nodes(f"{OF_POOL}={pool}"):
                     shop.drain(node)
                 taken(owner.update_pool(pool, count=0))
-                wait_until(lambda pool=pool: not shop.nodes(f"{OF_POOL}={pool}"), f"the end of {pool}'s nodes", 60)
+                wait_until(partial(_gone, shop, pool), f"the end of {pool}'s nodes", 60)
             wait_until(lambda: shop.available() == REPLICAS, "the pods on Karpenter's nodes", 120)
             assert shop.homes(OF_KARPENTER) == {"general"}
             taken(owner.delete_pool("batch"))

@@ -137,7 +137,7 @@ class _Cloud(mocks.Mocks):
                 return _azure_network(args.token.rpartition(":")[2], args.args), []
             case "azure-native:containerservice:getManagedCluster":
                 if args.args["resourceName"] in self.clusters:
-                    return _aks_cluster(args.args["resourceName"]) | self.told, []
+                    return {**_aks_cluster(args.args["resourceName"]), **self.told}, []
                 return {}, [("", 'Status=404 Code="ResourceNotFound" Message="The Resource was not found."')]
             case "azure-native:containerservice:listManagedClusterUserCredentials":
                 return _kubeconfig("user", args.args), []

@@ -13,11 +13,15 @@ import kubernetes.client
 import pulumi
 import pytest
 import yaml
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
+from hypothesis.strategies import DataObject, data
 
 from components import aks, settings
 from components.aks import existing_workloads, node_bootstrap
 from components.problems import Problem, SettingsError
 from components.settings.existing_aks_cluster import FoundCluster, FoundPool, Workloads, problems
+from tests.mutations import mutations
 from tests.unit.example_stack import ROOT, configuration, raw
 from tests.unit.mock_engine import SUBSCRIPTION, Deployment, Registered, deploy
 from tests.unit.test_settings_arrive import keys
@@ -546,6 +550,20 @@ def test_the_example_names_what_its_files_have() -> None:
     assert loaded.cluster.resource_group == cluster["cluster"]["resourceGroup"]
     subnets = {f"{network[0]['id']}/subnets/{one['name']}" for one in network[0]["properties"]["subnets"]}
     assert {pool["vnetSubnetId"] for pool in cluster["cluster"]["agentPoolProfiles"]} <= subnets
+
+
+@examples(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(draw=data())
+def test_a_broken_stack_file_ends_in_settings_or_in_sentences(draw: DataObject) -> None:
+    said = yaml.safe_load(STACK.read_text())["config"]
+    config = draw.draw(mutations(said))
+    try:
+        settings.load(raw(config if isinstance(config, dict) else {}))
+    except SettingsError as error:
+        told = str(error)
+    else:
+        told = ""
+    assert len(told) < 10_000
 
 
 class Fake:

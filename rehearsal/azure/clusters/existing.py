@@ -158,7 +158,8 @@ class _Maker:
 
     def _body(self, identity: str) -> dict[str, Any]:
         """The request that would make it: without what AKS computes, and with the identity that it is given."""
-        envelope = {name: self._said[name] for name in ("location", "sku", "tags") if name in self._said}
+        beside = ("location", "sku", "tags")
+        envelope: dict[str, Any] = {name: self._said[name] for name in beside if name in self._said}
         properties = {
             name: value
             for name, value in self._said.items()
