@@ -71,6 +71,12 @@ class Shop:
         pods = self.core.list_namespaced_pod("default", label_selector="app=web").items
         return {nodes.get(pod.spec.node_name) for pod in pods}
 
+    def definitions(self, group: str) -> list[str]:
+        """CRDs of API groups whose name has a part of this one."""
+        extensions: Any = client.ApiextensionsV1Api(self.core.api_client)
+        found = extensions.list_custom_resource_definition().items
+        return [one.metadata.name for one in found if group in one.spec.group]
+
     def cordon(self, *nodes: str) -> None:
         for node in nodes:
             self.core.patch_node(node, {"spec": {"unschedulable": True}})

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import requests
+import yaml
 
 from rehearsal.host.processes import wait_until
 from rehearsal.state.folder import StackFolder
@@ -112,6 +113,27 @@ def _gone(shop: Shop, pool: str) -> bool:
     return not shop.nodes(f"{OF_POOL}={pool}")
 
 
+def _wait_for_pods(shop: Shop, label: str, name: str) -> None:
+    """Until all run on nodes of a pool, or of a NodePool."""
+    wait_until(lambda: shop.available() == REPLICAS and shop.homes(label) == {name}, f"the pods on {name}", 120)
+
+
+def _empty(shop: Shop) -> None:
+    """Karpenter makes no more nodes, and those that it has made go, with their pods on the pool `general`."""
+    shop.limit("general", 0)
+    mine = shop.nodes(OF_KARPENTER)
+    shop.cordon(*mine)
+    for node in mine:
+        shop.drain(node)
+    _wait_for_pods(shop, OF_POOL, "general")
+    wait_until(lambda: not shop.nodes(OF_KARPENTER), "the end of Karpenter's nodes", 300)
+
+
+def _destroy(stack: RehearsedStack) -> None:
+    destroyed = stack.by_hand("pulumi", "destroy", "--yes", "--skip-preview", "--non-interactive", timeout=300)
+    assert destroyed.returncode == 0, destroyed.stdout
+
+
 @pytest.mark.timeout(580)
 def test_the_move_to_node_auto_provisioning_and_the_way_back(tmp_path: Path) -> None:
     """docs/move-to-nap.md, with both user pools under load."""
@@ -144,26 +166,58 @@ def test_the_move_to_node_auto_provisioning_and_the_way_back(tmp_path: Path) -> 
                     shop.drain(node)
                 taken(owner.update_pool(pool, count=0))
                 wait_until(partial(_gone, shop, pool), f"the end of {pool}'s nodes", 60)
-            wait_until(lambda: shop.available() == REPLICAS, "the pods on Karpenter's nodes", 120)
-            assert shop.homes(OF_KARPENTER) == {"general"}
+            _wait_for_pods(shop, OF_KARPENTER, "general")
             taken(owner.delete_pool("batch"))
 
             taken(owner.update_pool("general", count=4))
             wait_until(lambda: len(shop.nodes(f"{OF_POOL}=general")) == 4, "the pool's nodes", 60)
             refused(owner.update(nodeProvisioningProfile={"mode": "Manual"}), "NodeAutoProvisioningDisableNotAllowed")
-            shop.limit("general", 0)
-            mine = shop.nodes(OF_KARPENTER)
-            shop.cordon(*mine)
-            for node in mine:
-                shop.drain(node)
-            wait_until(lambda: shop.available() == REPLICAS, "the pods on the pool's nodes", 120)
-            assert shop.homes(OF_POOL) == {"general"}
-            wait_until(lambda: not shop.nodes(OF_KARPENTER), "the end of Karpenter's nodes", 300)
+            _empty(shop)
         assert shop.least >= REPLICAS - 1
-        destroyed = stack.by_hand("pulumi", "destroy", "--yes", "--skip-preview", "--non-interactive", timeout=300)
-        assert destroyed.returncode == 0, destroyed.stdout
+        _destroy(stack)
         taken(owner.update(nodeProvisioningProfile={"mode": "Manual"}))
         taken(owner.update_pool("general", **SCALED))
+        stack.succeed("down")
+    finally:
+        stack.command("down", "--force")
+
+
+def _manual(cluster: dict[str, Any]) -> None:
+    cluster["nodeProvisioningProfile"] = {"mode": "Manual"}
+
+
+@pytest.mark.timeout(580)
+def test_the_move_from_a_karpenter_of_ones_own(tmp_path: Path) -> None:
+    """The same page: one that a stack has put on the cluster, and its CRDs, are gone before AKS's comes."""
+    stack = example(tmp_path, _manual)
+    shipped = yaml.safe_load((ROOT / "Pulumi.aks-self-hosted.yaml").read_text())["config"]
+    karpenter = {"sshPublicKey": shipped["karpstack:karpenter"]["sshPublicKey"]}
+    try:
+        stack.configure(**{"karpstack:mode": "self-hosted", "karpstack:karpenter": karpenter})
+        output = stack.succeed("up")
+        assert "azure-native:authorization:RoleAssignment" in output
+        assert "azure-native:containerservice:" not in output
+        owner, shop = Owner(stack), Shop(stack)
+        shop.cordon(*shop.nodes(f"{OF_POOL} in (general, batch)"))
+        shop.open()
+        assert shop.homes(OF_KARPENTER) == {"general"}
+        with shop.watched():
+            taken(owner.update_pool("general", count=6))
+            wait_until(lambda: len(shop.nodes(f"{OF_POOL}=general")) == 6, "the pool's nodes", 60)
+            _empty(shop)
+            _destroy(stack)
+            assert not shop.definitions("karpenter")
+
+            taken(owner.update(nodeProvisioningProfile={"mode": "Auto", "defaultNodePools": "None"}))
+            stack.configure(**{"karpstack:mode": "nap", "karpstack:karpenter": None})
+            output = stack.succeed("up")
+            assert "karpenter-crd" not in output
+            for node in shop.nodes(f"{OF_POOL}=general"):
+                shop.cordon(node)
+            for node in shop.nodes(f"{OF_POOL}=general"):
+                shop.drain(node)
+            _wait_for_pods(shop, OF_KARPENTER, "general")
+        assert shop.least >= REPLICAS - 1
         stack.succeed("down")
     finally:
         stack.command("down", "--force")
