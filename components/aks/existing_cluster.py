@@ -18,6 +18,7 @@ from pulumi_azure_native import containerservice as aks
 from ..documents.kubeconfig import aks as aks_kubeconfig
 from ..settings import ExistingAksSettings
 from ..settings import existing_aks_cluster as judged
+from ..settings.aks import names_of_network
 from ..settings.existing_aks_cluster import FoundCluster, FoundPool
 from . import existing_workloads
 from .existing_network import unless_absent
@@ -157,12 +158,13 @@ def _pool(profile: Any) -> FoundPool:
 
 def _network(subnet_id: str, subscription_id: str, ask: pulumi.InvokeOptions) -> network.GetVirtualNetworkResult | None:
     """The network of a subnet; None without one, or where it is of another subscription than this provider's."""
-    # /subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Network/virtualNetworks/<network>/subnets/<it>
-    parts = subnet_id.split("/")
-    if not subnet_id or parts[2].lower() != subscription_id:
+    if not subnet_id:
+        return None
+    subscription, group, name = names_of_network(subnet_id)
+    if subscription.lower() != subscription_id:
         return None
     return unless_absent(
-        lambda: network.get_virtual_network(resource_group_name=parts[4], virtual_network_name=parts[8], opts=ask)
+        lambda: network.get_virtual_network(resource_group_name=group, virtual_network_name=name, opts=ask)
     )
 
 

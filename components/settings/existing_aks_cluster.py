@@ -16,7 +16,7 @@ from typing import Final
 from ..documents import manifests
 from ..documents.provisioning import BROUGHT_BY_AKS
 from ..naming import KARPENTER_NAMESPACE
-from ..problems import Problem, SettingsError, key_of, shown
+from ..problems import Problem, SettingsError, doubts, key_of, shown
 from .aks import names_of_network, network_of
 from .aks_checks import brought_by_aks, dataplane_label
 from .aks_existing import ExistingAksSettings
@@ -188,10 +188,7 @@ def check(settings: ExistingAksSettings, found: FoundCluster) -> list[Problem]:
     Raises:
         SettingsError: Something is.
     """
-    every = list(problems(settings, found))
-    if refused := [problem for problem in every if not problem.warning]:
-        raise SettingsError(refused)
-    return every
+    return doubts(problems(settings, found))
 
 
 def problems(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Problem]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,26 +12,20 @@ import requests
 import yaml
 
 from rehearsal.host.processes import wait_until
-from rehearsal.state.folder import StackFolder
-from tests.rehearsal.conftest import ROOT, RehearsedStack
+from tests.rehearsal.conftest import ROOT, RehearsedStack, changed_example
 from tests.rehearsal.moving import OF_KARPENTER, REPLICAS, Shop
 
 STACK = "aks-existing-cluster"
 CLUSTER = "Shop_1"
-FOLDER = ROOT / "examples" / "existing-aks-cluster"
 OF_POOL = "kubernetes.azure.com/agentpool"
 SCALED = {"enableAutoScaling": True, "minCount": 0, "maxCount": 10}
 
 
 def example(folder: Path, change: Callable[[dict[str, Any]], object] = lambda cluster: None) -> RehearsedStack:
     """The example, with its cluster changed."""
-    for name in (f"Pulumi.{STACK}.yaml", f"Pulumi.{STACK}.network.json", f"Pulumi.{STACK}.cluster.json"):
-        (folder / name).write_text((FOLDER / name).read_text())
-    cluster = folder / f"Pulumi.{STACK}.cluster.json"
-    content = json.loads(cluster.read_text())
-    change(content["cluster"])
-    cluster.write_text(json.dumps(content))
-    return RehearsedStack(StackFolder(STACK, folder / "state" / STACK), folder / f"Pulumi.{STACK}.yaml")
+    return changed_example(
+        folder, "existing-aks-cluster", STACK, "cluster", lambda described: change(described["cluster"])
+    )
 
 
 def _before(cluster: dict[str, Any]) -> None:

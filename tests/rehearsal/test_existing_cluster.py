@@ -60,6 +60,7 @@ class GroupedShop(Shop):
     def delete(self, group: str) -> None:
         self._eks.delete_nodegroup(clusterName=CLUSTER, nodegroupName=group)
 
+
 def test_the_move_to_karpenter_and_the_way_back(tmp_path: Path) -> None:
     """docs/move-from-cluster-autoscaler.md, with both groups under load."""
     stack = example(tmp_path)
