@@ -132,7 +132,7 @@ def test_the_move_to_node_auto_provisioning_and_the_way_back(tmp_path: Path) -> 
     """docs/move-to-nap.md, with both user pools under load."""
     stack = example(tmp_path, _before)
     try:
-        before = stack.command("up")
+        before = stack.command("up", "--keep")
         assert before.returncode != 0
         assert "the stack's configuration has 3 errors; nothing was created in the cloud" in before.stdout
         for pool in ("general", "batch"):
