@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -166,6 +167,16 @@ def test_node_auto_provisioning_comes_when_no_pool_is_autoscaled_and_goes(subscr
         changed(provider, "/agentPools/general", enableAutoScaling=True, minCount=0, maxCount=10)
     changed(provider, nodeProvisioningProfile={"mode": "Manual"})
     wait_until(lambda: not plane(provider).controller.hosted, "its end", 5)
+
+
+def test_what_the_owner_calls_default_is_not_akss(subscription: Subscriptions) -> None:
+    provider = subscription()
+    mine = {"kind": "AKSNodeClass", "metadata": {"name": "default"}}
+    plane(provider).apply([mine])
+    changed(provider, "/agentPools/general", count=3)
+    wait_until(lambda: len(nodes(provider, "general")) == 3, "the new node", 5)
+    wait_until(lambda: not any(one.name == "cluster-Shop_1" for one in threading.enumerate()), "the rest", 5)
+    assert plane(provider).present["AKSNodeClass", "default"] == mine
 
 
 def test_nodes_follow_their_pool(subscription: Subscriptions) -> None:
