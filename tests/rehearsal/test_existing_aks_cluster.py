@@ -27,9 +27,9 @@ def example(folder: Path, change: Callable[[dict[str, Any]], object] = lambda cl
     stack = changed_example(
         folder, "existing-aks-cluster", STACK, "cluster", lambda described: change(described["cluster"])
     )
-    # Nodes that are empty go soon, and all at once.
+    # Nodes that are empty go soon, and half of them at once.
     disruption = {"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "10s"}
-    stack.configure(**{"karpstack:nodePools/general/disruption": disruption | {"budgets": [{"nodes": "100%"}]}})
+    stack.configure(**{"karpstack:nodePools/general/disruption": disruption | {"budgets": [{"nodes": "50%"}]}})
     return stack
 
 
