@@ -42,6 +42,10 @@ class Shop:
         )
         wait_until(lambda: self.available() == REPLICAS, "the pods", 60)
 
+    def close(self) -> None:
+        """Take it away."""
+        self.apps.delete_namespaced_deployment("web", "default")
+
     def available(self) -> int:
         return int(self.apps.read_namespaced_deployment_status("web", "default").status.available_replicas or 0)
 

@@ -224,6 +224,7 @@ def test_the_move_from_a_karpenter_of_ones_own(tmp_path: Path) -> None:
                 shop.drain(node)
             _wait_for_pods(shop, OF_KARPENTER, "general")
         assert shop.least >= REPLICAS - 1
+        shop.close()  # there is no place for it but Karpenter's nodes
         stack.succeed("down")
     finally:
         stack.command("down", "--force")
