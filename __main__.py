@@ -12,13 +12,17 @@ if TYPE_CHECKING:
     from components import aks, eks
 
 
-def environment(stack: settings.Settings) -> aks.Environment | eks.Environment:
+def environment(stack: settings.Settings) -> aks.Environment | aks.ExistingEnvironment | eks.Environment:
     """The stack's environment. Only its cloud is imported: the SDKs are large."""
     match stack:
         case settings.AksSettings():
             from components import aks
 
             return aks.Environment("aks", stack)
+        case settings.ExistingAksSettings():
+            from components import aks
+
+            return aks.ExistingEnvironment("aks", stack)
         case settings.EksSettings() | settings.ExistingEksSettings():
             from components import eks
 

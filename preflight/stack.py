@@ -101,11 +101,12 @@ def configuration(path: Path) -> Configuration:
         loaded = settings.load({key: _engine_text(value) for key, value in readable.items() if value is not CLOSED})
     except SettingsError as error:
         raise UnknowableError(f"{path.name}: {error}") from error
-    if isinstance(loaded, settings.ExistingEksSettings):
+    if isinstance(loaded, settings.ExistingEksSettings | settings.ExistingAksSettings):
+        page = "existing-cluster" if isinstance(loaded, settings.ExistingEksSettings) else "existing-aks-cluster"
         raise UnknowableError(
             f"{path.name}: karpstack:cluster.existing = {loaded.cluster.existing!r}: what is looked at here is what a "
             "stack makes with a cluster of its own; run `pulumi preview`, which looks at a cluster that is there, see "
-            "docs/existing-cluster.md"
+            f"docs/{page}.md"
         )
     return Configuration(loaded, readable)
 

@@ -8,6 +8,8 @@ from .cluster import Cluster, ClusterArgs
 from .cluster_identity import ClusterIdentity, ClusterIdentityArgs
 from .controller_identity import ControllerIdentity, ControllerIdentityArgs
 from .environment import Environment
+from .existing_cluster import ExistingCluster, ExistingClusterArgs
+from .existing_environment import ExistingEnvironment
 from .karpenter import SelfHostedKarpenter, SelfHostedKarpenterArgs
 from .logs import Logs, LogsArgs
 from .network import Network, NetworkArgs
@@ -24,6 +26,9 @@ __all__ = [
     "DeployerAccess",
     "DeployerAccessArgs",
     "Environment",
+    "ExistingCluster",
+    "ExistingClusterArgs",
+    "ExistingEnvironment",
     "Grant",
     "Logs",
     "LogsArgs",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 import pulumi
@@ -74,7 +75,8 @@ class Cluster(pulumi.ComponentResource):
     """The cluster, and the ways into it. `kubeconfig` is a secret.
 
     `node_identity_ids` are what AKS gives each node of its own pools, separated by commas: the kubelet's identity, and
-    those of add-ons, whose pods take tokens from their node.
+    those of add-ons, whose pods take tokens from their node. `identity_scopes` say where these are, by short labels:
+    empty for the node resource group.
     `endpoint` is what nodes are told; the address in `kubeconfig` is the one that AKS gives to users.
     """
 
@@ -87,6 +89,7 @@ class Cluster(pulumi.ComponentResource):
     node_identity_ids: pulumi.Output[str]
     kubelet_identity_client_id: pulumi.Output[str]
     kubelet_identity_object_id: pulumi.Output[str]
+    identity_scopes: Mapping[str, str] = MappingProxyType({"kubelet": ""})
 
     def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:aks:Cluster", name, {}, opts)

@@ -1,7 +1,8 @@
 """The identity of self-hosted Karpenter: its tie to the service account, and what it may do.
 
 It makes machines and their network interfaces in the node resource group, gives them the kubelet's identity, which
-is there too, and joins them to the subnets. It may do nothing elsewhere.
+is there too unless a cluster that is there has one of its owner's, and joins them to the subnets. It may do nothing
+elsewhere.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class ControllerIdentityArgs:
         subscription_id: Subscription of the scopes.
         issuer: The cluster's OIDC issuer URL.
         node_resource_group_id: The resource group that AKS made for nodes.
+        identity_scopes: Where the identities are that machines carry, by short, stable labels.
         subnets: The subnets of nodes, by short, stable labels.
         tags: For every resource.
     """
@@ -42,6 +44,7 @@ class ControllerIdentityArgs:
     subscription_id: str
     issuer: pulumi.Input[str]
     node_resource_group_id: pulumi.Input[str]
+    identity_scopes: Mapping[str, pulumi.Input[str]]
     subnets: Mapping[str, pulumi.Input[str]]
     tags: Mapping[str, str]
 
@@ -81,7 +84,10 @@ class ControllerIdentity(pulumi.ComponentResource):
                 grants={
                     "machines": Grant(role=Role.VIRTUAL_MACHINE_CONTRIBUTOR, scope=nodes),
                     "interfaces": Grant(role=Role.NETWORK_CONTRIBUTOR, scope=nodes),
-                    "kubelet": Grant(role=Role.MANAGED_IDENTITY_OPERATOR, scope=nodes),
+                    **{
+                        label: Grant(role=Role.MANAGED_IDENTITY_OPERATOR, scope=scope)
+                        for label, scope in args.identity_scopes.items()
+                    },
                     **{
                         label: Grant(role=Role.NETWORK_CONTRIBUTOR, scope=subnet)
                         for label, subnet in args.subnets.items()

@@ -6,7 +6,7 @@ With node auto provisioning AKS has all of this outside the cluster, and nothing
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pulumi
 
@@ -17,6 +17,7 @@ from ..naming import KARPENTER_AZURE_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, AksNa
 from ..settings.aks import KarpenterSettings
 from .cluster import Cluster
 from .controller_identity import ControllerIdentity, ControllerIdentityArgs
+from .existing_cluster import ExistingCluster
 from .network import Network
 from .node_bootstrap import NodeBootstrap, NodeBootstrapArgs
 
@@ -30,9 +31,11 @@ class SelfHostedKarpenterArgs:
         resource_group: Name of the stack's resource group.
         location: Location of everything.
         subscription_id: Subscription of everything.
-        network: Where machines live.
+        network: Where machines live; a cluster that is there knows it.
         cluster: What they join.
+        cluster_group: Name of its resource group; the stack's if not set.
         settings: How the controller runs.
+        labels: Of what is installed in the cluster.
         tags: For every resource.
     """
 
@@ -40,9 +43,11 @@ class SelfHostedKarpenterArgs:
     resource_group: pulumi.Input[str]
     location: str
     subscription_id: str
-    network: Network
-    cluster: Cluster
+    network: Network | ExistingCluster
+    cluster: Cluster | ExistingCluster
+    cluster_group: pulumi.Input[str] | None = None
     settings: KarpenterSettings
+    labels: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, str]
 
 
@@ -56,6 +61,9 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
         super().__init__("karpstack:aks:SelfHostedKarpenter", name, {}, opts)
         child = pulumi.ResourceOptions(parent=self)
         network, cluster, settings = args.network, args.cluster, args.settings
+        node_group = pulumi.Output.concat(
+            f"/subscriptions/{args.subscription_id}/resourceGroups/", cluster.node_resource_group
+        )
         identity = ControllerIdentity(
             f"{name}-identity",
             ControllerIdentityArgs(
@@ -64,9 +72,8 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
                 location=args.location,
                 subscription_id=args.subscription_id,
                 issuer=cluster.issuer,
-                node_resource_group_id=pulumi.Output.concat(
-                    f"/subscriptions/{args.subscription_id}/resourceGroups/", cluster.node_resource_group
-                ),
+                node_resource_group_id=node_group,
+                identity_scopes={label: scope or node_group for label, scope in cluster.identity_scopes.items()},
                 subnets=network.subnets,
                 tags=args.tags,
             ),
@@ -95,7 +102,7 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
                     endpoint=cluster.endpoint,
                     subscription_id=args.subscription_id,
                     location=args.location,
-                    resource_group=args.resource_group,
+                    resource_group=args.cluster_group or args.resource_group,
                     node_resource_group=cluster.node_resource_group,
                     subnet_id=network.subnet_id,
                     vnet_guid=network.vnet_guid,
@@ -109,6 +116,7 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
                     feature_gates=settings.chart_gates,
                     settings=settings.settings,
                     resources=settings.resources.model_dump(),
+                    labels=args.labels,
                 ),
                 install_after=(identity, bootstrap),
                 # Azure spreads roles and federated credentials in minutes.

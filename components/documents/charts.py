@@ -233,6 +233,7 @@ def karpenter_azure(
     feature_gates: Mapping[str, bool],
     settings: Mapping[str, Any],
     resources: Mapping[str, Any],
+    labels: Mapping[str, str] | None = None,
 ) -> Values:
     """Values of the Karpenter chart for Azure, self-hosted.
 
@@ -260,6 +261,7 @@ def karpenter_azure(
         feature_gates: The chart's `settings.featureGates`.
         settings: Further keys of the chart's `settings`, out of `KARPENTER_AZURE_SETTINGS`.
         resources: Requests and limits of the controller.
+        labels: Labels of everything that the chart makes.
     """
     environment = {
         "ARM_SUBSCRIPTION_ID": subscription_id,
@@ -277,6 +279,7 @@ def karpenter_azure(
         "KUBELET_IDENTITY_CLIENT_ID": kubelet_identity_client_id,
     }
     return {
+        **({"additionalLabels": dict(labels)} if labels else {}),
         "replicas": replicas,
         "serviceAccount": {
             "name": service_account,

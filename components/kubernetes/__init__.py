@@ -4,6 +4,7 @@ Nothing here knows a cloud: chart names, values and manifests come from the call
 provider, through `opts.providers`.
 """
 
+from . import running
 from .cilium import Cilium, CiliumArgs, CiliumRollOut, DefaultDeny
 from .karpenter import Karpenter, KarpenterArgs
 from .live import ask, wait_until_served
@@ -22,6 +23,7 @@ __all__ = [
     "NodePoolsArgs",
     "ask",
     "in_cluster",
+    "running",
     "wait_until_served",
     "warns_of_another_way",
     "warns_of_no_way",

@@ -21,8 +21,9 @@ from pulumi.runtime import config as runtime_config
 from pydantic import ValidationError
 
 from ..problems import NAMESPACE, Problem, SettingsError, from_pydantic, key_of, shown
-from . import aks_checks, eks_checks, eks_existing_checks
+from . import aks_checks, aks_existing_checks, eks_checks, eks_existing_checks
 from .aks import AksSettings
+from .aks_existing import ExistingAksSettings
 from .eks import EksSettings
 from .eks_existing import ExistingEksSettings
 from .raw import structured
@@ -31,6 +32,7 @@ from .schema_checks import schema_checks
 __all__ = [
     "AksSettings",
     "EksSettings",
+    "ExistingAksSettings",
     "ExistingEksSettings",
     "Settings",
     "load",
@@ -38,7 +40,7 @@ __all__ = [
     "refuse_contradictions",
 ]
 
-Settings = EksSettings | ExistingEksSettings | AksSettings
+Settings = EksSettings | ExistingEksSettings | AksSettings | ExistingAksSettings
 
 
 class _Cloud(NamedTuple):
@@ -52,7 +54,7 @@ class _Cloud(NamedTuple):
     """
 
     name: str
-    schema: type[EksSettings] | type[ExistingEksSettings] | type[AksSettings]
+    schema: type[EksSettings] | type[ExistingEksSettings] | type[AksSettings] | type[ExistingAksSettings]
     cross_checks: Callable[[Mapping[str, Any], date], Iterator[Problem]]
 
 
@@ -60,7 +62,11 @@ _CLOUDS: Final[Mapping[object, _Cloud]] = {
     "aws": _Cloud("aws", EksSettings, eks_checks.cross_checks),
     "azure": _Cloud("azure", AksSettings, aks_checks.cross_checks),
 }
-_EXISTING_EKS: Final = _Cloud("aws", ExistingEksSettings, eks_existing_checks.cross_checks)
+#: The same for a cluster that is there, by the name of the cloud.
+_EXISTING: Final[Mapping[str, _Cloud]] = {
+    "aws": _Cloud("aws", ExistingEksSettings, eks_existing_checks.cross_checks),
+    "azure": _Cloud("azure", ExistingAksSettings, aks_existing_checks.cross_checks),
+}
 
 
 def read() -> Settings:
@@ -135,17 +141,18 @@ def refuse_contradictions(settings: Settings) -> None:
     Raises:
         SettingsError: Sections contradict each other, or the API server would refuse a NodePool or node class.
     """
-    cloud = _EXISTING_EKS if isinstance(settings, ExistingEksSettings) else _CLOUDS[settings.cloud]
+    is_there = isinstance(settings, ExistingEksSettings | ExistingAksSettings)
+    cloud = (_EXISTING if is_there else _CLOUDS)[settings.cloud]
     refused, _ = _parted(_beyond_sections(cloud, dict(settings), [], date.today()))
     if refused:
         raise SettingsError(refused)
 
 
 def _for_cluster(cloud: _Cloud, values: Mapping[str, Any]) -> _Cloud:
-    """How a configuration is checked, which on AWS may name a cluster that is there."""
+    """How a configuration is checked, which may name a cluster that is there."""
     cluster = values.get(key_of("cluster"))
     names_one = isinstance(cluster, Mapping) and "existing" in cluster
-    return _EXISTING_EKS if names_one and cloud.schema is EksSettings else cloud
+    return _EXISTING[cloud.name] if names_one else cloud
 
 
 def _parted(problems: Iterable[Problem]) -> tuple[list[Problem], list[Problem]]:

@@ -478,8 +478,8 @@ class KarpenterSettings(Section):
         return chart_settings(settings, charts.karpenter_azure_settings(version), version)
 
 
-class AksSettings(StackSettings):
-    """The whole configuration, and the arguments of `aks.Environment`.
+class AksStackSettings(StackSettings):
+    """What an environment on AKS says whether its cluster is there already or not.
 
     `karpenter` is there exactly in mode self-hosted; the checks between sections see to it.
     """
@@ -494,16 +494,26 @@ class AksSettings(StackSettings):
     cloud: Literal["azure"] = Field("azure", description="azure")
     mode: Literal["nap", "self-hosted"] = Field(description="nap (AKS runs Karpenter) or self-hosted")
     tags: Tags = Field({}, description="tags of every resource")
+    karpenter: KarpenterSettings | None = Field(None, description="the controller, in mode self-hosted")
+    node_classes: NodeClassSpecs = Field(description="AKSNodeClass specs by name")
+
+    @field_validator("name")
+    @classmethod
+    def _name_fits(cls, name: str) -> str:
+        return fitting_name(name, AksNames(name), "Azure")
+
+
+class AksSettings(AksStackSettings):
+    """The whole configuration, and the arguments of `aks.Environment`; `aks_existing` has a cluster that is there."""
+
     network: NetworkSettings = Field(description="address ranges")
     cluster: ClusterSettings = Field(description="the control plane")
     system_nodes: SystemNodesSettings = Field(SystemNodesSettings(), description="the system pool")
     node_provisioning: NodeProvisioningSettings = Field(
         NodeProvisioningSettings(), description="node auto provisioning"
     )
-    karpenter: KarpenterSettings | None = Field(None, description="the controller, in mode self-hosted")
     cilium: CiliumSettings = Field(CiliumSettings(), description="what Azure's Cilium does besides")
     addons: AddonsSettings = Field(AddonsSettings(), description="a section that says what runs beside Karpenter")
-    node_classes: NodeClassSpecs = Field(description="AKSNodeClass specs by name")
 
     @property
     def further_subnet_ids(self) -> list[str]:
@@ -517,8 +527,3 @@ class AksSettings(StackSettings):
         """Resource IDs of all subnets that are there, also the API server's; none where the stack makes one."""
         own, api_server = self.network.subnet_id, self.cluster.api_server_subnet_id
         return [] if own is None else [own, *self.further_subnet_ids, *([api_server] if api_server else [])]
-
-    @field_validator("name")
-    @classmethod
-    def _name_fits(cls, name: str) -> str:
-        return fitting_name(name, AksNames(name), "Azure")

@@ -7,15 +7,13 @@ section that is not valid by itself is not there.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
 from karpenter.offers import Offers
 
-from .. import versions
 from ..documents import manifests
-from ..documents.charts import release
 from ..documents.provisioning import BROUGHT_BY_AKS
 from ..problems import Problem, key_of, shown
 from .aks import AZURE_ADDRESSES, NODE_SHARE_PREFIX, WRITE_SUBNET_ID, is_subnet_id, names_of_network, network_of
@@ -25,7 +23,7 @@ from .node_pool_checks import endless_drain, node_class_reference
 from .region_checks import azure_zones, region_checks
 from .requirement_checks import instance_type, requirement_checks
 from .sections import public_network
-from .version_checks import aks_version
+from .version_checks import aks_version, joining
 
 if TYPE_CHECKING:
     from .aks import ClusterSettings, KarpenterSettings, NetworkSettings, NodeProvisioningSettings, SystemNodesSettings
@@ -83,26 +81,27 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
             if mode is not None:
                 yield from _two_ways_to_the_api_server(cluster, mode)
     if mode is not None and "karpenter" in valid:
-        yield from _who_runs_karpenter(mode, karpenter)
+        yield from who_runs_karpenter(mode, karpenter)
     if karpenter is not None and system_nodes is not None:
         yield from _too_many_replicas(karpenter, system_nodes)
     if karpenter is not None and cluster is not None:
-        yield from _nodes_that_do_not_join(karpenter, cluster)
+        yield from joining(cluster.version, karpenter=karpenter.chart_version)
     brought: frozenset[str] = frozenset()
     if mode is not None and provisioning is not None:
         brought = frozenset(BROUGHT_BY_AKS if mode == "nap" and provisioning.default_node_pools == "Auto" else ())
         yield from _no_default_pools(mode, provisioning)
     for name, spec in (node_classes or {}).items():
-        yield from _brought_by_aks("nodeClasses", name, brought)
-        yield from _node_class(name, spec, mode)
+        yield from brought_by_aks("nodeClasses", name, brought)
+        yield from node_class(name, spec, mode)
         if (cilium := valid.get("cilium")) is not None:
             yield from dns_on_the_node(name, spec, cilium)
         if network is not None and "vnetSubnetID" in spec:
             yield from _subnet_of_a_node_class(name, spec["vnetSubnetID"], network)
     known = None if node_classes is None or mode is None or provisioning is None else {*node_classes, *brought}
     for name, spec in (node_pools or {}).items():
-        yield from _brought_by_aks("nodePools", name, brought)
-        yield from _node_pool(name, spec)
+        yield from brought_by_aks("nodePools", name, brought)
+        yield from linux_alone(name, spec)
+        yield from dataplane_label(name, spec, "cilium")
         yield from node_class_reference(name, spec, manifests.AKS_NODE_CLASS, known)
         yield from endless_drain(name, spec)
         if location is not None:
@@ -168,7 +167,8 @@ def _too_few_addresses(network: NetworkSettings, system_nodes: SystemNodesSettin
         )
 
 
-def _who_runs_karpenter(mode: str, karpenter: KarpenterSettings | None) -> Iterator[Problem]:
+def who_runs_karpenter(mode: str, karpenter: KarpenterSettings | None) -> Iterator[Problem]:
+    """Settings of a controller of the stack's own, which are there exactly where it has one."""
     if mode == "nap" and karpenter is not None:
         yield Problem(
             key_of("karpenter"),
@@ -197,19 +197,6 @@ def _too_many_replicas(karpenter: KarpenterSettings, system_nodes: SystemNodesSe
         )
 
 
-def _nodes_that_do_not_join(karpenter: KarpenterSettings, cluster: ClusterSettings) -> Iterator[Problem]:
-    if release(cluster.version) >= release(versions.KARPENTER_AZURE_JOINING_SINCE) and (
-        release(karpenter.chart_version) < release(versions.KARPENTER_AZURE_JOINING)
-    ):
-        yield Problem(
-            key_of("karpenter", "chartVersion"),
-            shown(karpenter.chart_version),
-            f"may make no node of Kubernetes {cluster.version}: before {versions.KARPENTER_AZURE_JOINING}, machines "
-            "fetch their kubelet from where it is published for some patches only, and without it they never join",
-            f"choose {versions.KARPENTER_AZURE_JOINING} or newer, at best {versions.KARPENTER_AZURE}",
-        )
-
-
 def _no_default_pools(mode: str, provisioning: NodeProvisioningSettings) -> Iterator[Problem]:
     if mode == "self-hosted" and "default_node_pools" in provisioning.model_fields_set:
         yield Problem(
@@ -220,7 +207,8 @@ def _no_default_pools(mode: str, provisioning: NodeProvisioningSettings) -> Iter
         )
 
 
-def _brought_by_aks(section: str, name: str, brought: frozenset[str]) -> Iterator[Problem]:
+def brought_by_aks(section: str, name: str, brought: Collection[str]) -> Iterator[Problem]:
+    """An object of the name of one of `brought`, those that AKS brings."""
     if name in brought:
         yield Problem(
             key_of(section, name),
@@ -231,7 +219,8 @@ def _brought_by_aks(section: str, name: str, brought: frozenset[str]) -> Iterato
         )
 
 
-def _node_class(name: str, spec: Mapping[str, Any], mode: str | None) -> Iterator[Problem]:
+def node_class(name: str, spec: Mapping[str, Any], mode: str | None) -> Iterator[Problem]:
+    """Problems of a node class by itself."""
     for field, (low, high) in _BOUNDS.items():
         value = spec.get(field, low)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
@@ -372,7 +361,8 @@ def _name_of_the_zone(cluster: ClusterSettings, zone: str, location: str) -> Ite
         )
 
 
-def _node_pool(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
+def linux_alone(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
+    """Windows nodes that a NodePool asks for."""
     for index, requirement in enumerate(manifests.node_template(spec).get("requirements") or []):
         if (
             requirement.get("key") == _LINUX
@@ -385,13 +375,21 @@ def _node_pool(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
                 "asks for Windows nodes, which Karpenter on AKS cannot make: pods that need them stay pending",
                 f"write {_LINUX} In [linux]",
             )
+
+
+def dataplane_label(name: str, spec: Mapping[str, Any], dataplane: str) -> Iterator[Problem]:
+    """A label of nodes by which another dataplane than the cluster's would run on them."""
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
-    for label, right in manifests.AKS_DATAPLANE_LABEL.items():
-        if labels.get(label, right) != right:
+    for label, cilium in manifests.AKS_DATAPLANE_LABEL.items():
+        if label in labels and (labels[label] == cilium) != (dataplane == cilium):
             yield Problem(
                 key_of("nodePools", name, "template", "metadata", "labels", label),
                 shown(labels[label]),
-                "contradicts the network, which is Cilium's: its agent would not run on the nodes, and they would "
-                "never be ready",
-                f"write {right}, or leave it out",
+                (
+                    "contradicts the network, which is Cilium's: its agent would not run on the nodes, and they would "
+                    "never be ready"
+                )
+                if dataplane == cilium
+                else f"contradicts the network, whose dataplane is {dataplane or 'not Cilium'}",
+                f"write {cilium}, or leave it out" if dataplane == cilium else "leave it out",
             )

@@ -114,6 +114,34 @@ def aks_version(version: str, today: date, *, mode: str, tier: str) -> Iterator[
             yield _not_known("AKS", version)
 
 
+def existing_aks_version(version: str, *, karpenter: str) -> Iterator[Problem]:
+    """Problems of the version of a cluster that is there with the stack's own Karpenter, whose machines must join."""
+    low, high = versions.AKS_KUBERNETES_MIN, versions.AKS_KUBERNETES_MAX
+    if not _between(low, version, high):
+        yield Problem(
+            key_of("mode"),
+            shown("self-hosted"),
+            f"needs Kubernetes {low} to {high}, and the cluster has {version}: for others this Karpenter cannot "
+            "resolve the images of every family, and machines would be made that never join, or none at all",
+            "set it to nap, where AKS runs Karpenter; or upgrade the cluster, one minor version after the other",
+        )
+    yield from joining(version, karpenter=karpenter)
+
+
+def joining(version: str, *, karpenter: str) -> Iterator[Problem]:
+    """A version of Karpenter whose machines may not join a cluster on AKS of a version of Kubernetes."""
+    if release(version) >= release(versions.KARPENTER_AZURE_JOINING_SINCE) and (
+        release(karpenter) < release(versions.KARPENTER_AZURE_JOINING)
+    ):
+        yield Problem(
+            key_of("karpenter", "chartVersion"),
+            shown(karpenter),
+            f"may make no node of Kubernetes {version}: before {versions.KARPENTER_AZURE_JOINING}, machines "
+            "fetch their kubelet from where it is published for some patches only, and without it they never join",
+            f"choose {versions.KARPENTER_AZURE_JOINING} or newer, at best {versions.KARPENTER_AZURE}",
+        )
+
+
 def _since(cloud: str, version: str) -> str:
     known = releases(cloud).get(version)
     return f" since {known.extended}" if known else " for years"

@@ -28,11 +28,16 @@ class Regions:
         self._any: dict[Cloud, set[str]] = {}
 
     def note(self, token: str, properties: Mapping[str, Any], provider: PolicyProviderResource | None) -> None:
-        """Take the region from a resource, or from its provider; one that is unknown is not taken."""
-        if provider is None or provider.resource_type not in _BY_PROVIDER:
+        """Take the region from a resource, from its provider, or from one of a provider's own properties.
+
+        One that is unknown is not taken. A stack on a cluster that is there may have a provider, which it asks, and no
+        resource of it.
+        """
+        kind = provider.resource_type if provider else token
+        if kind not in _BY_PROVIDER:
             return
-        cloud = _BY_PROVIDER[provider.resource_type]
-        for source in (properties, provider.props):
+        cloud = _BY_PROVIDER[kind]
+        for source in (properties, provider.props if provider else {}):
             try:
                 region = source.get(CLOUDS[cloud].region)
             except UnknownValueError:

@@ -36,7 +36,7 @@ _OF_AZURE: Final = frozenset({"machines", "locks", "who else is in the network",
 _OF_A_CONTROLLER: Final = frozenset({"controller", "NodePools", "NodeClaims", "node classes"})
 #: What a cluster takes with it, or leaves behind, when it goes.
 _OF_ITS_END: Final = frozenset(
-    {"protection", "load balancers", "load balancers in the account", "security groups", "volumes"}
+    {"protection", "load balancers", "load balancers in the account", "security groups", "volumes", "machines"}
 )
 
 

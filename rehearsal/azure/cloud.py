@@ -73,6 +73,8 @@ class AzureCloud(Bound):
         self._context = context
         self._server = server
         self._identity_secret = identity_secret
+        #: Whether AKS has brought NodePools of its own into the cluster.
+        self.brings_node_pools = False
 
     def bind(self, cluster: Cluster) -> None:
         """Tell which running control plane makes and reviews tokens: from now on Entra trusts its issuer."""

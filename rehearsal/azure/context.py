@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +37,7 @@ class Context:
         features: Preview features that it is registered for, `Microsoft.Compute/EncryptionAtHost`.
         restricted: Zones in which the subscription may not have a VM size, by its name in lower case.
         network_limits: How many of a network resource it may have, by the name that its usage has.
+        followers: Called when ARM has changed a cluster that was there already or a pool of it, by the cluster's key.
     """
 
     subscription: str
@@ -53,6 +55,7 @@ class Context:
     features: set[str] = field(default_factory=set)
     restricted: dict[str, tuple[str, ...]] = field(default_factory=dict)
     network_limits: dict[str, int] = field(default_factory=dict)
+    followers: dict[str, Callable[[], None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._sizes = {size.name.lower(): size for size in offered(self.prices.sizes(self.region))}
@@ -69,6 +72,11 @@ class Context:
     def zones_of(self, size: Size) -> tuple[str, ...]:
         """The zones in which the subscription may have a size; none where it may not have it at all."""
         return tuple(zone for zone in ZONES if zone not in self.restricted.get(size.name.lower(), ()))
+
+    def changed(self, cluster: ResourceId) -> None:
+        """Tell who follows a cluster that it, or a pool of it, is another now; mostly there is nobody."""
+        if follow := self.followers.get(cluster.key):
+            follow()
 
     def location(self, given: str, resource_type: str) -> str:
         """A location as ARM writes it; one that is not the rehearsal's region is refused."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import secrets
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +173,22 @@ class Subscription:
             if key not in self._clouds:
                 self._clouds[key] = AzureCloud(cluster_id, self._context, self._server, self._identity_secret)
             return self._clouds[key]
+
+    def was_there(self, cluster_id: str, *, state: str, power: str, changed: Callable[[], None]) -> None:
+        """Say of a cluster that it was made long ago, by somebody else.
+
+        Args:
+            cluster_id: Its id.
+            state: Its provisioningState.
+            power: `Running` or `Stopped`.
+            changed: Called whenever ARM has changed it or a pool of it; returns at once.
+        """
+        identifier = ResourceId.parse(cluster_id)
+        resource = self._context.get(cluster_id)
+        if resource is not None:
+            resource.state = state
+            resource.properties["powerState"] = {"code": power}
+        self._context.followers[identifier.key] = changed
 
     def _identity_secret(self, principal: str) -> str:
         """A secret with which the managed identity endpoint gives tokens of a principal."""

@@ -38,6 +38,7 @@ from rehearsal.timing import Timing
 if TYPE_CHECKING:
     from rehearsal.aws.ec2.existing import Networks
     from rehearsal.aws.eks.existing import Description
+    from rehearsal.azure.clusters.existing import Description as AksDescription
 
 _log = logging.getLogger(__name__)
 # Seconds for each engine to end when one that others need is gone: most would wait for it.
@@ -174,9 +175,18 @@ def _azure(
         except existing.NetworkFileError as error:
             raise StackFileError(f"{stack_file.network}: {error}") from error
     definitions = engine_set.chart("karpenter-azure", "karpenter-crd") / "templates"
+    described = _existing_aks_cluster(stack_file)
 
     def start() -> Mapping[str, str]:
+        from rehearsal.azure.clusters.existing import ClusterFileError, make
+        from rehearsal.azure.resource import Session
+
         subscription.start(folder.root / "azure")
+        try:
+            if described is not None:
+                make(described, Session(subscription, clusters, definitions))
+        except ClusterFileError as error:
+            raise StackFileError(f"{stack_file.cluster}: {error}") from error
         return subscription.deployer_environment
 
     configuration = azure.configuration(subscription, clusters, definitions)
@@ -189,6 +199,18 @@ def _azure(
         start,
         lambda: subscription.proxy,
     )
+
+
+def _existing_aks_cluster(stack_file: StackFile) -> AksDescription | None:
+    """The one that the subscription has already."""
+    if not stack_file.cluster.is_file():
+        return None
+    from rehearsal.azure.clusters.existing import ClusterFileError, Description
+
+    try:
+        return Description.load(stack_file.cluster)
+    except ClusterFileError as error:
+        raise StackFileError(str(error)) from error
 
 
 def _composing(cloud: Name) -> Callable[[StackFolder, StackFile, EngineSet, Timing, Clusters], _Cloud]:

@@ -123,13 +123,14 @@ class StackFile:
                 "would play another subscription; write it in quotes, or leave it out"
             )
         account = _account(path, config) if cloud.name == "aws" else ""
-        existing = _section(config, "cluster").get("existing") if cloud.name == "aws" else None
+        existing = _section(config, "cluster").get("existing")
         described = _description(path)
         if existing is not None and not described.is_file():
             raise StackFileError(
                 f"{path}: karpstack:cluster.existing = {reprlib.repr(existing)}: the rehearsed account has that "
                 f"cluster only if {described} describes it, and there is no such file, so that there would be nothing "
-                "to put Karpenter on; docs/existing-cluster.md says how to write it"
+                f"to put Karpenter on; docs/existing-{'' if cloud.name == 'aws' else 'aks-'}cluster.md says how to "
+                "write it"
             )
         version = _section(config, "cluster").get("version") if existing is None else _described_version(described)
         kubernetes = version if isinstance(version, str) and _MINOR.fullmatch(version) else ""
@@ -224,8 +225,11 @@ def _description(path: Path) -> Path:
 def _described_version(path: Path) -> Any:
     """Version of Kubernetes of a cluster that is described; whoever makes it says what is wrong with its file."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))["cluster"]["version"]
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        cluster = json.loads(path.read_text(encoding="utf-8"))["cluster"]
+        # EKS tells the minor version, Azure often the patch too; ARM's own JSON has it one step further inside.
+        said = cluster.get("version") or {**cluster, **cluster.get("properties", {})}["kubernetesVersion"]
+        return ".".join(said.split(".")[:2])
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
 
 

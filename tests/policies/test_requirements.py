@@ -54,6 +54,13 @@ def test_the_region_is_the_cluster_s(monkeypatch: pytest.MonkeyPatch) -> None:
     assert azure.of("aws") == {"eu-west-1"}
 
 
+def test_a_provider_says_its_region_by_itself() -> None:
+    """A stack on a cluster of Azure's that is there has no resource in it, and a provider that was asked."""
+    alone = noted(("pulumi:providers:azure-native", {"location": "West US 3"}, None))
+    assert alone.of("azure") == {"westus3"}
+    assert noted(("pulumi:providers:kubernetes", {"location": "westus3"}, None)).of("azure") == {"westus2"}
+
+
 def test_what_says_no_region_is_passed_over() -> None:
     kubernetes = provider("kubernetes", region="us-east-1")
     regions = noted((tokens.CLUSTER, {}, None), (tokens.CLUSTER, {}, kubernetes), (tokens.CLUSTER, {}, provider("aws")))

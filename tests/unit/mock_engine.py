@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 from unittest import mock
@@ -68,8 +68,12 @@ class Deployment:
 
 
 class _Cloud(mocks.Mocks):
-    def __init__(self, preview: bool, log_groups: Sequence[str], clusters: Sequence[str]) -> None:
+    def __init__(
+        self, preview: bool, log_groups: Sequence[str], clusters: Sequence[str], told: Mapping[str, Any]
+    ) -> None:
         self._preview = preview
+        # What ARM says otherwise of its clusters.
+        self.told = told
         # What the AWS account has already.
         self.log_groups = log_groups
         self.clusters = clusters
@@ -132,6 +136,8 @@ class _Cloud(mocks.Mocks):
             case _ if args.token.startswith(("azure-native:network:get", "azure-native:privatedns:get")):
                 return _azure_network(args.token.rpartition(":")[2], args.args), []
             case "azure-native:containerservice:getManagedCluster":
+                if args.args["resourceName"] in self.clusters:
+                    return {**_aks_cluster(args.args["resourceName"]), **self.told}, []
                 return {}, [("", 'Status=404 Code="ResourceNotFound" Message="The Resource was not found."')]
             case "azure-native:containerservice:listManagedClusterUserCredentials":
                 return _kubeconfig("user", args.args), []
@@ -153,6 +159,50 @@ def _cluster(name: str) -> dict[str, Any]:
         "computeConfigs": [],
         "kubernetesNetworkConfigs": [{"ipFamily": "ipv4", "serviceIpv4Cidr": SERVICES}],
         "vpcConfig": {"vpcId": VPCS["moved" in name], "clusterSecurityGroupId": "sg-cluster"},
+    }
+
+
+def _aks_cluster(name: str) -> dict[str, Any]:
+    """A cluster on AKS that is there, with node auto provisioning and two pools."""
+    subnet = (
+        f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft.Network/virtualNetworks/hub/subnets/one"
+    )
+    pool = {"mode": "User", "osType": "Linux", "enableAutoScaling": False, "vnetSubnetID": subnet}
+    nodes = "MC_shop_Shop_1_westus2"
+    identities = f"/subscriptions/{SUBSCRIPTION}/resourcegroups/{nodes}/providers/Microsoft.ManagedIdentity"
+    return {
+        "id": f"id-of-{name}",
+        "name": name,
+        "location": "westus2",
+        "provisioningState": "Succeeded",
+        "powerState": {"code": "Running"},
+        "kubernetesVersion": "1.36",
+        "currentKubernetesVersion": "1.36.3",
+        "fqdn": f"{name}-ijklmnop.hcp.westus2.azmk8s.io",
+        "identity": {"type": "SystemAssigned", "principalId": "principal", "tenantId": "tenant"},
+        "nodeResourceGroup": nodes,
+        "nodeProvisioningProfile": {"mode": "Auto", "defaultNodePools": "None"},
+        "networkProfile": {
+            "networkPlugin": "azure",
+            "networkPluginMode": "overlay",
+            "networkDataplane": "cilium",
+            "networkPolicy": "cilium",
+            "ipFamilies": ["IPv4"],
+        },
+        "aadProfile": {"managed": True},
+        "disableLocalAccounts": True,
+        "oidcIssuerProfile": {"enabled": True, "issuerURL": "https://westus2.oic.prod-aks.azure.com/t/there/"},
+        "securityProfile": {"workloadIdentity": {"enabled": True}},
+        "identityProfile": {
+            "kubeletidentity": {
+                "clientId": "kubelet-there",
+                "resourceId": f"{identities}/userAssignedIdentities/{name}-agentpool",
+            }
+        },
+        "agentPoolProfiles": [
+            {**pool, "name": "system", "mode": "System"},
+            {**pool, "name": "general"},
+        ],
     }
 
 
@@ -324,6 +374,7 @@ def deploy(
     *,
     log_groups: Sequence[str] = (),
     clusters: Sequence[str] = (),
+    told: Mapping[str, Any] | None = None,
 ) -> Deployment:
     """Run `program` as a stack would be, or previewed before there is any of it, and return what it registered.
 
@@ -331,9 +382,10 @@ def deploy(
         program: What to run.
         preview: Whether nothing is there yet.
         log_groups: Names of those that the AWS account has already.
-        clusters: The same of EKS clusters.
+        clusters: The same of clusters, on either cloud.
+        told: What ARM says of its clusters otherwise than mostly, by its names.
     """
-    cloud = _Cloud(preview, log_groups, clusters)
+    cloud = _Cloud(preview, log_groups, clusters, told or {})
     monitor = _Monitor(cloud)
     mocks.set_mocks(cloud, project="karpstack", stack="test", preview=preview, monitor=monitor)
     runtime_settings.SETTINGS.callbacks = cast(Any, _Callbacks(monitor.deployment))

@@ -89,6 +89,7 @@ class AgentPool(Kind):
             others = [pool for pool in cluster.properties["agentPoolProfiles"] if pool["name"] != resource.id.name]
             cluster.properties["agentPoolProfiles"] = [*others, profile]
             keep_scale_set(self, cluster, profile)
+            self.context.changed(cluster.id)
 
     def check_delete(self, resource: Resource) -> None:
         """The last system pool stays."""
@@ -105,6 +106,7 @@ class AgentPool(Kind):
                 pool for pool in cluster.properties["agentPoolProfiles"] if pool["name"] != resource.id.name
             ]
             self.context.store.remove(scale_set_id(self.context, cluster, resource.id.name))
+            self.context.changed(cluster.id)
 
     def put_seconds(self, new: bool) -> float:
         """How long a PUT takes."""

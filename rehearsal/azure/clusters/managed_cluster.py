@@ -121,6 +121,7 @@ class ManagedCluster(Kind):
                 pool_id, POOL_TYPE, {"properties": {key: value for key, value in profile.items() if key != "name"}}
             )
             keep_scale_set(self, resource, profile)
+        self.context.changed(resource.id)
 
     def groups(self, resource: Resource) -> Iterator[str]:
         """The node resource group."""

@@ -55,10 +55,13 @@ def settle(cluster: Cluster, cloud: AzureCloud, properties: Mapping[str, Any], d
         return
     try:
         cluster.define(_manifests(definitions))
-        if at(properties, "nodeProvisioningProfile.defaultNodePools") == "None":
-            cluster.delete(default_manifests(cilium=True))
-        else:
+        brings = at(properties, "nodeProvisioningProfile.defaultNodePools") != "None"
+        if brings:
             cluster.apply(default_manifests(cilium=True))
+        elif cloud.brings_node_pools:
+            # Only what AKS has brought goes: others may have objects of the same names since.
+            cluster.delete(default_manifests(cilium=True))
+        cloud.brings_node_pools = brings
         if cluster.controller.hosted:
             return
         token = _bootstrap_token(cluster)

@@ -9,7 +9,7 @@ Absent: upgrades, changes of the labels and taints of running nodes, dataplanes 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -261,6 +261,21 @@ def join(cluster: Cluster, cloud: AzureCloud, pool: Mapping[str, Any], timeout: 
     )
     if waiting:
         raise RefusedError(_NOT_READY.format(nodes=", ".join(sorted(waiting)), pool=pool["name"], seconds=seconds))
+
+
+def remove_pools_but(cluster: Cluster, pools: Collection[str]) -> None:
+    """Remove the nodes of agent pools that are not among `pools`; Karpenter's own stay.
+
+    Raises:
+        RefusedError: The cluster does not say which nodes it has.
+    """
+    try:
+        nodes = cluster.objects.list("/api/v1/nodes", labels=f"{_POOL_LABEL},!karpenter.sh/nodepool")
+    except ApiError as error:
+        raise RefusedError(str(error)) from error
+    cluster.remove_nodes(
+        sorted(node["metadata"]["name"] for node in nodes if node["metadata"]["labels"][_POOL_LABEL] not in pools)
+    )
 
 
 def system_workloads(endpoint: str, dns: str) -> list[dict[str, Any]]:

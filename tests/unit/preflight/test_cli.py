@@ -118,9 +118,12 @@ def test_the_stacks_file_is_read_as_the_engine_reads_it() -> None:
     assert read.settings.region == "us-east-1"
 
 
-def test_a_cluster_that_is_there_is_looked_at_by_the_program() -> None:
-    file = ROOT / "examples" / "existing-cluster" / "Pulumi.eks-existing-cluster.yaml"
-    with pytest.raises(UnknowableError, match=r"cluster\.existing = 'Shop_1'.* run `pulumi preview`"):
+@pytest.mark.parametrize(("folder", "stack"), [("existing", "eks"), ("existing-aks", "aks")])
+def test_a_cluster_that_is_there_is_looked_at_by_the_program(folder: str, stack: str) -> None:
+    file = ROOT / "examples" / f"{folder}-cluster" / f"Pulumi.{stack}-existing-cluster.yaml"
+    with pytest.raises(
+        UnknowableError, match=rf"cluster\.existing = 'Shop_1'.* run `pulumi preview`.*docs/{folder}-cluster\.md"
+    ):
         configuration(file)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
 from preflight.aws.asking import Aws
+from preflight.azure.asking import Azure
 from preflight.destroy import controller, nodes, protection, reached, workloads
 from preflight.destroy.checks import checks
 from preflight.destroy.cluster import Gone
@@ -73,6 +75,10 @@ def test_a_cluster_that_was_there_before_goes_on(cluster: FakeCluster) -> None:
     asked = set(checks(subject))
     assert not asked & {"load balancers", "load balancers in the account", "security groups", "volumes", "protection"}
     assert asked >= {"cluster", "controller", "NodePools", "NodeClaims", "instances", "disruption budgets"}
+    there = {"karpstack:cluster": {"existing": "Shop_1", "resourceGroup": "shop"}}
+    on_aks = Subject(cluster, {"cloud": "azure"}, azure=cast(Azure, object()), configured=there)
+    assert "machines" not in checks(on_aks)
+    assert "machines" in checks(replace(on_aks, configured={}))
 
 
 URN = "urn:pulumi:eks::karpstack::karpstack:eks:Cluster$aws:eks/cluster:Cluster::eks-cluster"

@@ -98,8 +98,12 @@ class FakeCluster:
             del self.nodes[name]
 
     def list(self, path: str, *, labels: str) -> Iterable[Object]:
-        key, _, value = labels.split(",")[0].partition("=")
-        return [{"metadata": {"name": name}} for name, node in self.nodes.items() if node["labels"].get(key) == value]
+        key, equals, value = labels.split(",")[0].partition("=")
+        return [
+            {"metadata": {"name": name, "labels": node["labels"]}}
+            for name, node in self.nodes.items()
+            if (node["labels"].get(key) == value if equals else key in node["labels"])
+        ]
 
 
 class FakeClusters:

@@ -71,6 +71,22 @@ def test_an_existing_cluster_must_be_described_and_says_its_version(tmp_path: Pa
         assert (found.cluster, found.kubernetes) == (file, version)
 
 
+def test_an_existing_cluster_on_aks_must_be_described_and_says_its_version(tmp_path: Path) -> None:
+    azure = {"karpstack:cloud": "azure", "azure-native:location": "westus2"}
+    path = write(tmp_path, {"config": {**azure, "karpstack:cluster": {"existing": "Shop_1"}}})
+    with pytest.raises(StackFileError, match=r"cluster.existing = 'Shop_1'.*docs/existing-aks-cluster.md"):
+        StackFile.load(path)
+    file = path.with_name(f"{path.stem}.cluster.json")
+    for content, version in (
+        ('{"cluster": {"kubernetesVersion": "1.35.4"}}', "1.35"),
+        ('{"cluster": {"properties": {"kubernetesVersion": "1.36"}}}', "1.36"),
+        ('{"cluster": {"kubernetesVersion": 1.36}}', ""),
+        ('{"cluster": []}', ""),
+    ):
+        file.write_text(content)
+        assert StackFile.load(path).kubernetes == version
+
+
 def test_an_existing_subnet_must_be_described(tmp_path: Path) -> None:
     azure = {"karpstack:cloud": "azure", "azure-native:location": "westus2"}
     path = write(tmp_path, {"config": {**azure, "karpstack:network": {"subnetId": "/subscriptions/1"}}})

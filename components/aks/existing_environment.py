@@ -1,0 +1,111 @@
+"""Karpenter on an AKS cluster that is there: node classes and NodePools, and self-hosted the controller itself.
+
+With node auto provisioning nothing is made in Azure. Self-hosted, the controller's identity and its roles are, in a
+resource group of the stack's own: CRDs, identity with its rights, bootstrap token -> controller -> node classes ->
+NodePools, and destroyed the other way round. `environment` makes a cluster too.
+"""
+
+from __future__ import annotations
+
+import pulumi
+import pulumi_kubernetes
+from pulumi_azure_native import resources
+
+from ..documents import manifests
+from ..kubernetes import NodePools, NodePoolsArgs, in_cluster
+from ..naming import STACK_LABEL, AksNames
+from ..outputs import Outputs
+from ..settings import ExistingAksSettings, refuse_contradictions
+from .existing_cluster import ExistingCluster, ExistingClusterArgs
+from .karpenter import SelfHostedKarpenter, SelfHostedKarpenterArgs
+
+
+class ExistingEnvironment(pulumi.ComponentResource):
+    """The environment; its subscription is that of the azure-native provider in use."""
+
+    outputs: Outputs
+
+    def __init__(self, name: str, args: ExistingAksSettings, opts: pulumi.ResourceOptions | None = None) -> None:
+        refuse_contradictions(args)
+        super().__init__("karpstack:aks:ExistingEnvironment", name, {}, opts)
+        self._stem = name
+        self._args = args
+        self._child = pulumi.ResourceOptions(parent=self)
+
+        cluster = ExistingCluster(f"{name}-cluster", ExistingClusterArgs(settings=args), opts=self._child)
+        self._kubernetes = pulumi_kubernetes.Provider(
+            f"{name}-kubernetes", kubeconfig=cluster.kubeconfig, opts=self._child
+        )
+        karpenter = self._karpenter(cluster)
+        node_pools = self._node_pools(cluster, karpenter)
+
+        gates = args.karpenter.feature_gates.switched_on if args.karpenter else []
+        self.outputs = Outputs(
+            cloud=pulumi.Output.from_input(args.cloud),
+            region=pulumi.Output.from_input(args.region),
+            cluster_name=cluster.name,
+            cluster_endpoint=cluster.endpoint,
+            kubeconfig=cluster.kubeconfig,
+            interruption_queue=pulumi.Output.from_input(""),
+            karpenter_version=karpenter.version if karpenter else pulumi.Output.from_input("managed"),
+            karpenter_namespace=karpenter.namespace if karpenter else pulumi.Output.from_input(""),
+            feature_gates=pulumi.Output.from_input(gates),
+            node_pools=node_pools.node_pools,
+            node_classes=node_pools.node_classes,
+            default_node_pools=pulumi.Output.from_input(list(cluster.found.brought)),
+        )
+        self.register_outputs(self.outputs.named())
+
+    def _karpenter(self, cluster: ExistingCluster) -> SelfHostedKarpenter | None:
+        """The stack's own controller; without it AKS runs Karpenter."""
+        args = self._args
+        if args.karpenter is None:
+            return None
+        names = AksNames(args.name)
+        group = resources.ResourceGroup(
+            f"{self._stem}-group",
+            resource_group_name=names.resource_group,
+            location=args.region,
+            tags=args.tags,
+            opts=self._child,
+        )
+        return SelfHostedKarpenter(
+            f"{self._stem}-karpenter",
+            SelfHostedKarpenterArgs(
+                names=names,
+                resource_group=group.name,
+                location=args.region,
+                subscription_id=args.subscription_id,
+                network=cluster,
+                cluster=cluster,
+                cluster_group=args.cluster.resource_group,
+                settings=args.karpenter,
+                labels={STACK_LABEL: args.name},
+                tags=args.tags,
+            ),
+            opts=in_cluster(self, self._kubernetes),
+        )
+
+    def _node_pools(self, cluster: ExistingCluster, karpenter: SelfHostedKarpenter | None) -> NodePools:
+        has_cilium = cluster.found.dataplane == "cilium"
+        return NodePools(
+            f"{self._stem}-nodes",
+            NodePoolsArgs(
+                node_classes=[
+                    manifests.aks_node_class(name, spec, tags=self._args.tags)
+                    for name, spec in self._args.node_classes.items()
+                ],
+                node_pools=[
+                    manifests.node_pool(
+                        name,
+                        spec,
+                        node_class=manifests.AKS_NODE_CLASS,
+                        labels=manifests.AKS_DATAPLANE_LABEL if has_cilium else None,
+                        startup_taints=[manifests.CILIUM_STARTUP_TAINT] if has_cilium else [],
+                    )
+                    for name, spec in self._args.node_pools.items()
+                ],
+                kubeconfig=cluster.kubeconfig,
+            ),
+            opts=in_cluster(self, self._kubernetes, [cluster, *([karpenter] if karpenter else [])]),
+        )

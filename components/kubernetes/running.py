@@ -1,0 +1,85 @@
+"""What runs in a cluster that is there, and what whoever asks may do in it, on either cloud. Nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ..documents.charts import SYSTEM_TAINT_KEY
+from ..naming import KARPENTER_NAMESPACE, STACK_LABEL
+
+if TYPE_CHECKING:
+    from kubernetes.client import ApiClient
+
+#: Seconds that one request may take.
+PATIENCE: Final = 30.0
+AUTOSCALER: Final = "cluster-autoscaler"
+KARPENTER: Final = "karpenter"
+#: How Helm marks what it has made for the release of Karpenter's CRDs.
+_OF_THE_RELEASE: Final = {
+    "meta.helm.sh/release-name": "karpenter-crd",
+    "meta.helm.sh/release-namespace": KARPENTER_NAMESPACE,
+}
+#: By which Karpenter's controller keeps off nodes that it has made.
+_OF_KARPENTER: Final = "karpenter.sh/nodepool"
+
+
+def may(api: ApiClient, verb: str, group: str, resource: str) -> bool:
+    """Whether whoever asks may do something everywhere in the cluster; `*` means everything."""
+    from kubernetes.client import (
+        AuthorizationV1Api,
+        V1ResourceAttributes,
+        V1SelfSubjectAccessReview,
+        V1SelfSubjectAccessReviewSpec,
+    )
+
+    attributes = V1ResourceAttributes(verb=verb, group=group, resource=resource)
+    review = V1SelfSubjectAccessReview(spec=V1SelfSubjectAccessReviewSpec(resource_attributes=attributes))
+    answer = AuthorizationV1Api(api).create_self_subject_access_review(review, _request_timeout=PATIENCE)
+    return bool(answer.status and answer.status.allowed)
+
+
+def running(deployments: Sequence[Any], name: str) -> Iterator[str]:
+    """Deployments of a program that have replicas, with their namespaces, whatever chart or manifest they are of."""
+    for one in deployments:
+        containers = one.spec.template.spec.containers
+        # `.../cluster-autoscaler:v1.36.0`, `.../karpenter/controller@sha256:...`
+        images = {part for each in containers for part in each.image.partition("@")[0].partition(":")[0].split("/")}
+        labels = one.metadata.labels or {}
+        is_meant = name in images or labels.get("app.kubernetes.io/name", "").endswith(name)
+        if is_meant and one.spec.replicas != 0:
+            yield f"{one.metadata.namespace}/{one.metadata.name}"
+
+
+def definitions(api: ApiClient, names: Collection[str]) -> Iterator[tuple[str, bool]]:
+    """Each of some CRDs that is there, and whether Helm has made it for the release of Karpenter's CRDs."""
+    from kubernetes.client import ApiextensionsV1Api
+
+    client: Any = ApiextensionsV1Api(api)
+    for name in names:
+        for found in client.list_custom_resource_definition(
+            field_selector=f"metadata.name={name}", _request_timeout=PATIENCE
+        ).items:
+            yield name, _OF_THE_RELEASE.items() <= (found.metadata.annotations or {}).items()
+
+
+def is_of(stack: str, item: Any) -> bool:
+    """Whether a stack has installed it; `stack` is the name of its environment."""
+    return bool((item.metadata.labels or {}).get(STACK_LABEL) == stack)
+
+
+def is_ready(node: Any) -> bool:
+    """Whether a node is."""
+    return any(one.type == "Ready" and one.status == "True" for one in node.status.conditions or ())
+
+
+def takes_controller(node: Any) -> bool:
+    """Whether Karpenter's controller, as its chart has it, can be scheduled there."""
+    labels = node.metadata.labels or {}
+    keys = {taint.key for taint in node.spec.taints or () if taint.effect != "PreferNoSchedule"}
+    return (
+        not node.spec.unschedulable
+        and labels.get("kubernetes.io/os", "linux") == "linux"
+        and _OF_KARPENTER not in labels
+        and keys <= {SYSTEM_TAINT_KEY}
+    )

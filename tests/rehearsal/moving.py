@@ -1,0 +1,111 @@
+"""A workload that is moved from pools of nodes to Karpenter's and back, as whoever moves it sees it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from kubernetes import client
+
+from rehearsal.host.processes import wait_until
+from tests.rehearsal.conftest import RehearsedStack
+
+REPLICAS: Final = 5
+OF_KARPENTER: Final = "karpenter.sh/nodepool"
+
+
+class Shop:
+    """A workload with a PodDisruptionBudget that lets one pod go, as whoever moves it sees it."""
+
+    def __init__(self, stack: RehearsedStack) -> None:
+        api = stack.api()
+        # The client's types say of everything that it may be missing.
+        self.core: Any = client.CoreV1Api(api)
+        self.apps: Any = client.AppsV1Api(api)
+        self._policy: Any = client.PolicyV1Api(api)
+        self._custom: Any = client.CustomObjectsApi(api)
+        #: The least pods that were available at a moment.
+        self.least = REPLICAS
+
+    def open(self) -> None:
+        labels = {"app": "web"}
+        container = {"name": "web", "image": "web", "resources": {"requests": {"cpu": "1500m", "memory": "1Gi"}}}
+        pods = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+        spec = {"replicas": REPLICAS, "selector": {"matchLabels": labels}, "template": pods}
+        self.apps.create_namespaced_deployment("default", {"metadata": {"name": "web"}, "spec": spec})
+        self._policy.create_namespaced_pod_disruption_budget(
+            "default",
+            {"metadata": {"name": "web"}, "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels}}},
+        )
+        wait_until(lambda: self.available() == REPLICAS, "the pods", 60)
+
+    def close(self) -> None:
+        """Take it away."""
+        self.apps.delete_namespaced_deployment("web", "default")
+
+    def available(self) -> int:
+        return int(self.apps.read_namespaced_deployment_status("web", "default").status.available_replicas or 0)
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Note how many pods are available, at each moment of a move."""
+        ended = threading.Event()
+
+        def look() -> None:
+            while not ended.wait(0.2):
+                self.least = min(self.least, self.available())
+
+        looking = threading.Thread(target=look)
+        looking.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            looking.join()
+
+    def nodes(self, selector: str) -> list[str]:
+        return [node.metadata.name for node in self.core.list_node(label_selector=selector).items]
+
+    def homes(self, label: str) -> set[str | None]:
+        """What a label says of the nodes of the pods; None where a node does not have it."""
+        nodes = {node.metadata.name: node.metadata.labels.get(label) for node in self.core.list_node().items}
+        pods = self.core.list_namespaced_pod("default", label_selector="app=web").items
+        return {nodes.get(pod.spec.node_name) for pod in pods}
+
+    def definitions(self, group: str) -> list[str]:
+        """CRDs of API groups whose name has a part of this one."""
+        extensions: Any = client.ApiextensionsV1Api(self.core.api_client)
+        found = extensions.list_custom_resource_definition().items
+        return [one.metadata.name for one in found if group in one.spec.group]
+
+    def cordon(self, *nodes: str) -> None:
+        for node in nodes:
+            self.core.patch_node(node, {"spec": {"unschedulable": True}})
+
+    def drain(self, node: str) -> None:
+        """Evict what no DaemonSet has put there, as often as it takes until budgets let it go."""
+        until = time.monotonic() + 120
+        while pods := [
+            pod
+            for pod in self.core.list_pod_for_all_namespaces(field_selector=f"spec.nodeName={node}").items
+            if not any(owner.kind == "DaemonSet" for owner in pod.metadata.owner_references or ())
+        ]:
+            assert time.monotonic() < until, f"{node} still has {[pod.metadata.name for pod in pods]}"
+            for pod in pods:
+                name, namespace = pod.metadata.name, pod.metadata.namespace
+                try:
+                    self.core.create_namespaced_pod_eviction(
+                        name, namespace, {"metadata": {"name": name, "namespace": namespace}}
+                    )
+                except client.ApiException as error:
+                    if error.status not in (404, 429):  # it is gone, or a budget holds it
+                        raise
+            time.sleep(0.5)
+
+    def limit(self, node_pool: str, cpu: int) -> None:
+        """Set how much a NodePool may make."""
+        change = {"spec": {"limits": {"cpu": cpu}}}
+        self._custom.patch_cluster_custom_object("karpenter.sh", "v1", "nodepools", node_pool, change)
