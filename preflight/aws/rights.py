@@ -13,7 +13,16 @@ from typing import Any, Final
 from components.settings import EksSettings
 
 from ..finding import Finding, NotAskedError, Severity
-from .deployer import FLOW_LOG, OF_AN_OWN_NETWORK, OF_PRIVATE_ACCESS, Grant, Scope, deploying
+from .deployer import (
+    FLOW_LOG,
+    INSTANCE_PROFILE,
+    OF_AN_OWN_NETWORK,
+    OF_ENDPOINTS,
+    OF_PRIVATE_ACCESS,
+    Grant,
+    Scope,
+    deploying,
+)
 from .subject import Subject
 
 _CALL: Final = "iam:SimulatePrincipalPolicy"
@@ -71,6 +80,10 @@ def is_of(settings: EksSettings, grant: Grant) -> bool:
     if not settings.network.flow_log_retention_days and set(grant.needed_by) == {FLOW_LOG}:
         return False
     if not settings.cluster.private_access_cidrs and set(grant.needed_by) == set(OF_PRIVATE_ACCESS):
+        return False
+    if not settings.endpoints and set(grant.needed_by) == set(OF_ENDPOINTS):
+        return False
+    if not settings.network.isolated and set(grant.needed_by) == {INSTANCE_PROFILE}:
         return False
     if settings.network.vpc_id is not None and set(grant.needed_by) <= set(OF_AN_OWN_NETWORK):
         return False

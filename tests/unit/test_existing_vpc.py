@@ -204,7 +204,7 @@ def found(**changes: Any) -> FoundNetwork:
         "subnets": subnets,
         "selected": [],
         "groups": {"sg-00000001": VPC},
-        "has_endpoints": False,
+        "endpoints": (),
         "has_cluster": False,
     }
     return FoundNetwork(**{**known, **changes})
@@ -223,7 +223,7 @@ def said(network: FoundNetwork, nodes: int = 2, **changes: Any) -> list[tuple[st
     wanted = example(NETWORK, **changes).network
     return [
         (problem.key.removeprefix("karpstack:network."), problem.consequence, problem.warning)
-        for problem in problems(wanted, NAME, nodes, network)
+        for problem in problems(wanted, NAME, nodes, network, ("ec2", "ecr.api", "s3"))
     ]
 
 
@@ -308,10 +308,20 @@ def test_few_addresses_are_a_warning_and_too_few_for_nodes_are_not() -> None:
 
 
 def test_endpoints_instead_of_a_way_out_are_a_warning() -> None:
-    isolated = replace(with_subnets(a={"way_out": "none"}), has_endpoints=True)
+    isolated = replace(with_subnets(a={"way_out": "none"}), endpoints=("ec2", "ecr.api", "s3"))
     ((_, text, warning),) = said(isolated)
     assert "only services with an endpoint in the VPC" in text
     assert warning
+
+
+def test_a_missing_endpoint_is_named_with_the_command_that_makes_it() -> None:
+    isolated = replace(with_subnets(a={"way_out": "none"}), endpoints=("ec2",))
+    (problem,) = problems(example(NETWORK).network, NAME, 2, isolated, ("ec2", "ecr.api", "s3"))
+    assert "without an endpoint of ecr.api, s3: " in problem.consequence
+    assert not problem.warning
+    command = f"aws ec2 create-vpc-endpoint --vpc-id {VPC} --service-name com.amazonaws.us-east-1"
+    assert f"{command}.ecr.api --vpc-endpoint-type Interface --private-dns-enabled" in problem.fix
+    assert f"{command}.s3 --vpc-endpoint-type Gateway --route-table-ids" in problem.fix
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "network.serviceCidr": "172.21.0.0/16",
         "network.zones": 2,
         "network.natGateways": "per-zone",
+        "network.endpoints": ["s3"],
         "network.flowLogRetentionDays": 7,
         "network.subnetIds": ["subnet-0000000a", "subnet-0000000c"],
         "network.subnetTags": {"tier": "nodes"},
