@@ -20,7 +20,7 @@ import pulumi_aws as aws
 import pulumi_kubernetes
 
 from .. import versions
-from ..documents import charts, manifests
+from ..documents import charts, images, manifests
 from ..documents.addons import EBS_CSI_STARTUP_TAINT
 from ..documents.iam import CNI_MANAGED_POLICY
 from ..kubernetes import (
@@ -154,6 +154,7 @@ class Environment(pulumi.ComponentResource):
                     labels=labels,
                     hubble=args.cilium.hubble,
                     encryption=args.cilium.encryption,
+                    mirrors=args.images.mirrors,
                 ),
                 opts=in_cluster(self, self._kubernetes),
             )
@@ -291,6 +292,7 @@ class Environment(pulumi.ComponentResource):
                 operator_replicas=min(2, args.system_nodes.desired_size),
                 hubble=args.cilium.hubble,
                 encryption=args.cilium.encryption,
+                mirrors=args.images.mirrors,
             ),
             opts=in_cluster(self, self._kubernetes),
         )
@@ -370,6 +372,7 @@ class Environment(pulumi.ComponentResource):
                 account_id=self._account_id,
                 vpc_id=network.vpc_id,
                 replicas=min(2, args.system_nodes.desired_size),
+                mirrors=args.images.mirrors,
                 tags=args.tags,
             ),
             # The Pod Identity agent answers pods that are admitted after it is there; names are resolved by CoreDNS.
@@ -458,18 +461,22 @@ class Environment(pulumi.ComponentResource):
                 crd_chart=versions.KARPENTER_AWS_CRD_CHART,
                 version=settings.chart_version,
                 namespace=KARPENTER_NAMESPACE,
-                values=charts.karpenter_aws(
-                    cluster_name=cluster.name,
-                    region=self._args.region,
-                    endpoint=cluster.endpoint,
-                    interruption_queue=_queue_name(interruption),
-                    service_account=KARPENTER_AWS_SERVICE_ACCOUNT,
-                    replicas=settings.replicas,
-                    feature_gates=settings.chart_gates,
-                    settings={**settings.settings, **({"isolatedVPC": True} if ground.isolated else {})},
-                    resources=settings.resources.model_dump(),
-                    role_arn=identity.annotated_role_arn if settings.identity == "irsa" else None,
-                    labels=ground.labels,
+                values=images.mirrored(
+                    charts.karpenter_aws(
+                        cluster_name=cluster.name,
+                        region=self._args.region,
+                        endpoint=cluster.endpoint,
+                        interruption_queue=_queue_name(interruption),
+                        service_account=KARPENTER_AWS_SERVICE_ACCOUNT,
+                        replicas=settings.replicas,
+                        feature_gates=settings.chart_gates,
+                        settings={**settings.settings, **({"isolatedVPC": True} if ground.isolated else {})},
+                        resources=settings.resources.model_dump(),
+                        role_arn=identity.annotated_role_arn if settings.identity == "irsa" else None,
+                        labels=ground.labels,
+                    ),
+                    images.KARPENTER_AWS,
+                    self._args.images.mirrors,
                 ),
                 install_after=(*ground.needed, identity),
                 service_monitor=settings.service_monitor,

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
 
 from .. import versions
-from ..documents import charts, endpoints, subnets
+from ..documents import charts, endpoints, images, subnets
 from ..documents.endpoints import EndpointService
 from ..naming import RESERVED_TAG_PREFIXES, EksNames
 from ..problems import Reason, refuse
@@ -94,6 +94,10 @@ def pod_shares(mask: int, pods: IPv4Network | None) -> int:
     return mask
 
 
+#: Registries from which charts of a stack on EKS take images.
+REGISTRIES: Final = images.registries(
+    images.CILIUM, images.KARPENTER_AWS, images.METRICS_SERVER, images.LOAD_BALANCER_CONTROLLER
+)
 #: EKS's add-ons that an environment has.
 AddonName = Literal["coredns", "eks-pod-identity-agent", "aws-ebs-csi-driver"]
 #: Numbers of days that CloudWatch knows.
@@ -397,6 +401,33 @@ class KarpenterSettings(Section):
         return chart_settings(settings, charts.karpenter_aws_settings(version), version)
 
 
+def _registry(name: str) -> str:
+    if name not in REGISTRIES:
+        refuse(
+            "is no registry from which a chart of this stack takes an image: its mirror would change nothing",
+            "name one of " + ", ".join(REGISTRIES),
+        )
+    return name
+
+
+def _mirror(prefix: str) -> str:
+    if not re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*", prefix):
+        refuse(
+            "is nothing that an image's name could begin with: no pod whose image is named so would start",
+            "write it like registry.example.com/quay, without https:// and without a / at the end",
+        )
+    return prefix
+
+
+class ImagesSettings(Section):
+    """karpstack:images: where images come from."""
+
+    mirrors: dict[Annotated[str, AfterValidator(_registry)], Annotated[str, AfterValidator(_mirror)]] = Field(
+        {},
+        description="what stands in place of a registry in the names of images, as quay.io: registry.example.com/quay",
+    )
+
+
 class EksStackSettings(StackSettings):
     """What an environment on EKS says whether its cluster is there already or not."""
 
@@ -428,6 +459,7 @@ class EksStackSettings(StackSettings):
     cloud: Literal["aws"] = Field("aws", description="aws")
     tags: Tags = Field({}, description="tags of every resource")
     karpenter: KarpenterSettings = Field(KarpenterSettings(), description="the controller")
+    images: ImagesSettings = Field(ImagesSettings(), description="where images come from")
     node_classes: NodeClassSpecs = Field(description="EC2NodeClass specs by name")
 
     @field_validator("assume_roles")

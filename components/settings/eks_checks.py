@@ -18,6 +18,7 @@ from karpenter.offers import Offers
 from karpenter.requirements import RequirementError, allows, requirements
 
 from .. import versions
+from ..documents import images as chart_images
 from ..documents import manifests
 from ..problems import Problem, did_you_mean, key_of, shown
 from .addon_checks import tags_of_others, taint_of_none, version_of_none
@@ -30,7 +31,14 @@ from .sections import public_network
 from .version_checks import eks_version
 
 if TYPE_CHECKING:
-    from .eks import AddonsSettings, ClusterSettings, KarpenterSettings, NetworkSettings, SystemNodesSettings
+    from .eks import (
+        AddonsSettings,
+        ClusterSettings,
+        ImagesSettings,
+        KarpenterSettings,
+        NetworkSettings,
+        SystemNodesSettings,
+    )
 
 
 #: Fields of `NetworkSettings` that say something of a VPC that is there, and of one that the stack makes.
@@ -73,6 +81,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
             yield from _no_way_in(network, cluster)
         if karpenter is not None and addons is not None:
             yield from _no_way_out(network, karpenter, addons)
+            yield from _no_images(network, addons, valid.get("images"))
         if region is not None:
             yield from aws_zones(region, network.zones)
     if region is not None and system_nodes is not None:
@@ -179,6 +188,27 @@ def _no_way_out(network: NetworkSettings, karpenter: KarpenterSettings, addons: 
             "has the controller ask IAM and the price list, which have no endpoint, while network.natGateways is none: "
             "each of these calls hangs until its time is out, and no node class is ever deleted",
             "remove it: the stack sets it to true here",
+        )
+
+
+def _no_images(network: NetworkSettings, addons: AddonsSettings, settings: ImagesSettings | None) -> Iterator[Problem]:
+    """A network out of which nothing leads, to public registries neither."""
+    if not network.isolated or settings is None:
+        return
+    used = chart_images.registries(
+        chart_images.CILIUM,
+        chart_images.KARPENTER_AWS,
+        *([chart_images.METRICS_SERVER] if addons.metrics_server else []),
+        *([chart_images.LOAD_BALANCER_CONTROLLER] if addons.load_balancer_controller else []),
+    )
+    if missing := [registry for registry in used if registry not in settings.mirrors]:
+        yield Problem(
+            key_of("images", "mirrors"),
+            shown(settings.mirrors),
+            f"has no mirror of {', '.join(missing)}, and with natGateways none no node reaches a public registry: "
+            "Cilium's or Karpenter's pods never start, and no node gets ready",
+            "name a registry that the VPC reaches for each, for example ECR's of this account and region with a "
+            "pull-through cache",
         )
 
 

@@ -18,6 +18,9 @@ NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
 NEEDED = {"ec2", "ecr.api", "ecr.dkr", "eks", "eks-auth", "s3", "sqs", "ssm", "sts"}
 
+REGISTRY = "123456789012.dkr.ecr.us-east-1.amazonaws.com"
+MIRRORS = {"quay.io": f"{REGISTRY}/quay", "public.ecr.aws": f"{REGISTRY}/ecr-public"}
+
 
 def deployed(**changes: Any) -> Deployment:
     return deploy(lambda: eks.Environment("eks", example_stack.eks(**changes)))
@@ -25,7 +28,7 @@ def deployed(**changes: Any) -> Deployment:
 
 @cache
 def private() -> Deployment:
-    return deployed(network__natGateways="none", network__endpoints=True)
+    return deployed(network__natGateways="none", network__endpoints=True, images={"mirrors": MIRRORS})
 
 
 def services(deployment: Deployment) -> set[str]:
@@ -102,11 +105,53 @@ def test_the_controller_asks_nothing_that_has_no_endpoint() -> None:
     assert "isolatedVPC" not in outside.one("eks-karpenter-controller").inputs["values"]["settings"]
 
 
+def repositories(values: Any) -> set[str]:
+    """Everything that is called a repository in a chart's values."""
+    if not isinstance(values, dict):
+        return set()
+    own = {values["repository"]} if "repository" in values else set()
+    return own.union(*map(repositories, values.values()))
+
+
+def test_images_of_charts_come_from_mirrors() -> None:
+    mirrors = {**MIRRORS, "registry.k8s.io": f"{REGISTRY}/k8s"}
+    addons = {"metricsServer": True, "loadBalancerController": True}
+    made = deployed(images={"mirrors": mirrors}, addons=addons, cilium={"hubble": True})
+    values = {each.name: each.inputs.get("values") for each in made.of("kubernetes:helm.sh/v3:Release")}
+    cilium = values["eks-cilium-release"]
+    assert repositories(cilium) == {
+        f"{REGISTRY}/quay/cilium/{image}" for image in ("cilium", "cilium-envoy", "operator", "hubble-relay")
+    }
+    assert cilium["operator"]["replicas"] == 2
+    # Digests are the chart's own.
+    assert cilium["envoy"]["image"].keys() == {"repository"}
+    assert repositories(values["eks-karpenter-controller"]) == {f"{REGISTRY}/ecr-public/karpenter/controller"}
+    everything = set().union(*map(repositories, values.values()))
+    assert f"{REGISTRY}/k8s/metrics-server/metrics-server" in everything
+    assert f"{REGISTRY}/ecr-public/eks/aws-load-balancer-controller" in everything
+    one = deployed(images={"mirrors": {"quay.io": MIRRORS["quay.io"]}})
+    assert not repositories(one.one("eks-karpenter-controller").inputs["values"])
+    assert not repositories(deployed().one("eks-cilium-release").inputs["values"])
+
+
 @pytest.mark.parametrize(
     ("changes", "key", "text"),
     [
         ({}, "network.endpoints", "lacks ec2, ecr.api, ecr.dkr, eks, s3, ssm, sts, sqs, eks-auth"),
         ({"network__endpoints": sorted(NEEDED - {"sqs"})}, "network.endpoints", "lacks sqs, and"),
+        (
+            {"network__endpoints": True, "images": {"mirrors": {"quay.io": REGISTRY}}},
+            "images.mirrors",
+            "has no mirror of public.ecr.aws, and",
+        ),
+        (
+            {"network__endpoints": True, "images": {"mirrors": MIRRORS}, "addons": {"metricsServer": True}},
+            "images.mirrors",
+            "has no mirror of registry.k8s.io, and",
+        ),
+        ({"images": {"mirrors": {"docker.io": REGISTRY}}}, "images.mirrors", "is no registry from which a chart"),
+        ({"images": {"mirrors": {"quay.io": f"https://{REGISTRY}"}}}, "images.mirrors", "is nothing that an image"),
+        ({"images": {"mirrors": {"quay.io": f"{REGISTRY}/"}}}, "images.mirrors", "is nothing that an image"),
         ({"network__endpoints": ["iam"]}, "network.endpoints", "iam"),
         ({"network__endpoints": [*sorted(NEEDED), "s3"]}, "network.endpoints", "names s3 twice"),
         (

@@ -118,6 +118,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "karpenter.settings": {"batchIdleDuration": "2s"},
         "karpenter.resources.requests": {"cpu": "500m"},
         "karpenter.resources.limits": {"cpu": "2"},
+        "images.mirrors": {"quay.io": "registry.example.com/quay"},
         "nodeClasses": {"default": IMAGES | {"detailedMonitoring": True}},
         "nodePools": {"default": POOL | {"weight": 2}},
     },

@@ -75,6 +75,7 @@ def test_every_resource_of_the_stack_is_in_it(identity: str, nat_gateways: str) 
         network__flowLogRetentionDays=30,
         network__natGateways=nat_gateways,
         network__endpoints=True,
+        images={"mirrors": dict.fromkeys(("quay.io", "public.ecr.aws", "registry.k8s.io"), "registry.example.com")},
         cluster__privateAccessCidrs=["10.9.0.0/16"],
         addons={"ebsCsi": True, "metricsServer": True, "loadBalancerController": True},
     )
