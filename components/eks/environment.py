@@ -194,7 +194,7 @@ class Environment(pulumi.ComponentResource):
                 *([EBS_CSI_STARTUP_TAINT] if args.addons.ebs_csi else []),
             ],
             beside=(extra_addons,) if extra_addons else (),
-            isolated=args.network.isolated,
+            isolated=network.isolated,
         )
 
     @property

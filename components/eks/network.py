@@ -55,6 +55,7 @@ class Network(pulumi.ComponentResource):
         public_subnet_ids: Subnets of NAT gateways and public load balancers; empty for an existing VPC.
         control_plane_subnet_ids: Subnets of the control plane's interfaces, in two zones at least.
         route_table_ids: Route tables of the nodes' subnets; empty for an existing VPC.
+        isolated: Whether a subnet of nodes has no way out, so that its nodes reach what has a VPC endpoint alone.
         subnet_terms: By which Karpenter finds the subnets of nodes, as `subnetSelectorTerms` has it.
         security_group_terms: The same for `securityGroupSelectorTerms`.
     """
@@ -64,6 +65,7 @@ class Network(pulumi.ComponentResource):
     public_subnet_ids: pulumi.Output[list[str]]
     control_plane_subnet_ids: pulumi.Output[list[str]]
     route_table_ids: pulumi.Output[list[str]]
+    isolated: bool
     subnet_terms: Sequence[Mapping[str, Any]]
     security_group_terms: Sequence[Mapping[str, Any]]
 
@@ -73,6 +75,7 @@ class Network(pulumi.ComponentResource):
         self.subnet_terms = [by_tag]
         # The cluster's own group carries the tag in any case: EKS makes it for this cluster.
         self.security_group_terms = [by_tag, *({"id": group} for group in args.settings.node_security_group_ids)]
+        self.isolated = args.settings.isolated
         if args.settings.vpc_id is None:
             self._make(name, args)
         else:
@@ -91,6 +94,7 @@ class Network(pulumi.ComponentResource):
         found = existing_network.find(vpc_id, network, args.cluster_name, pulumi.InvokeOptions(parent=self))
         for doubt in judged.check(network, args.cluster_name, args.system_nodes, found, args.needed):
             pulumi.log.warn(str(doubt), self)
+        self.isolated = any(subnet.way_out == "none" for subnet in found.node_subnets(network))
         subnet_ids = [subnet.id for subnet in found.node_subnets(network)]
         if network.tag_subnets:
             for subnet_id in subnet_ids:

@@ -336,9 +336,8 @@ def _ways_out(network: NetworkSettings, found: FoundNetwork, needed: Collection[
                     key,
                     value,
                     f"has {subnet.id} without a default route: nodes there reach only services with an endpoint in the "
-                    "VPC, and images of other registries, as Cilium's from quay.io, only by a mirror; IAM and the "
-                    "price list have no endpoint, so Karpenter makes no instance profile",
-                    "name subnets with a route to a NAT or transit gateway, or have one added",
+                    "VPC, and images of other registries, as Cilium's from quay.io, only by a mirror",
+                    "set karpstack:images.mirrors, or name subnets with a route to a NAT or transit gateway",
                     warning=True,
                 )
 

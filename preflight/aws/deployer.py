@@ -23,7 +23,7 @@ OF_PRIVATE_ACCESS: Final = (
 )
 #: The types that only a stack with `network.endpoints` has.
 OF_ENDPOINTS: Final = ("aws:ec2/vpcEndpoint:VpcEndpoint",)
-#: The type that only a stack with `network.natGateways: none` has.
+#: The type that only a stack has out of whose network, its own or an existing one, nothing leads.
 INSTANCE_PROFILE: Final = "aws:iam/instanceProfile:InstanceProfile"
 #: The types that only a stack without `network.vpcId` has.
 OF_AN_OWN_NETWORK: Final = tuple(

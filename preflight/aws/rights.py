@@ -83,7 +83,9 @@ def is_of(settings: EksSettings, grant: Grant) -> bool:
         return False
     if not settings.endpoints and set(grant.needed_by) == set(OF_ENDPOINTS):
         return False
-    if not settings.network.isolated and set(grant.needed_by) == {INSTANCE_PROFILE}:
+    # Whether something leads out of an existing network is not known here.
+    leads_out = settings.network.vpc_id is None and not settings.network.isolated
+    if leads_out and set(grant.needed_by) == {INSTANCE_PROFILE}:
         return False
     if settings.network.vpc_id is not None and set(grant.needed_by) <= set(OF_AN_OWN_NETWORK):
         return False

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from components import eks, settings
+from components.eks import existing_network
 from components.kubernetes import reach
 from components.problems import SettingsError
 from components.settings.existing_network import FoundNetwork, FoundSubnet, problems, way_out
@@ -382,3 +383,13 @@ def test_the_examples_documents(golden: Golden) -> None:
     golden("existing-vpc-node-class", one(made, NODE_CLASS))
     golden("existing-vpc-cluster-network", one(made, CLUSTER)["vpcConfig"])
     golden("existing-vpc-launch-template", one(made, TEMPLATE))
+
+
+def test_without_a_way_out_karpenter_asks_nothing_that_has_no_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    services = ("ec2", "ecr.api", "ecr.dkr", "eks", "eks-auth", "s3", "sqs", "ssm", "sts")
+    isolated = replace(with_subnets(a={"way_out": "none"}), endpoints=services)
+    monkeypatch.setattr(existing_network, "find", lambda *asked: isolated)
+    made = deployed()
+    assert one(made, NODE_CLASS)["spec"]["instanceProfile"] == f"{NAME}-karpenter-nodes"
+    assert made.one("eks-karpenter-controller").inputs["values"]["settings"]["isolatedVPC"] is True
+    assert "role" in one(stack(), NODE_CLASS)["spec"]

@@ -6,10 +6,12 @@ from functools import cache
 from typing import Any
 
 import pytest
+import yaml
 
 from components import eks, settings
 from components.documents.endpoints import endpoint_policy
 from components.problems import SettingsError
+from tests.conftest import Golden
 from tests.unit import example_stack
 from tests.unit.mock_engine import ACCOUNT, Deployment, deploy
 
@@ -166,3 +168,14 @@ def test_what_cannot_work_without_a_way_out_is_refused(changes: dict[str, Any], 
         settings.load(example_stack.example(network__natGateways="none", **changes))
     assert key in str(refused.value)
     assert text in str(refused.value)
+
+
+def test_the_examples_documents(golden: Golden) -> None:
+    config = yaml.safe_load((example_stack.ROOT / "examples" / "private" / "Pulumi.eks-private.yaml").read_text())
+    loaded = settings.load(example_stack.raw(config["config"]))
+    assert isinstance(loaded, settings.EksSettings)
+    made = deploy(lambda: eks.Environment("eks", loaded))
+    golden("private-endpoints", {each.name: each.inputs for each in made.of(ENDPOINT)})
+    golden("private-node-class", made.of(NODE_CLASS)[0].inputs)
+    golden("private-values-cilium", made.one("eks-cilium-release").inputs["values"])
+    golden("private-values-karpenter", made.one("eks-karpenter-controller").inputs["values"])

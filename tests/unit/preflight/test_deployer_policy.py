@@ -35,7 +35,7 @@ it ([what it looks at](preflight.md)).
 `FirstCluster` and `FirstNodeGroup` are needed once in an account, `OpenIdConnectProvider` with
 `karpenter.identity: irsa` only, what begins with `FlowLogs`, and `PassFlowLogsRole`, with
 `network.flowLogRetentionDays` only, `Endpoints` and `EndpointNames` with `network.endpoints` only, `InstanceProfile`
-and `PassNodeRole` with `network.natGateways: none` only, `Network` without `network.vpcId` only, `PrivateAccess` with
+and `PassNodeRole` where nothing leads out only, `Network` without `network.vpcId` only, `PrivateAccess` with
 `cluster.privateAccessCidrs` only, `LookBefore` and `WhatMayIDo` for the looks only.
 
 """
