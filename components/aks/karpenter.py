@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pulumi
 
 from .. import versions
-from ..documents import charts
+from ..documents import charts, images
 from ..kubernetes import Karpenter, KarpenterArgs
 from ..naming import KARPENTER_AZURE_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, AksNames
 from ..settings.aks import KarpenterSettings
@@ -33,6 +33,7 @@ class SelfHostedKarpenterArgs:
         network: Where machines live.
         cluster: What they join.
         settings: How the controller runs.
+        mirrors: What stands in place of registries of images.
         tags: For every resource.
     """
 
@@ -43,6 +44,7 @@ class SelfHostedKarpenterArgs:
     network: Network
     cluster: Cluster
     settings: KarpenterSettings
+    mirrors: Mapping[str, str]
     tags: Mapping[str, str]
 
 
@@ -90,25 +92,29 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
                 crd_chart=versions.KARPENTER_AZURE_CRD_CHART,
                 version=settings.chart_version,
                 namespace=KARPENTER_NAMESPACE,
-                values=charts.karpenter_azure(
-                    cluster_name=cluster.name,
-                    endpoint=cluster.endpoint,
-                    subscription_id=args.subscription_id,
-                    location=args.location,
-                    resource_group=args.resource_group,
-                    node_resource_group=cluster.node_resource_group,
-                    subnet_id=network.subnet_id,
-                    vnet_guid=network.vnet_guid,
-                    kubelet_identity_id=cluster.kubelet_identity_id,
-                    kubelet_identity_client_id=cluster.kubelet_identity_client_id,
-                    controller_client_id=identity.client_id,
-                    service_account=KARPENTER_AZURE_SERVICE_ACCOUNT,
-                    bootstrap_token_secret=bootstrap.token_secret,
-                    ssh_key_secret=bootstrap.ssh_key_secret,
-                    replicas=settings.replicas,
-                    feature_gates=settings.chart_gates,
-                    settings=settings.settings,
-                    resources=settings.resources.model_dump(),
+                values=images.mirrored(
+                    charts.karpenter_azure(
+                        cluster_name=cluster.name,
+                        endpoint=cluster.endpoint,
+                        subscription_id=args.subscription_id,
+                        location=args.location,
+                        resource_group=args.resource_group,
+                        node_resource_group=cluster.node_resource_group,
+                        subnet_id=network.subnet_id,
+                        vnet_guid=network.vnet_guid,
+                        kubelet_identity_id=cluster.kubelet_identity_id,
+                        kubelet_identity_client_id=cluster.kubelet_identity_client_id,
+                        controller_client_id=identity.client_id,
+                        service_account=KARPENTER_AZURE_SERVICE_ACCOUNT,
+                        bootstrap_token_secret=bootstrap.token_secret,
+                        ssh_key_secret=bootstrap.ssh_key_secret,
+                        replicas=settings.replicas,
+                        feature_gates=settings.chart_gates,
+                        settings=settings.settings,
+                        resources=settings.resources.model_dump(),
+                    ),
+                    images.KARPENTER_AZURE,
+                    args.mirrors,
                 ),
                 install_after=(identity, bootstrap),
                 # Azure spreads roles and federated credentials in minutes.

@@ -7,7 +7,6 @@ Karpenter would make, and the price list, so Karpenter takes the prices that it 
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any, Final, Literal
 
 from .iam import VERSION
@@ -34,10 +33,10 @@ EndpointService = Literal[
 #: What nodes, Karpenter and EKS's add-ons call on any such cluster; layers of images lie in S3.
 ALWAYS: Final[tuple[EndpointService, ...]] = ("ec2", "ecr.api", "ecr.dkr", "eks", "s3", "ssm", "sts")
 #: The one that is an entry in route tables, costs nothing, and has neither addresses nor a security group.
-GATEWAYS: Final[Collection[EndpointService]] = ("s3",)
+GATEWAYS: Final[tuple[EndpointService, ...]] = ("s3",)
 #: Those whose callers all sign as principals of this account. Not STS, to whom pods come with a token of the cluster's;
 #: not S3, where ECR signs the addresses of layers.
-_SIGNED: Final[Collection[EndpointService]] = (
+_SIGNED: Final[tuple[EndpointService, ...]] = (
     "ec2",
     "ecr.api",
     "eks",

@@ -21,6 +21,7 @@ CILIUM: Final[Images] = {
     "hubble.relay.image": "quay.io/cilium/hubble-relay",
 }
 KARPENTER_AWS: Final[Images] = {"controller.image": "public.ecr.aws/karpenter/controller"}
+KARPENTER_AZURE: Final[Images] = {"controller.image": "mcr.microsoft.com/aks/karpenter/controller"}
 METRICS_SERVER: Final[Images] = {"image": "registry.k8s.io/metrics-server/metrics-server"}
 LOAD_BALANCER_CONTROLLER: Final[Images] = {"image": "public.ecr.aws/eks/aws-load-balancer-controller"}
 

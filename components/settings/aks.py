@@ -7,14 +7,14 @@ with the reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
 
 from .. import versions
-from ..documents import charts
+from ..documents import charts, images
 from ..documents.kubeconfig import KubeloginMode
 from ..naming import RESERVED_AZURE_TAG_PREFIXES, AksNames
 from ..problems import Reason, refuse
@@ -22,6 +22,7 @@ from .sections import (
     CHART_VERSION,
     AccessCidr,
     ClusterCidr,
+    MirrorSettings,
     NetworkCidr,
     NodeClassSpecs,
     ResourceSettings,
@@ -477,6 +478,12 @@ class KarpenterSettings(Section):
         return chart_settings(settings, charts.karpenter_azure_settings(version), version)
 
 
+class ImagesSettings(MirrorSettings):
+    """karpstack:images on AKS, in mode self-hosted."""
+
+    REGISTRIES: ClassVar[Sequence[str]] = images.registries(images.KARPENTER_AZURE)
+
+
 class AksSettings(StackSettings):
     """The whole configuration, and the arguments of `aks.Environment`.
 
@@ -500,6 +507,7 @@ class AksSettings(StackSettings):
         NodeProvisioningSettings(), description="node auto provisioning"
     )
     karpenter: KarpenterSettings | None = Field(None, description="the controller, in mode self-hosted")
+    images: ImagesSettings = Field(ImagesSettings(), description="where images come from, in mode self-hosted")
     node_classes: NodeClassSpecs = Field(description="AKSNodeClass specs by name")
 
     @property

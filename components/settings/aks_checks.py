@@ -27,7 +27,14 @@ from .sections import public_network
 from .version_checks import aks_version
 
 if TYPE_CHECKING:
-    from .aks import ClusterSettings, KarpenterSettings, NetworkSettings, NodeProvisioningSettings, SystemNodesSettings
+    from .aks import (
+        ClusterSettings,
+        ImagesSettings,
+        KarpenterSettings,
+        NetworkSettings,
+        NodeProvisioningSettings,
+        SystemNodesSettings,
+    )
 
 _FAMILIES: Final = ("Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux")
 _BOUNDS: Final = {"maxPods": (10, 250), "osDiskSizeGB": (30, 2048)}
@@ -47,6 +54,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     network: NetworkSettings | None = valid.get("network")
     system_nodes: SystemNodesSettings | None = valid.get("system_nodes")
     karpenter: KarpenterSettings | None = valid.get("karpenter")
+    images: ImagesSettings | None = valid.get("images")
     provisioning: NodeProvisioningSettings | None = valid.get("node_provisioning")
     node_classes: dict[str, dict[str, Any]] | None = valid.get("node_classes")
     node_pools: dict[str, dict[str, Any]] | None = valid.get("node_pools")
@@ -79,6 +87,8 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
                 yield from _two_ways_to_the_api_server(cluster, mode)
     if mode is not None and "karpenter" in valid:
         yield from _who_runs_karpenter(mode, karpenter)
+    if mode is not None and images is not None:
+        yield from _whose_images(mode, images)
     if karpenter is not None and system_nodes is not None:
         yield from _too_many_replicas(karpenter, system_nodes)
     if karpenter is not None and cluster is not None:
@@ -200,6 +210,16 @@ def _nodes_that_do_not_join(karpenter: KarpenterSettings, cluster: ClusterSettin
             f"may make no node of Kubernetes {cluster.version}: before {versions.KARPENTER_AZURE_JOINING}, machines "
             "fetch their kubelet from where it is published for some patches only, and without it they never join",
             f"choose {versions.KARPENTER_AZURE_JOINING} or newer, at best {versions.KARPENTER_AZURE}",
+        )
+
+
+def _whose_images(mode: str, images: ImagesSettings) -> Iterator[Problem]:
+    if mode == "nap" and images.mirrors:
+        yield Problem(
+            key_of("images", "mirrors"),
+            shown(images.mirrors),
+            "is for charts of this stack's, and in mode nap there is none: AKS runs its own images",
+            "remove it, or set karpstack:mode to self-hosted",
         )
 
 

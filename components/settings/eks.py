@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from ipaddress import IPv4Network
 from typing import Annotated, ClassVar, Final, Literal
 
@@ -20,6 +20,7 @@ from .sections import (
     AccessCidr,
     Cidr,
     ClusterCidr,
+    MirrorSettings,
     NetworkCidr,
     NodeClassSpecs,
     ResourceSettings,
@@ -94,10 +95,6 @@ def pod_shares(mask: int, pods: IPv4Network | None) -> int:
     return mask
 
 
-#: Registries from which charts of a stack on EKS take images.
-REGISTRIES: Final = images.registries(
-    images.CILIUM, images.KARPENTER_AWS, images.METRICS_SERVER, images.LOAD_BALANCER_CONTROLLER
-)
 #: EKS's add-ons that an environment has.
 AddonName = Literal["coredns", "eks-pod-identity-agent", "aws-ebs-csi-driver"]
 #: Numbers of days that CloudWatch knows.
@@ -401,30 +398,11 @@ class KarpenterSettings(Section):
         return chart_settings(settings, charts.karpenter_aws_settings(version), version)
 
 
-def _registry(name: str) -> str:
-    if name not in REGISTRIES:
-        refuse(
-            "is no registry from which a chart of this stack takes an image: its mirror would change nothing",
-            "name one of " + ", ".join(REGISTRIES),
-        )
-    return name
+class ImagesSettings(MirrorSettings):
+    """karpstack:images on EKS."""
 
-
-def _mirror(prefix: str) -> str:
-    if not re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*", prefix):
-        refuse(
-            "is nothing that an image's name could begin with: no pod whose image is named so would start",
-            "write it like registry.example.com/quay, without https:// and without a / at the end",
-        )
-    return prefix
-
-
-class ImagesSettings(Section):
-    """karpstack:images: where images come from."""
-
-    mirrors: dict[Annotated[str, AfterValidator(_registry)], Annotated[str, AfterValidator(_mirror)]] = Field(
-        {},
-        description="what stands in place of a registry in the names of images, as quay.io: registry.example.com/quay",
+    REGISTRIES: ClassVar[Sequence[str]] = images.registries(
+        images.CILIUM, images.KARPENTER_AWS, images.METRICS_SERVER, images.LOAD_BALANCER_CONTROLLER
     )
 
 

@@ -158,6 +158,7 @@ OTHER: dict[str, dict[str, Any]] = {
     SELF_HOSTED: {
         "karpenter.chartVersion": "1.14.3",
         "karpenter.sshPublicKey": "ssh-rsa " + "A" * 60,
+        "images.mirrors": {"mcr.microsoft.com": "registry.example.com/mcr"},
         "karpenter.bootstrapTokenGeneration": 2,
         "karpenter.bootstrapTokenDays": 30,
         "karpenter.replicas": 1,

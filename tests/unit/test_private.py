@@ -1,4 +1,4 @@
-"""A VPC out of which nothing leads: endpoints, an instance profile, and what is refused."""
+"""A VPC out of which nothing leads: endpoints, an instance profile, mirrors of images, and what is refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from components import eks, settings
+from components import aks, eks, settings
 from components.documents.endpoints import endpoint_policy
 from components.problems import SettingsError
 from tests.conftest import Golden
@@ -119,7 +119,7 @@ def test_images_of_charts_come_from_mirrors() -> None:
     mirrors = {**MIRRORS, "registry.k8s.io": f"{REGISTRY}/k8s"}
     addons = {"metricsServer": True, "loadBalancerController": True}
     made = deployed(images={"mirrors": mirrors}, addons=addons, cilium={"hubble": True})
-    values = {each.name: each.inputs.get("values") for each in made.of("kubernetes:helm.sh/v3:Release")}
+    values = {each.name: each.inputs.get("values") or {} for each in made.of("kubernetes:helm.sh/v3:Release")}
     cilium = values["eks-cilium-release"]
     assert repositories(cilium) == {
         f"{REGISTRY}/quay/cilium/{image}" for image in ("cilium", "cilium-envoy", "operator", "hubble-relay")
@@ -151,7 +151,7 @@ def test_images_of_charts_come_from_mirrors() -> None:
             "images.mirrors",
             "has no mirror of registry.k8s.io, and",
         ),
-        ({"images": {"mirrors": {"docker.io": REGISTRY}}}, "images.mirrors", "is no registry from which a chart"),
+        ({"images": {"mirrors": {"docker.io": REGISTRY}}}, "images.mirrors", "names docker.io, from which no chart"),
         ({"images": {"mirrors": {"quay.io": f"https://{REGISTRY}"}}}, "images.mirrors", "is nothing that an image"),
         ({"images": {"mirrors": {"quay.io": f"{REGISTRY}/"}}}, "images.mirrors", "is nothing that an image"),
         ({"network__endpoints": ["iam"]}, "network.endpoints", "iam"),
@@ -179,3 +179,19 @@ def test_the_examples_documents(golden: Golden) -> None:
     golden("private-node-class", made.of(NODE_CLASS)[0].inputs)
     golden("private-values-cilium", made.one("eks-cilium-release").inputs["values"])
     golden("private-values-karpenter", made.one("eks-karpenter-controller").inputs["values"])
+
+
+def test_on_aks_karpenters_image_comes_from_a_mirror_and_naps_images_are_its_own() -> None:
+    images = {"mirrors": {"mcr.microsoft.com": "registry.example.com/mcr"}}
+    args = example_stack.aks("aks-self-hosted", images=images)
+    made = deploy(lambda: aks.Environment("aks", args))
+    (values,) = [
+        each.inputs["values"]
+        for each in made.of("kubernetes:helm.sh/v3:Release")
+        if "controller" in (each.inputs.get("values") or {})
+    ]
+    assert repositories(values) == {"registry.example.com/mcr/aks/karpenter/controller"}
+    with pytest.raises(SettingsError, match="in mode nap there is none"):
+        example_stack.aks("aks-nap", images=images)
+    with pytest.raises(SettingsError, match=r"names quay\.io, from which no chart"):
+        example_stack.aks("aks-self-hosted", images={"mirrors": {"quay.io": "registry.example.com"}})
