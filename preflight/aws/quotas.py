@@ -111,7 +111,8 @@ def endpoints(subject: Subject) -> Iterator[Finding]:
     if "s3" not in subject.settings.endpoints or subject.state.count("aws:ec2/vpcEndpoint:VpcEndpoint"):
         return
     wanted = [{"Name": "vpc-endpoint-type", "Values": ["Gateway"]}]
-    used = len(subject.aws.all("ec2", "DescribeVpcEndpoints", "VpcEndpoints", Filters=wanted))
+    there = subject.aws.all("ec2", "DescribeVpcEndpoints", "VpcEndpoints", Filters=wanted)
+    used = sum(one["State"].lower() not in ("deleting", "deleted") for one in there)
     yield from _judged(subject, ENDPOINTS, used, 1)
 
 
