@@ -86,8 +86,13 @@ class EksNames:
         return f"{self.stem}-private-access"
 
     @property
+    def endpoints_group(self) -> str:
+        """Security group of the VPC's endpoints."""
+        return f"{self.stem}-endpoints"
+
+    @property
     def node_role(self) -> str:
-        """IAM role of the instances that Karpenter launches."""
+        """IAM role of the instances that Karpenter launches, and of the instance profile that the stack makes."""
         return f"{self.stem}-karpenter-nodes"
 
     @property
@@ -161,6 +166,7 @@ class EksNames:
             yield LimitedName("EventBridge rule", self.event_rule(event), 64)
         yield LimitedName("launch template", self.system_launch_template, 128)
         yield LimitedName("security group", self.private_access_group, 255)
+        yield LimitedName("security group", self.endpoints_group, 255)
         yield LimitedName("KMS alias", self.secrets_key_alias, 256)
 
 

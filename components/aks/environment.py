@@ -249,6 +249,7 @@ class Environment(pulumi.ComponentResource):
                 network=network,
                 cluster=cluster,
                 settings=self._args.karpenter,
+                mirrors=self._args.images.mirrors,
                 tags=self._args.tags,
             ),
             # It does not wait for the cluster: the sooner its rights are given, the sooner they take effect. What needs

@@ -80,6 +80,7 @@ class ExistingEnvironment(pulumi.ComponentResource):
                 cluster=cluster,
                 cluster_group=args.cluster.resource_group,
                 settings=args.karpenter,
+                mirrors=args.images.mirrors,
                 labels={STACK_LABEL: args.name},
                 tags=args.tags,
             ),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pulumi
 
 from .. import versions
-from ..documents import charts
+from ..documents import charts, images
 from ..kubernetes import Karpenter, KarpenterArgs
 from ..naming import KARPENTER_AZURE_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, AksNames
 from ..settings.aks import KarpenterSettings
@@ -36,6 +36,7 @@ class SelfHostedKarpenterArgs:
         cluster_group: Name of its resource group; the stack's if not set.
         settings: How the controller runs.
         labels: Of what is installed in the cluster.
+        mirrors: What stands in place of registries of images.
         tags: For every resource.
     """
 
@@ -47,6 +48,7 @@ class SelfHostedKarpenterArgs:
     cluster: Cluster | ExistingCluster
     cluster_group: pulumi.Input[str] | None = None
     settings: KarpenterSettings
+    mirrors: Mapping[str, str]
     labels: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, str]
 
@@ -97,26 +99,30 @@ class SelfHostedKarpenter(pulumi.ComponentResource):
                 crd_chart=versions.KARPENTER_AZURE_CRD_CHART,
                 version=settings.chart_version,
                 namespace=KARPENTER_NAMESPACE,
-                values=charts.karpenter_azure(
-                    cluster_name=cluster.name,
-                    endpoint=cluster.endpoint,
-                    subscription_id=args.subscription_id,
-                    location=args.location,
-                    resource_group=args.cluster_group or args.resource_group,
-                    node_resource_group=cluster.node_resource_group,
-                    subnet_id=network.subnet_id,
-                    vnet_guid=network.vnet_guid,
-                    node_identity_ids=cluster.node_identity_ids,
-                    kubelet_identity_client_id=cluster.kubelet_identity_client_id,
-                    controller_client_id=identity.client_id,
-                    service_account=KARPENTER_AZURE_SERVICE_ACCOUNT,
-                    bootstrap_token_secret=bootstrap.token_secret,
-                    ssh_key_secret=bootstrap.ssh_key_secret,
-                    replicas=settings.replicas,
-                    feature_gates=settings.chart_gates,
-                    settings=settings.settings,
-                    resources=settings.resources.model_dump(),
-                    labels=args.labels,
+                values=images.mirrored(
+                    charts.karpenter_azure(
+                        cluster_name=cluster.name,
+                        endpoint=cluster.endpoint,
+                        subscription_id=args.subscription_id,
+                        location=args.location,
+                        resource_group=args.cluster_group or args.resource_group,
+                        node_resource_group=cluster.node_resource_group,
+                        subnet_id=network.subnet_id,
+                        vnet_guid=network.vnet_guid,
+                        node_identity_ids=cluster.node_identity_ids,
+                        kubelet_identity_client_id=cluster.kubelet_identity_client_id,
+                        controller_client_id=identity.client_id,
+                        service_account=KARPENTER_AZURE_SERVICE_ACCOUNT,
+                        bootstrap_token_secret=bootstrap.token_secret,
+                        ssh_key_secret=bootstrap.ssh_key_secret,
+                        replicas=settings.replicas,
+                        feature_gates=settings.chart_gates,
+                        settings=settings.settings,
+                        resources=settings.resources.model_dump(),
+                        labels=args.labels,
+                    ),
+                    images.KARPENTER_AZURE,
+                    args.mirrors,
                 ),
                 install_after=(identity, bootstrap),
                 # Azure spreads roles and federated credentials in minutes.

@@ -56,6 +56,7 @@ def ec2_node_class(
     security_groups: Sequence[Spec],
     tags: Mapping[str, str],
     overlay: bool = True,
+    makes_profile: bool = True,
 ) -> Manifest:
     """An EC2NodeClass manifest.
 
@@ -68,9 +69,11 @@ def ec2_node_class(
         tags: The environment's tags; the spec's own win.
         overlay: Whether pods' addresses are an overlay network's. If they are those of network interfaces, Karpenter
             knows best how many there are.
+        makes_profile: Whether Karpenter makes the instance profile, for which it asks IAM; if not, there is one of the
+            role's name.
     """
     completed = deepcopy(dict(spec))
-    completed["role"] = role
+    completed["role" if makes_profile else "instanceProfile"] = role
     completed.setdefault("subnetSelectorTerms", deepcopy(list(subnets)))
     completed.setdefault("securityGroupSelectorTerms", deepcopy(list(security_groups)))
     if overlay:

@@ -20,7 +20,7 @@ import pulumi_aws as aws
 import pulumi_kubernetes
 
 from .. import versions
-from ..documents import charts, manifests
+from ..documents import charts, images, manifests
 from ..documents.addons import EBS_CSI_STARTUP_TAINT
 from ..documents.iam import CNI_MANAGED_POLICY
 from ..kubernetes import (
@@ -37,9 +37,11 @@ from ..kubernetes import (
 from ..naming import KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, STACK_LABEL, EksNames
 from ..outputs import Outputs
 from ..settings import EksSettings, ExistingEksSettings, refuse_contradictions
+from ..settings.eks import needed_endpoints
 from .access import Access, AccessArgs
 from .addons import Addons, AddonsArgs
 from .cluster import Cluster, ClusterArgs
+from .endpoints import Endpoints, EndpointsArgs
 from .existing_cluster import ExistingCluster, ExistingClusterArgs
 from .extra_addons import ExtraAddons, ExtraAddonsArgs
 from .flow_logs import FlowLogs, FlowLogsArgs
@@ -65,6 +67,7 @@ class _Ground:
         startup_taints: Taints of Karpenter's nodes that something lifts when it is ready there.
         beside: What runs beside Karpenter and answers its nodes' pods.
         node_policies: Names of AWS's policies that Karpenter's nodes need beside those of every node.
+        isolated: Whether Karpenter reaches what has a VPC endpoint alone, which IAM has not.
     """
 
     cluster: Cluster | ExistingCluster
@@ -77,6 +80,7 @@ class _Ground:
     startup_taints: Sequence[manifests.Spec] = (manifests.CILIUM_STARTUP_TAINT,)
     beside: tuple[pulumi.Resource, ...] = ()
     node_policies: Sequence[str] = ()
+    isolated: bool = False
 
 
 class Environment(pulumi.ComponentResource):
@@ -158,7 +162,9 @@ class Environment(pulumi.ComponentResource):
         cluster = self._cluster(args, network)
         self._kubernetes = self._in(cluster)
         cilium = self._cilium(cluster, operators=min(2, args.system_nodes.desired_size))
-        system_nodes = self._system_nodes(args, network, cluster, cilium)
+        endpoints = self._endpoints(args, network, cluster)
+        before_nodes = [network, cilium, *([endpoints] if endpoints else [])]
+        system_nodes = self._system_nodes(args, network, cluster, before_nodes)
         self._roll_out(cilium, [system_nodes])
         addons = self._addons(args, cluster, system_nodes)
         extra_addons = self._extra_addons(args, network, cluster, addons)
@@ -173,6 +179,7 @@ class Environment(pulumi.ComponentResource):
                 *([EBS_CSI_STARTUP_TAINT] if args.addons.ebs_csi else []),
             ],
             beside=(extra_addons,) if extra_addons else (),
+            isolated=network.isolated,
         )
 
     @property
@@ -199,6 +206,7 @@ class Environment(pulumi.ComponentResource):
             NetworkArgs(
                 cluster_name=args.name,
                 system_nodes=args.system_nodes.desired_size,
+                needed=needed_endpoints(args.karpenter, args.addons),
                 settings=args.network,
                 tags=args.tags,
             ),
@@ -273,11 +281,33 @@ class Environment(pulumi.ComponentResource):
                 labels=labels or {},
                 hubble=cilium.hubble,
                 encryption=cilium.encryption,
+                mirrors=self._args.images.mirrors,
             ),
             opts=in_cluster(self, self._kubernetes),
         )
 
-    def _system_nodes(self, args: EksSettings, network: Network, cluster: Cluster, cilium: Cilium) -> SystemNodes:
+    def _endpoints(self, args: EksSettings, network: Network, cluster: Cluster) -> Endpoints | None:
+        if not args.endpoints:
+            return None
+        return Endpoints(
+            f"{self._stem}-endpoints",
+            EndpointsArgs(
+                names=self._names,
+                region=args.region,
+                account_id=self._account_id,
+                vpc_id=network.vpc_id,
+                subnet_ids=network.private_subnet_ids,
+                route_table_ids=network.route_table_ids,
+                nodes_group_id=cluster.security_group_id,
+                services=args.endpoints,
+                tags=args.tags,
+            ),
+            opts=self._child,
+        )
+
+    def _system_nodes(
+        self, args: EksSettings, network: Network, cluster: Cluster, after: Sequence[pulumi.Resource]
+    ) -> SystemNodes:
         return SystemNodes(
             f"{self._stem}-system",
             SystemNodesArgs(
@@ -288,8 +318,8 @@ class Environment(pulumi.ComponentResource):
                 subnet_ids=network.private_subnet_ids,
                 security_group_ids=self._security_groups(args, cluster),
                 settings=args.system_nodes,
-                # The network's routes are no input of the group, yet its nodes pull images through them.
-                after=[network, cilium],
+                # Routes and endpoints are no input of the group, yet its nodes pull images through them.
+                after=after,
                 tags=args.tags,
             ),
             opts=self._child,
@@ -331,6 +361,7 @@ class Environment(pulumi.ComponentResource):
                 account_id=self._account_id,
                 vpc_id=network.vpc_id,
                 replicas=min(2, args.system_nodes.desired_size),
+                mirrors=args.images.mirrors,
                 tags=args.tags,
             ),
             # The Pod Identity agent answers pods that are admitted after it is there; names are resolved by CoreDNS.
@@ -345,6 +376,7 @@ class Environment(pulumi.ComponentResource):
                 description=f"Nodes that Karpenter launches for {self._args.name}",
                 partition=self._partition,
                 more_policies=ground.node_policies,
+                instance_profile=ground.isolated,
                 tags=self._args.tags,
             ),
             opts=self._child,
@@ -418,18 +450,22 @@ class Environment(pulumi.ComponentResource):
                 crd_chart=versions.KARPENTER_AWS_CRD_CHART,
                 version=settings.chart_version,
                 namespace=KARPENTER_NAMESPACE,
-                values=charts.karpenter_aws(
-                    cluster_name=cluster.name,
-                    region=self._args.region,
-                    endpoint=cluster.endpoint,
-                    interruption_queue=_queue_name(interruption),
-                    service_account=KARPENTER_AWS_SERVICE_ACCOUNT,
-                    replicas=settings.replicas,
-                    feature_gates=settings.chart_gates,
-                    settings=settings.settings,
-                    resources=settings.resources.model_dump(),
-                    role_arn=identity.annotated_role_arn if settings.identity == "irsa" else None,
-                    labels=ground.labels,
+                values=images.mirrored(
+                    charts.karpenter_aws(
+                        cluster_name=cluster.name,
+                        region=self._args.region,
+                        endpoint=cluster.endpoint,
+                        interruption_queue=_queue_name(interruption),
+                        service_account=KARPENTER_AWS_SERVICE_ACCOUNT,
+                        replicas=settings.replicas,
+                        feature_gates=settings.chart_gates,
+                        settings={**settings.settings, **({"isolatedVPC": True} if ground.isolated else {})},
+                        resources=settings.resources.model_dump(),
+                        role_arn=identity.annotated_role_arn if settings.identity == "irsa" else None,
+                        labels=ground.labels,
+                    ),
+                    images.KARPENTER_AWS,
+                    self._args.images.mirrors,
                 ),
                 install_after=(*ground.needed, identity),
                 service_monitor=settings.service_monitor,
@@ -450,6 +486,7 @@ class Environment(pulumi.ComponentResource):
                         subnets=ground.subnet_terms,
                         security_groups=ground.security_group_terms,
                         overlay=ground.cilium,
+                        makes_profile=not ground.isolated,
                     )
                     for name, spec in self._args.node_classes.items()
                 ],

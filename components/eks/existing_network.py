@@ -7,11 +7,12 @@ resource, so that what is wrong with it is refused while nothing has been create
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import pulumi
 from pulumi_aws import ec2, eks
 
+from ..documents.endpoints import EndpointService
 from ..settings.existing_network import FoundNetwork, FoundSubnet, Selection, WayOut, way_out
 
 #: What a route can lead to, as the provider calls it.
@@ -60,9 +61,9 @@ def find(vpc_id: str, network: Selection, cluster: str, ask: pulumi.InvokeOption
         subnets=subnets,
         selected=selected,
         groups=_groups(network.node_security_group_ids, ask),
-        has_endpoints=vpc is not None
-        and any(ways.get(one) == "none" for one in network.subnet_ids or selected)
-        and _has_endpoints(vpc, ask),
+        endpoints=_endpoints(vpc, ask)
+        if vpc is not None and any(ways.get(one) == "none" for one in network.subnet_ids or selected)
+        else frozenset(),
         has_cluster=cluster in eks.get_clusters(opts=ask).names,
     )
 
@@ -109,10 +110,17 @@ def _groups(ids: Sequence[str], ask: pulumi.InvokeOptions) -> dict[str, str]:
     return dict(zip(found.ids, found.vpc_ids, strict=True))
 
 
-def _has_endpoints(vpc: ec2.GetVpcResult, ask: pulumi.InvokeOptions) -> bool:
-    """Whether nodes without a way out reach EC2 at least; the provider has no list of endpoints."""
+def _endpoints(vpc: ec2.GetVpcResult, ask: pulumi.InvokeOptions) -> frozenset[str]:
+    """Services that nodes without a way out reach."""
+    return frozenset(service for service in get_args(EndpointService) if _has_endpoint(vpc, service, ask))
+
+
+def _has_endpoint(vpc: ec2.GetVpcResult, service: str, ask: pulumi.InvokeOptions) -> bool:
+    """Whether there is an endpoint of a service; the provider has no list of endpoints."""
     try:
-        ec2.get_vpc_endpoint(vpc_id=vpc.id, service_name=f"com.amazonaws.{vpc.region}.ec2", opts=ask)
+        ec2.get_vpc_endpoint(
+            vpc_id=vpc.id, service_name=f"com.amazonaws.{vpc.region}.{service}", state="available", opts=ask
+        )
     except Exception:  # what the SDK makes of "no matching EC2 VPC Endpoint found": it has no type of its own for it
         return False
     return True

@@ -17,6 +17,7 @@ from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
 from .. import versions
 from ..documents import addons as documents
+from ..documents import images
 from ..documents.charts import Values
 from ..documents.iam import EBS_CSI_MANAGED_POLICIES, Document
 from ..documents.load_balancer_policy import LOAD_BALANCER_POLICIES, LoadBalancerScope
@@ -41,6 +42,7 @@ class ExtraAddonsArgs:
         partition, region, account_id: What the policies are limited to.
         vpc_id: The cluster's.
         replicas: At most the number of system nodes that are there first.
+        mirrors: What stands in place of registries of images.
         tags: For every resource, and for what the driver and the controller make.
     """
 
@@ -54,6 +56,7 @@ class ExtraAddonsArgs:
     account_id: pulumi.Input[str]
     vpc_id: pulumi.Input[str]
     replicas: int
+    mirrors: Mapping[str, str]
     tags: Mapping[str, str]
 
 
@@ -71,7 +74,7 @@ class ExtraAddons(pulumi.ComponentResource):
                 versions.METRICS_SERVER_CHART,
                 versions.METRICS_SERVER,
                 versions.METRICS_SERVER_REPOSITORY,
-                documents.metrics_server(replicas=args.replicas),
+                images.mirrored(documents.metrics_server(replicas=args.replicas), images.METRICS_SERVER, args.mirrors),
             )
         if args.settings.load_balancer_controller:
             self._load_balancer_controller()
@@ -132,7 +135,7 @@ class ExtraAddons(pulumi.ComponentResource):
             versions.LOAD_BALANCER_CONTROLLER_CHART,
             versions.LOAD_BALANCER_CONTROLLER,
             versions.LOAD_BALANCER_CONTROLLER_REPOSITORY,
-            values,
+            images.mirrored(values, images.LOAD_BALANCER_CONTROLLER, args.mirrors),
             role,
         )
 

@@ -2,8 +2,8 @@
 
 The stack's own has public and private subnets over several zones, and a way out. Nodes live in private subnets, and
 only those carry Karpenter's discovery tag: a tagged public subnet would give it nodes without a route to the API
-server, or with a public address. VPC endpoints and peering are left to those who want them; routes are separate
-resources so that they can be added.
+server, or with a public address. Where the settings say that nothing leads out, there is neither a gateway nor a public
+subnet. Peering is left to those who want it; routes are separate resources so that they can be added.
 
 An existing VPC is looked at first, and left as it is: Karpenter takes its subnets by their IDs, or by tags that they
 have. Only where the settings say so its subnets get the discovery tag.
@@ -34,12 +34,14 @@ class NetworkArgs:
     Attributes:
         cluster_name: Value of the discovery tag.
         system_nodes: How many nodes there are before Karpenter's.
+        needed: Services that an existing VPC without a way out must have endpoints of.
         settings: Of a number of zones, those are taken that offer EKS and are first by name.
         tags: For every resource.
     """
 
     cluster_name: str
     system_nodes: int
+    needed: Sequence[str]
     settings: NetworkSettings
     tags: Mapping[str, str]
 
@@ -52,6 +54,8 @@ class Network(pulumi.ComponentResource):
         private_subnet_ids: Subnets of the nodes.
         public_subnet_ids: Subnets of NAT gateways and public load balancers; empty for an existing VPC.
         control_plane_subnet_ids: Subnets of the control plane's interfaces, in two zones at least.
+        route_table_ids: Route tables of the nodes' subnets; empty for an existing VPC.
+        isolated: Whether a subnet of nodes has no way out, so that its nodes reach what has a VPC endpoint alone.
         subnet_terms: By which Karpenter finds the subnets of nodes, as `subnetSelectorTerms` has it.
         security_group_terms: The same for `securityGroupSelectorTerms`.
     """
@@ -60,6 +64,8 @@ class Network(pulumi.ComponentResource):
     private_subnet_ids: pulumi.Output[list[str]]
     public_subnet_ids: pulumi.Output[list[str]]
     control_plane_subnet_ids: pulumi.Output[list[str]]
+    route_table_ids: pulumi.Output[list[str]]
+    isolated: bool
     subnet_terms: Sequence[Mapping[str, Any]]
     security_group_terms: Sequence[Mapping[str, Any]]
 
@@ -69,6 +75,7 @@ class Network(pulumi.ComponentResource):
         self.subnet_terms = [by_tag]
         # The cluster's own group carries the tag in any case: EKS makes it for this cluster.
         self.security_group_terms = [by_tag, *({"id": group} for group in args.settings.node_security_group_ids)]
+        self.isolated = args.settings.isolated
         if args.settings.vpc_id is None:
             self._make(name, args)
         else:
@@ -85,8 +92,9 @@ class Network(pulumi.ComponentResource):
         """Take an existing VPC as it is, or stop with what is wrong with it."""
         network = args.settings
         found = existing_network.find(vpc_id, network, args.cluster_name, pulumi.InvokeOptions(parent=self))
-        for doubt in judged.check(network, args.cluster_name, args.system_nodes, found):
+        for doubt in judged.check(network, args.cluster_name, args.system_nodes, found, args.needed):
             pulumi.log.warn(str(doubt), self)
+        self.isolated = any(subnet.way_out == "none" for subnet in found.node_subnets(network))
         subnet_ids = [subnet.id for subnet in found.node_subnets(network)]
         if network.tag_subnets:
             for subnet_id in subnet_ids:
@@ -104,6 +112,7 @@ class Network(pulumi.ComponentResource):
         self.vpc_id = pulumi.Output.from_input(vpc_id)
         self.private_subnet_ids = pulumi.Output.from_input(subnet_ids)
         self.public_subnet_ids = pulumi.Output.from_input([])
+        self.route_table_ids = pulumi.Output.from_input([])
         self.control_plane_subnet_ids = pulumi.Output.from_input(
             [subnet.id for subnet in found.control_plane_subnets(network)]
         )
@@ -123,38 +132,34 @@ class Network(pulumi.ComponentResource):
         )
         # EC2 makes it with the VPC, open between its members, and gives it to whatever names no group of its own.
         ec2.DefaultSecurityGroup(f"{name}-closed", vpc_id=vpc.id, tags=named(f"{label}-unused", args.tags), opts=child)
-        internet = ec2.InternetGateway(f"{name}-internet", vpc_id=vpc.id, tags=named(label, args.tags), opts=child)
-        public_routes = ec2.RouteTable(
-            f"{name}-public", vpc_id=vpc.id, tags=named(f"{label}-public", args.tags), opts=child
-        )
-        public_default = ec2.Route(
-            f"{name}-public-default",
-            route_table_id=public_routes.id,
-            destination_cidr_block="0.0.0.0/0",
-            gateway_id=internet.id,
-            opts=child,
-        )
+        public_default = None if args.settings.isolated else self._internet(name, args, vpc)
 
         zones = self._zones(args.settings.zones)
         public: list[ec2.Subnet] = []
         private: list[ec2.Subnet] = []
         private_routes: list[ec2.RouteTable] = []
         for index, (zone, cidr) in enumerate(zip(zones, subnets.plan(vpc_cidr, len(zones)), strict=True)):
-            outside = ec2.Subnet(
-                f"{name}-public-{index}",
-                vpc_id=vpc.id,
-                availability_zone=zone,
-                cidr_block=cidr.public,
-                tags={**named(f"{label}-public-{index}", args.tags), "kubernetes.io/role/elb": "1"},
-                opts=child,
-            )
-            ec2.RouteTableAssociation(
-                f"{name}-public-{index}", subnet_id=outside.id, route_table_id=public_routes.id, opts=child
-            )
-            if index == 0 or args.settings.nat_gateways == "per-zone":
-                private_routes.append(
-                    self._way_out(f"{name}-{index}", f"{label}-{index}", args.tags, vpc, outside, public_default)
+            if public_default:
+                outside = ec2.Subnet(
+                    f"{name}-public-{index}",
+                    vpc_id=vpc.id,
+                    availability_zone=zone,
+                    cidr_block=cidr.public,
+                    tags={**named(f"{label}-public-{index}", args.tags), "kubernetes.io/role/elb": "1"},
+                    opts=child,
                 )
+                ec2.RouteTableAssociation(
+                    f"{name}-public-{index}",
+                    subnet_id=outside.id,
+                    route_table_id=public_default.route_table_id,
+                    opts=child,
+                )
+                public.append(outside)
+            if index == 0 or args.settings.nat_gateways == "per-zone":
+                table = self._private_routes(f"{name}-{index}", f"{label}-{index}", args.tags, vpc)
+                private_routes.append(table)
+                if public_default:
+                    self._way_out(f"{name}-{index}", f"{label}-{index}", args.tags, table, outside, public_default)
             inside = ec2.Subnet(
                 f"{name}-private-{index}",
                 vpc_id=vpc.id,
@@ -170,12 +175,12 @@ class Network(pulumi.ComponentResource):
             ec2.RouteTableAssociation(
                 f"{name}-private-{index}", subnet_id=inside.id, route_table_id=private_routes[-1].id, opts=child
             )
-            public.append(outside)
             private.append(inside)
 
         self.vpc_id = vpc.id
         self.private_subnet_ids = pulumi.Output.all(*[subnet.id for subnet in private])
         self.public_subnet_ids = pulumi.Output.all(*[subnet.id for subnet in public])
+        self.route_table_ids = pulumi.Output.all(*[table.id for table in private_routes])
         self.control_plane_subnet_ids = self.private_subnet_ids
 
     def _zones(self, zones: int | Sequence[str]) -> list[pulumi.Input[str]]:
@@ -190,16 +195,34 @@ class Network(pulumi.ComponentResource):
         ).names
         return [found.apply(partial(_nth_zone, index)) for index in range(zones)]
 
+    def _internet(self, name: str, args: NetworkArgs, vpc: ec2.Vpc) -> ec2.Route:
+        """An internet gateway, and the route to it in a table for public subnets."""
+        child, label = pulumi.ResourceOptions(parent=self), args.cluster_name
+        internet = ec2.InternetGateway(f"{name}-internet", vpc_id=vpc.id, tags=named(label, args.tags), opts=child)
+        routes = ec2.RouteTable(f"{name}-public", vpc_id=vpc.id, tags=named(f"{label}-public", args.tags), opts=child)
+        return ec2.Route(
+            f"{name}-public-default",
+            route_table_id=routes.id,
+            destination_cidr_block="0.0.0.0/0",
+            gateway_id=internet.id,
+            opts=child,
+        )
+
+    def _private_routes(self, name: str, label: str, tags: Mapping[str, str], vpc: ec2.Vpc) -> ec2.RouteTable:
+        """A route table for private subnets."""
+        child = pulumi.ResourceOptions(parent=self)
+        return ec2.RouteTable(f"{name}-private", vpc_id=vpc.id, tags=named(f"{label}-private", tags), opts=child)
+
     def _way_out(
         self,
         name: str,
         label: str,
         tags: Mapping[str, str],
-        vpc: ec2.Vpc,
+        routes: ec2.RouteTable,
         subnet: ec2.Subnet,
         public_default: ec2.Route,
-    ) -> ec2.RouteTable:
-        """A NAT gateway in a public subnet, and a route table that leads to it."""
+    ) -> None:
+        """A NAT gateway in a public subnet, and the default route to it."""
         child = pulumi.ResourceOptions(parent=self)
         address = ec2.Eip(f"{name}-nat", domain="vpc", tags=named(f"{label}-nat", tags), opts=child)
         # Without the route of its own subnet the gateway comes up and leads nowhere.
@@ -210,7 +233,6 @@ class Network(pulumi.ComponentResource):
             tags=named(label, tags),
             opts=pulumi.ResourceOptions(parent=self, depends_on=[public_default]),
         )
-        routes = ec2.RouteTable(f"{name}-private", vpc_id=vpc.id, tags=named(f"{label}-private", tags), opts=child)
         ec2.Route(
             f"{name}-private-default",
             route_table_id=routes.id,
@@ -218,7 +240,6 @@ class Network(pulumi.ComponentResource):
             nat_gateway_id=nat.id,
             opts=child,
         )
-        return routes
 
 
 def _nth_zone(index: int, names: Sequence[str]) -> str:

@@ -24,6 +24,7 @@ class NodeRoleArgs:
         role_name, description: Of the role.
         partition: For ARNs of AWS's own policies.
         more_policies: Names of AWS's own policies beside those that every node has.
+        instance_profile: Whether there is one of the same name: Karpenter makes its own where it reaches IAM.
         tags: For every resource.
     """
 
@@ -31,6 +32,7 @@ class NodeRoleArgs:
     description: str
     partition: pulumi.Input[str]
     more_policies: Sequence[str] = ()
+    instance_profile: bool = False
     tags: Mapping[str, str]
 
 
@@ -58,6 +60,8 @@ class NodeRole(pulumi.ComponentResource):
                 policy_arn=pulumi.Output.concat("arn:", args.partition, ":iam::aws:policy/", policy),
                 opts=child,
             )
+        if args.instance_profile:
+            iam.InstanceProfile(f"{name}-profile", name=args.role_name, role=role.name, tags=args.tags, opts=child)
         self.name = role.name
         self.arn = role.arn
         self.register_outputs({"name": self.name, "arn": self.arn})

@@ -19,7 +19,7 @@ from pulumi_kubernetes.apiextensions import CustomResource, CustomResourcePatch
 from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
 from .. import versions
-from ..documents import charts, manifests
+from ..documents import charts, images, manifests
 
 #: What of the pool of pods' addresses Cilium never changes (its guide to IPAM, "Expanding the cluster pool"), by the
 #: settings that it comes from.
@@ -41,6 +41,7 @@ class CiliumArgs:
         operator_replicas: At most the number of nodes that are there first.
         labels: Labels of everything that the chart makes.
         hubble, encryption: See `documents.charts.cilium`.
+        mirrors: What stands in place of registries: `{"quay.io": "registry.example.com/quay"}`.
     """
 
     version: str
@@ -51,6 +52,7 @@ class CiliumArgs:
     labels: Mapping[str, str] = field(default_factory=dict)
     hubble: bool = False
     encryption: Literal["none", "wireguard"] = "none"
+    mirrors: Mapping[str, str] = field(default_factory=dict)
 
 
 class Cilium(pulumi.ComponentResource):
@@ -73,6 +75,7 @@ class Cilium(pulumi.ComponentResource):
             hubble=args.hubble,
             encryption=args.encryption,
         )
+        values = images.mirrored(values, images.CILIUM, args.mirrors)
         Release(
             f"{name}-release",
             name="cilium",

@@ -7,14 +7,14 @@ with the reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
 
 from .. import versions
-from ..documents import charts
+from ..documents import charts, images
 from ..documents.kubeconfig import KubeloginMode
 from ..naming import RESERVED_AZURE_TAG_PREFIXES, AksNames
 from ..problems import Reason, refuse
@@ -23,6 +23,7 @@ from .sections import (
     CHART_VERSION,
     AccessCidr,
     ClusterCidr,
+    MirrorSettings,
     NetworkCidr,
     NodeClassSpecs,
     ResourceSettings,
@@ -478,6 +479,12 @@ class KarpenterSettings(Section):
         return chart_settings(settings, charts.karpenter_azure_settings(version), version)
 
 
+class ImagesSettings(MirrorSettings):
+    """karpstack:images on AKS, in mode self-hosted."""
+
+    REGISTRIES: ClassVar[Sequence[str]] = images.registries(images.KARPENTER_AZURE)
+
+
 class AksStackSettings(StackSettings):
     """What an environment on AKS says whether its cluster is there already or not.
 
@@ -495,6 +502,7 @@ class AksStackSettings(StackSettings):
     mode: Literal["nap", "self-hosted"] = Field(description="nap (AKS runs Karpenter) or self-hosted")
     tags: Tags = Field({}, description="tags of every resource")
     karpenter: KarpenterSettings | None = Field(None, description="the controller, in mode self-hosted")
+    images: ImagesSettings = Field(ImagesSettings(), description="where images come from, in mode self-hosted")
     node_classes: NodeClassSpecs = Field(description="AKSNodeClass specs by name")
 
     @field_validator("name")

@@ -26,7 +26,14 @@ from .sections import public_network
 from .version_checks import aks_version, joining
 
 if TYPE_CHECKING:
-    from .aks import ClusterSettings, KarpenterSettings, NetworkSettings, NodeProvisioningSettings, SystemNodesSettings
+    from .aks import (
+        ClusterSettings,
+        ImagesSettings,
+        KarpenterSettings,
+        NetworkSettings,
+        NodeProvisioningSettings,
+        SystemNodesSettings,
+    )
 
 _FAMILIES: Final = ("Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux")
 _BOUNDS: Final = {"maxPods": (10, 250), "osDiskSizeGB": (30, 2048)}
@@ -46,6 +53,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     network: NetworkSettings | None = valid.get("network")
     system_nodes: SystemNodesSettings | None = valid.get("system_nodes")
     karpenter: KarpenterSettings | None = valid.get("karpenter")
+    images: ImagesSettings | None = valid.get("images")
     provisioning: NodeProvisioningSettings | None = valid.get("node_provisioning")
     node_classes: dict[str, dict[str, Any]] | None = valid.get("node_classes")
     node_pools: dict[str, dict[str, Any]] | None = valid.get("node_pools")
@@ -82,6 +90,8 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
                 yield from _two_ways_to_the_api_server(cluster, mode)
     if mode is not None and "karpenter" in valid:
         yield from who_runs_karpenter(mode, karpenter)
+    if mode is not None and images is not None:
+        yield from whose_images(mode, images)
     if karpenter is not None and system_nodes is not None:
         yield from _too_many_replicas(karpenter, system_nodes)
     if karpenter is not None and cluster is not None:
@@ -194,6 +204,17 @@ def _too_many_replicas(karpenter: KarpenterSettings, system_nodes: SystemNodesSe
             f"is more than systemNodes.count {system_nodes.count}: two controllers never share a node, "
             "so the last one stays pending and `pulumi up` times out",
             "lower replicas or raise count",
+        )
+
+
+def whose_images(mode: str, images: ImagesSettings) -> Iterator[Problem]:
+    """Mirrors are for the controller's chart, which AKS has outside the cluster in mode nap."""
+    if mode == "nap" and images.mirrors:
+        yield Problem(
+            key_of("images", "mirrors"),
+            shown(images.mirrors),
+            "is for charts of this stack's, and in mode nap there is none: AKS runs its own images",
+            "remove it, or set karpstack:mode to self-hosted",
         )
 
 

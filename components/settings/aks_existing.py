@@ -76,6 +76,10 @@ class ExistingAksSettings(AksStackSettings):
             "that it has",
             "remove it",
         ),
+        "addons": Reason(
+            "is about what a cluster of the stack's own runs beside Karpenter; here it is its owner's",
+            "remove it; its owner says it: az aks update --attach-acr, az aks enable-addons",
+        ),
         "nodeprovisioning": Reason(
             "is said in the cluster's own profile, which the stack reads and does not change",
             "remove it; its owner says it: az aks update --node-provisioning-mode, --node-provisioning-default-pools",

@@ -15,14 +15,14 @@ from karpenter.offers import Offers
 from ..documents import manifests
 from ..problems import Problem, key_of, shown
 from .aks import WRITE_SUBNET_ID, is_subnet_id
-from .aks_checks import linux_alone, node_class, who_runs_karpenter
+from .aks_checks import linux_alone, node_class, who_runs_karpenter, whose_images
 from .chart_checks import chart_values, resource_values
 from .node_pool_checks import endless_drain, node_class_reference
 from .region_checks import region_checks
 from .requirement_checks import requirement_checks
 
 if TYPE_CHECKING:
-    from .aks import KarpenterSettings
+    from .aks import ImagesSettings, KarpenterSettings
     from .aks_existing import ExistingNetworkSettings
 
 
@@ -37,6 +37,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     location: str | None = valid.get("region")
     network: ExistingNetworkSettings | None = valid.get("network")
     karpenter: KarpenterSettings | None = valid.get("karpenter")
+    images: ImagesSettings | None = valid.get("images")
     node_classes: dict[str, dict[str, Any]] | None = valid.get("node_classes")
     if location is not None:
         yield from region_checks("azure", "azure-native:location", location)
@@ -47,6 +48,8 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         yield from resource_values(karpenter.resources.requests, karpenter.resources.limits)
     if mode is not None and "karpenter" in valid:
         yield from who_runs_karpenter(mode, karpenter)
+    if mode is not None and images is not None:
+        yield from whose_images(mode, images)
     if mode == "nap" and network is not None and network.subnet_id is not None:
         yield Problem(
             key_of("network", "subnetId"),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from ipaddress import IPv4Network
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
 
 from .. import versions
-from ..documents import charts, subnets
+from ..documents import charts, endpoints, images, subnets
+from ..documents.endpoints import EndpointService
 from ..naming import RESERVED_TAG_PREFIXES, EksNames
 from ..problems import Reason, refuse
 from .sections import (
@@ -19,6 +20,7 @@ from .sections import (
     AccessCidr,
     Cidr,
     ClusterCidr,
+    MirrorSettings,
     NetworkCidr,
     NodeClassSpecs,
     ResourceSettings,
@@ -131,7 +133,12 @@ class NetworkSettings(Section):
     pod_cidr_mask_size: int = Field(24, description="prefix length of each node's share of podCidr")
     service_cidr: Cidr = Field(description="range of Service addresses")
     zones: int | list[str] = Field(3, description="number of zones, 2 to 6, or a list of their names")
-    nat_gateways: Literal["single", "per-zone"] = Field("single", description="single (cheap) or per-zone")
+    nat_gateways: Literal["single", "per-zone", "none"] = Field(
+        "single", description="single (cheap), per-zone, or none: nothing leads out, and endpoints are needed"
+    )
+    endpoints: bool | list[EndpointService] = Field(
+        False, description="VPC endpoints: true for those that the stack needs, or a list of services, as ecr.api"
+    )
     flow_log_retention_days: LogRetentionDays | Literal[0] = Field(
         0, description="days that the VPC's flow logs are kept; 0: there are none"
     )
@@ -165,6 +172,23 @@ class NetworkSettings(Section):
         if repeated := sorted(one for one, times in Counter(ids).items() if times > 1):
             refuse(f"names {', '.join(repeated)} twice, which EKS and EC2 refuse", "name each once")
         return ids
+
+    @property
+    def isolated(self) -> bool:
+        """Whether nothing leads out of the stack's own VPC."""
+        return self.vpc_id is None and self.nat_gateways == "none"
+
+    @field_validator("endpoints")
+    @classmethod
+    def _each_service_once(cls, services: bool | list[EndpointService]) -> bool | list[EndpointService]:
+        if isinstance(services, list) and (
+            repeated := sorted(one for one, times in Counter(services).items() if times > 1)
+        ):
+            refuse(
+                f"names {', '.join(repeated)} twice, and EC2 refuses a second endpoint that answers to the same name",
+                "name each once",
+            )
+        return services
 
     @field_validator("pod_cidr_mask_size")
     @classmethod
@@ -374,6 +398,14 @@ class KarpenterSettings(Section):
         return chart_settings(settings, charts.karpenter_aws_settings(version), version)
 
 
+class ImagesSettings(MirrorSettings):
+    """karpstack:images on EKS."""
+
+    REGISTRIES: ClassVar[Sequence[str]] = images.registries(
+        images.CILIUM, images.KARPENTER_AWS, images.METRICS_SERVER, images.LOAD_BALANCER_CONTROLLER
+    )
+
+
 class EksStackSettings(StackSettings):
     """What an environment on EKS says whether its cluster is there already or not."""
 
@@ -405,6 +437,7 @@ class EksStackSettings(StackSettings):
     cloud: Literal["aws"] = Field("aws", description="aws")
     tags: Tags = Field({}, description="tags of every resource")
     karpenter: KarpenterSettings = Field(KarpenterSettings(), description="the controller")
+    images: ImagesSettings = Field(ImagesSettings(), description="where images come from")
     node_classes: NodeClassSpecs = Field(description="EC2NodeClass specs by name")
 
     @field_validator("assume_roles")
@@ -423,6 +456,15 @@ class EksStackSettings(StackSettings):
         return fitting_name(name, EksNames(name), "AWS")
 
 
+def needed_endpoints(karpenter: KarpenterSettings, addons: AddonsSettings) -> tuple[EndpointService, ...]:
+    """Services that a stack reaches by endpoints where nothing leads out."""
+    return endpoints.needed(
+        interruption_queue=karpenter.interruption_queue,
+        pod_identity=karpenter.identity == "pod-identity" or addons.need_pod_identity,
+        load_balancer_controller=addons.load_balancer_controller,
+    )
+
+
 class EksSettings(EksStackSettings):
     """The whole configuration, and the arguments of `eks.Environment`; `eks_existing` has a cluster that is there."""
 
@@ -431,3 +473,10 @@ class EksSettings(EksStackSettings):
     system_nodes: SystemNodesSettings = Field(SystemNodesSettings(), description="the managed node group")
     cilium: CiliumSettings = Field(CiliumSettings(), description="the dataplane")
     addons: AddonsSettings = Field(AddonsSettings(), description="a section that says what runs beside Karpenter")
+
+    @property
+    def endpoints(self) -> tuple[EndpointService, ...]:
+        """Services to which the VPC has endpoints."""
+        if isinstance(self.network.endpoints, list):
+            return tuple(self.network.endpoints)
+        return needed_endpoints(self.karpenter, self.addons) if self.network.endpoints else ()

@@ -18,10 +18,12 @@ from karpenter.offers import Offers
 from karpenter.requirements import RequirementError, allows, requirements
 
 from .. import versions
+from ..documents import images as chart_images
 from ..documents import manifests
 from ..problems import Problem, did_you_mean, key_of, shown
 from .addon_checks import tags_of_others, taint_of_none, version_of_none
 from .chart_checks import chart_values, resource_values
+from .eks import needed_endpoints
 from .node_pool_checks import endless_drain, node_class_reference
 from .region_checks import aws_zones, region_checks
 from .requirement_checks import instance_type, requirement_checks
@@ -29,7 +31,14 @@ from .sections import public_network
 from .version_checks import eks_version
 
 if TYPE_CHECKING:
-    from .eks import AddonsSettings, ClusterSettings, KarpenterSettings, NetworkSettings, SystemNodesSettings
+    from .eks import (
+        AddonsSettings,
+        ClusterSettings,
+        ImagesSettings,
+        KarpenterSettings,
+        NetworkSettings,
+        SystemNodesSettings,
+    )
 
 
 #: Fields of `NetworkSettings` that say something of a VPC that is there, and of one that the stack makes.
@@ -40,7 +49,7 @@ _OF_AN_EXISTING_NETWORK: Final = (
     "control_plane_subnet_ids",
     "node_security_group_ids",
 )
-_OF_AN_OWN_NETWORK: Final = ("zones", "nat_gateways", "flow_log_retention_days")
+_OF_AN_OWN_NETWORK: Final = ("zones", "nat_gateways", "endpoints", "flow_log_retention_days")
 
 
 def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
@@ -70,6 +79,9 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         yield from _whose_network(network)
         if cluster is not None:
             yield from _no_way_in(network, cluster)
+        if karpenter is not None and addons is not None:
+            yield from _no_way_out(network, karpenter, addons)
+            yield from _no_images(network, addons, valid.get("images"))
         if region is not None:
             yield from aws_zones(region, network.zones)
     if region is not None and system_nodes is not None:
@@ -152,6 +164,51 @@ def _no_way_in(network: NetworkSettings, cluster: ClusterSettings) -> Iterator[P
             "after the control plane, before Cilium and Karpenter, wherever it is run",
             f"list the ranges from which you reach {network.vpc_id}: a VPN's, CI's, the VPC's own {network.vpc_cidr}; "
             "or list your public address in karpstack:cluster.publicAccessCidrs",
+        )
+
+
+def _no_way_out(network: NetworkSettings, karpenter: KarpenterSettings, addons: AddonsSettings) -> Iterator[Problem]:
+    """A network without a gateway, in which nothing but endpoints leads to AWS."""
+    if not network.isolated:
+        return
+    named = network.endpoints if isinstance(network.endpoints, list) else []
+    missing = [one for one in needed_endpoints(karpenter, addons) if one not in named]
+    if network.endpoints is not True and missing:
+        yield Problem(
+            key_of("network", "endpoints"),
+            shown(network.endpoints),
+            f"lacks {', '.join(missing)}, and with natGateways none nothing else leads there: nodes do not join, or "
+            "Karpenter launches none, a quarter of an hour after the VPC was made",
+            "set it to true, or add what it lacks; or set karpstack:network.natGateways to single",
+        )
+    if str(karpenter.settings.get("isolatedVPC", True)).lower() != "true":
+        yield Problem(
+            key_of("karpenter", "settings", "isolatedVPC"),
+            shown(karpenter.settings["isolatedVPC"]),
+            "has the controller ask IAM and the price list, which have no endpoint, while network.natGateways is none: "
+            "each of these calls hangs until its time is out, and no node class is ever deleted",
+            "remove it: the stack sets it to true here",
+        )
+
+
+def _no_images(network: NetworkSettings, addons: AddonsSettings, settings: ImagesSettings | None) -> Iterator[Problem]:
+    """A network out of which nothing leads, to public registries neither."""
+    if not network.isolated or settings is None:
+        return
+    used = chart_images.registries(
+        chart_images.CILIUM,
+        chart_images.KARPENTER_AWS,
+        *([chart_images.METRICS_SERVER] if addons.metrics_server else []),
+        *([chart_images.LOAD_BALANCER_CONTROLLER] if addons.load_balancer_controller else []),
+    )
+    if missing := [registry for registry in used if registry not in settings.mirrors]:
+        yield Problem(
+            key_of("images", "mirrors"),
+            shown(settings.mirrors),
+            f"has no mirror of {', '.join(missing)}, and with natGateways none no node reaches a public registry: "
+            "Cilium's or Karpenter's pods never start, and no node gets ready",
+            "name a registry that the VPC reaches for each, for example ECR's of this account and region with a "
+            "pull-through cache",
         )
 
 

@@ -8,11 +8,12 @@ documentation of `subnetSelectorTerms`: it looks in the whole region, not in one
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Final, Literal, Protocol
 
+from ..documents.endpoints import GATEWAYS
 from ..documents.subnets import ZONES_WITHOUT_EKS
 from ..naming import DISCOVERY_TAG
 from ..problems import Problem, doubts, key_of, shown
@@ -84,7 +85,7 @@ class FoundNetwork:
         subnets: Those that the settings name or select, by ID, in whatever VPC; a missing one is not there.
         selected: IDs of those that the settings select by tags, in whatever VPC.
         groups: Security groups by ID, with the VPC of each; a missing one is not there.
-        has_endpoints: Whether the VPC has an endpoint of EC2; asked where a subnet of nodes has no way out.
+        endpoints: Services of which the VPC has an endpoint, as `ecr.api`; asked where nodes have no way out.
         has_cluster: Whether the cluster is there already, whose own interfaces and nodes hold addresses.
     """
 
@@ -94,8 +95,13 @@ class FoundNetwork:
     subnets: Mapping[str, FoundSubnet]
     selected: Sequence[str]
     groups: Mapping[str, str]
-    has_endpoints: bool
+    endpoints: Collection[str]
     has_cluster: bool
+
+    @property
+    def has_endpoints(self) -> bool:
+        """Whether nodes without a way out reach EC2 at least."""
+        return "ec2" in self.endpoints
 
     def node_subnets(self, network: Selection) -> list[FoundSubnet]:
         """The subnets of the VPC in which nodes live, in the order of the settings, or of their IDs."""
@@ -123,7 +129,9 @@ def way_out(routes: Mapping[str, str]) -> WayOut:
     return "none" if not target else "public" if target.startswith("igw-") else "private"
 
 
-def check(network: NetworkSettings, cluster: str, nodes: int, found: FoundNetwork) -> list[Problem]:
+def check(
+    network: NetworkSettings, cluster: str, nodes: int, found: FoundNetwork, needed: Collection[str]
+) -> list[Problem]:
     """Refuse a network in which the cluster cannot work.
 
     Args:
@@ -131,6 +139,7 @@ def check(network: NetworkSettings, cluster: str, nodes: int, found: FoundNetwor
         cluster: Name of the cluster.
         nodes: How many system nodes there are at first.
         found: What the account says.
+        needed: Services that nodes reach by endpoints where nothing leads out, as `ecr.api`.
 
     Returns:
         What may be in the way: warnings.
@@ -138,10 +147,12 @@ def check(network: NetworkSettings, cluster: str, nodes: int, found: FoundNetwor
     Raises:
         SettingsError: Something is.
     """
-    return doubts(problems(network, cluster, nodes, found))
+    return doubts(problems(network, cluster, nodes, found, needed))
 
 
-def problems(network: NetworkSettings, cluster: str, nodes: int, found: FoundNetwork) -> Iterator[Problem]:
+def problems(
+    network: NetworkSettings, cluster: str, nodes: int, found: FoundNetwork, needed: Collection[str]
+) -> Iterator[Problem]:
     """What is, or may be, in the way; the arguments are those of `check`."""
     if not found.cidrs:
         yield Problem(
@@ -156,7 +167,7 @@ def problems(network: NetworkSettings, cluster: str, nodes: int, found: FoundNet
     yield from _missing(network, found)
     yield from _zones(network, found)
     yield from _addresses(network, nodes, found)
-    yield from _ways_out(network, found)
+    yield from _ways_out(network, found, needed)
     yield from _others(network, cluster, found)
     yield from _groups(network, found)
 
@@ -287,8 +298,9 @@ def _addresses(network: NetworkSettings, nodes: int, found: FoundNetwork) -> Ite
         )
 
 
-def _ways_out(network: NetworkSettings, found: FoundNetwork) -> Iterator[Problem]:
+def _ways_out(network: NetworkSettings, found: FoundNetwork, needed: Collection[str]) -> Iterator[Problem]:
     key, value = _where(network, [])
+    missing = [service for service in needed if service not in found.endpoints]
     for subnet in found.node_subnets(network):
         match subnet.way_out:
             case "public":
@@ -299,21 +311,42 @@ def _ways_out(network: NetworkSettings, found: FoundNetwork) -> Iterator[Problem
                     "has no way out without a public address, and with one anybody can try it",
                     "name private subnets, whose default route leads to a NAT or transit gateway",
                 )
+            case "none" if not found.endpoints:
+                yield Problem(
+                    key,
+                    value,
+                    f"has {subnet.id} without a default route: nodes there reach neither EC2 nor a registry, so none "
+                    "would join, and `pulumi up` fails at the node group, a quarter of an hour later",
+                    "name subnets with a route to a NAT or transit gateway, or have one added, or these endpoints: "
+                    + ", ".join(missing),
+                )
+            case "none" if missing:
+                yield Problem(
+                    key,
+                    value,
+                    f"has {subnet.id} without a default route, in a VPC without an endpoint of {', '.join(missing)}: "
+                    "nothing there reaches these services, so nodes do not join, or Karpenter launches none",
+                    "have its owner run: " + "; ".join(_endpoint_command(network, subnet, one) for one in missing),
+                )
             case "none":
                 yield Problem(
                     key,
                     value,
-                    f"has {subnet.id} without a default route: "
-                    + (
-                        "nodes reach only services with an endpoint in the VPC (ec2, ecr.api, ecr.dkr, s3, sts, eks, "
-                        "eks-auth, sqs, ssm), and Cilium's images, from quay.io, only by a mirror"
-                        if found.has_endpoints
-                        else "nodes there reach neither EC2 nor a registry, so none would join, and `pulumi up` fails "
-                        "at the node group, a quarter of an hour later"
-                    ),
-                    "name subnets with a route to a NAT or transit gateway, or have one added",
-                    warning=found.has_endpoints,
+                    f"has {subnet.id} without a default route: nodes there reach only services with an endpoint in the "
+                    "VPC, and images of other registries, as Cilium's from quay.io, only by a mirror",
+                    "set karpstack:images.mirrors, or name subnets with a route to a NAT or transit gateway",
+                    warning=True,
                 )
+
+
+def _endpoint_command(network: NetworkSettings, subnet: FoundSubnet, service: str) -> str:
+    command = f"aws ec2 create-vpc-endpoint --vpc-id {network.vpc_id} --service-name com.amazonaws.{subnet.zone[:-1]}."
+    if service in GATEWAYS:
+        return f"{command}{service} --vpc-endpoint-type Gateway --route-table-ids <those of its subnets>"
+    return (
+        f"{command}{service} --vpc-endpoint-type Interface --private-dns-enabled --subnet-ids <one a zone> "
+        "--security-group-ids <one that admits the nodes on 443>"
+    )
 
 
 def _others(network: NetworkSettings, cluster: str, found: FoundNetwork) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ instead of "is not a setting".
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, ip_network
 from typing import Annotated, Any, ClassVar, Final, TypeVar
 
@@ -170,6 +170,37 @@ class ResourceSettings(Section):
 
     requests: dict[str, str | int] = Field({"cpu": "1", "memory": "1Gi"}, description="what is set aside")
     limits: dict[str, str | int] = Field({"cpu": "1", "memory": "1Gi"}, description="what is never exceeded")
+
+
+def _mirror(prefix: str) -> str:
+    if not re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*", prefix):
+        refuse(
+            "is nothing that an image's name could begin with: no pod whose image is named so would start",
+            "write it like registry.example.com/quay, without https:// and without a / at the end",
+        )
+    return prefix
+
+
+class MirrorSettings(Section):
+    """karpstack:images: where images of charts come from."""
+
+    #: Those from which a stack's charts take images.
+    REGISTRIES: ClassVar[Sequence[str]] = ()
+
+    mirrors: dict[str, Annotated[str, AfterValidator(_mirror)]] = Field(
+        {}, description="what stands in place of a registry in images' names, as quay.io: registry.example.com/quay"
+    )
+
+    @field_validator("mirrors")
+    @classmethod
+    def _of_registries_in_use(cls, mirrors: dict[str, str]) -> dict[str, str]:
+        if unused := sorted(mirrors.keys() - set(cls.REGISTRIES)):
+            refuse(
+                f"names {', '.join(unused)}, from which no chart of this stack takes an image: its mirror would change "
+                "nothing",
+                "name one of " + ", ".join(cls.REGISTRIES),
+            )
+        return mirrors
 
 
 class StackSettings(Section):

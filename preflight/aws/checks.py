@@ -24,6 +24,7 @@ CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
     "quota of VPCs": quotas.vpcs,
     "quota of addresses": quotas.addresses,
     "quota of NAT gateways": quotas.gateways,
+    "quota of endpoints": quotas.endpoints,
     "quota of clusters": quotas.clusters,
     "cluster's name": names.cluster,
     "log group's name": names.log_group,

@@ -21,6 +21,10 @@ OF_PRIVATE_ACCESS: Final = (
     "aws:ec2/securityGroup:SecurityGroup",
     "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
 )
+#: The types that only a stack with `network.endpoints` has.
+OF_ENDPOINTS: Final = ("aws:ec2/vpcEndpoint:VpcEndpoint",)
+#: The type that only a stack has out of whose network, its own or an existing one, nothing leads.
+INSTANCE_PROFILE: Final = "aws:iam/instanceProfile:InstanceProfile"
 #: The types that only a stack without `network.vpcId` has.
 OF_AN_OWN_NETWORK: Final = tuple(
     f"aws:ec2/{kind}"
@@ -248,6 +252,30 @@ def _ec2(scope: Scope) -> Iterator[Grant]:
         context={"aws:RequestedRegion": scope.region},
     )
     yield Grant(
+        sid="Endpoints",
+        needed_by=OF_ENDPOINTS,
+        actions=_of(
+            "ec2",
+            "AuthorizeSecurityGroupIngress",
+            "CreateSecurityGroup",
+            "CreateVpcEndpoint",
+            "DeleteSecurityGroup",
+            "DeleteVpcEndpoints",
+            "DescribePrefixLists",
+            "DescribeVpcEndpointServices",
+            "ModifySecurityGroupRules",
+            "ModifyVpcEndpoint",
+            "RevokeSecurityGroupEgress",
+            "RevokeSecurityGroupIngress",
+        ),
+        context={"aws:RequestedRegion": scope.region},
+    )
+    yield Grant(
+        sid="EndpointNames",
+        needed_by=OF_ENDPOINTS,
+        actions=("route53:AssociateVPCWithHostedZone",),
+    )
+    yield Grant(
         sid="FlowLogs",
         needed_by=(FLOW_LOG,),
         actions=_of("ec2", "CreateFlowLogs", "DeleteFlowLogs", "DescribeFlowLogs"),
@@ -376,11 +404,27 @@ def _iam(scope: Scope) -> Iterator[Grant]:
             ),
             resources=tuple(scope.arn("iam", f"role/{name}") for name in named),
         )
+    yield Grant(
+        sid="InstanceProfile",
+        needed_by=(INSTANCE_PROFILE,),
+        actions=_of(
+            "iam",
+            "AddRoleToInstanceProfile",
+            "CreateInstanceProfile",
+            "DeleteInstanceProfile",
+            "GetInstanceProfile",
+            "RemoveRoleFromInstanceProfile",
+            "TagInstanceProfile",
+            "UntagInstanceProfile",
+        ),
+        resources=(scope.arn("iam", f"instance-profile/{names.node_role}"),),
+    )
     for sid, needing, passed, service in (
         ("PassClusterRole", "aws:iam/role:Role", (names.cluster_role,), "eks.amazonaws.com"),
         ("PassSystemNodeRole", "aws:iam/role:Role", (names.system_node_role,), "eks.amazonaws.com"),
         ("PassControllerRole", "aws:iam/role:Role", of_pods, "pods.eks.amazonaws.com"),
         ("PassFlowLogsRole", FLOW_LOG, flow_logs, "vpc-flow-logs.amazonaws.com"),
+        ("PassNodeRole", INSTANCE_PROFILE, (names.node_role,), "ec2.amazonaws.com"),
     ):
         yield Grant(
             sid=sid,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
+from components.documents.endpoints import EndpointService
 from components.settings.eks import NetworkSettings
 from components.settings.existing_network import FoundNetwork, FoundSubnet, WayOut, way_out
 
@@ -63,11 +64,9 @@ def find(aws: Aws, network: NetworkSettings, cluster: str) -> FoundNetwork:
                 _described(aws, "DescribeSecurityGroups", "SecurityGroups", {"group-id": groups}) if groups else ()
             )
         },
-        has_endpoints=any(found[one].way_out == "none" for one in of_nodes if one in found)
-        and f"com.amazonaws.{aws.region}.ec2"
-        in {
-            one["ServiceName"] for one in _described(aws, "DescribeVpcEndpoints", "VpcEndpoints", {"vpc-id": [vpc_id]})
-        },
+        endpoints=_endpoints(aws, vpc_id)
+        if any(found[one].way_out == "none" for one in of_nodes if one in found)
+        else frozenset(),
         has_cluster=cluster in aws.all("eks", "ListClusters", "clusters"),
     )
 
@@ -75,6 +74,16 @@ def find(aws: Aws, network: NetworkSettings, cluster: str) -> FoundNetwork:
 def _described(aws: Aws, operation: str, result: str, filters: Mapping[str, Iterable[str]]) -> list[Any]:
     wanted = [{"Name": name, "Values": list(values)} for name, values in filters.items()]
     return aws.all("ec2", operation, result, Filters=wanted)
+
+
+def _endpoints(aws: Aws, vpc_id: str) -> frozenset[str]:
+    """Services that nodes without a way out reach."""
+    there = {
+        one["ServiceName"]
+        for one in _described(aws, "DescribeVpcEndpoints", "VpcEndpoints", {"vpc-id": [vpc_id]})
+        if one["State"].lower() == "available"
+    }
+    return frozenset(one for one in get_args(EndpointService) if f"com.amazonaws.{aws.region}.{one}" in there)
 
 
 def _attribute(aws: Aws, vpc_id: str, name: str) -> bool:

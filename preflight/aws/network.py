@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from components.settings.eks import needed_endpoints
 from components.settings.existing_network import problems
 
 from ..finding import Finding
@@ -16,7 +17,8 @@ def existing(subject: Subject) -> Iterator[Finding]:
     if settings.network.vpc_id is None:
         return
     found = subject.existing_network()
-    for problem in problems(settings.network, settings.name, settings.system_nodes.desired_size, found):
+    needed = needed_endpoints(settings.karpenter, settings.addons)
+    for problem in problems(settings.network, settings.name, settings.system_nodes.desired_size, found, needed):
         what, _, consequence = problem.consequence.partition(": ")
         yield Finding(
             "warning" if problem.warning else "error",

@@ -39,6 +39,7 @@ SPOT: Final = Quota("ec2", "L-34B43A08", "vCPUs of spot instances")
 VPCS: Final = Quota("vpc", "L-F678F1CE", "VPCs")
 ADDRESSES: Final = Quota("ec2", "L-0263D0A3", "elastic IP addresses")
 GATEWAYS: Final = Quota("vpc", "L-FE5A380F", "NAT gateways in a zone")
+ENDPOINTS: Final = Quota("vpc", "L-1B52E74A", "gateway VPC endpoints")
 CLUSTERS: Final = Quota("eks", "L-1194D53C", "EKS clusters")
 _QUOTAS: Final = {"on-demand": ON_DEMAND, "spot": SPOT}
 _ENDLESS: Final = float("inf")
@@ -103,6 +104,16 @@ def gateways(subject: Subject) -> Iterator[Finding]:
     )
     for zone in _gateway_zones(subject):
         yield from _judged(subject, GATEWAYS, used[zone], 1, f" ({zone})")
+
+
+def endpoints(subject: Subject) -> Iterator[Finding]:
+    """No room for an endpoint of S3, which is counted over all VPCs; those with addresses are counted in each."""
+    if "s3" not in subject.settings.endpoints or subject.state.count("aws:ec2/vpcEndpoint:VpcEndpoint"):
+        return
+    wanted = [{"Name": "vpc-endpoint-type", "Values": ["Gateway"]}]
+    there = subject.aws.all("ec2", "DescribeVpcEndpoints", "VpcEndpoints", Filters=wanted)
+    used = sum(one["State"].lower() not in ("deleting", "deleted") for one in there)
+    yield from _judged(subject, ENDPOINTS, used, 1)
 
 
 def clusters(subject: Subject) -> Iterator[Finding]:
@@ -180,7 +191,7 @@ def _limit(spec: Mapping[str, Any]) -> float:
 
 
 def _gateway_zones(subject: Subject) -> list[str]:
-    if subject.settings.network.vpc_id is not None:
+    if subject.settings.network.vpc_id is not None or subject.settings.network.isolated:
         return []
     zones = subject.zones()
     return zones if subject.settings.network.nat_gateways == "per-zone" else zones[:1]

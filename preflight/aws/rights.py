@@ -13,7 +13,16 @@ from typing import Any, Final
 from components.settings import EksSettings
 
 from ..finding import Finding, NotAskedError, Severity
-from .deployer import FLOW_LOG, OF_AN_OWN_NETWORK, OF_PRIVATE_ACCESS, Grant, Scope, deploying
+from .deployer import (
+    FLOW_LOG,
+    INSTANCE_PROFILE,
+    OF_AN_OWN_NETWORK,
+    OF_ENDPOINTS,
+    OF_PRIVATE_ACCESS,
+    Grant,
+    Scope,
+    deploying,
+)
 from .subject import Subject
 
 _CALL: Final = "iam:SimulatePrincipalPolicy"
@@ -71,6 +80,12 @@ def is_of(settings: EksSettings, grant: Grant) -> bool:
     if not settings.network.flow_log_retention_days and set(grant.needed_by) == {FLOW_LOG}:
         return False
     if not settings.cluster.private_access_cidrs and set(grant.needed_by) == set(OF_PRIVATE_ACCESS):
+        return False
+    if not settings.endpoints and set(grant.needed_by) == set(OF_ENDPOINTS):
+        return False
+    # Whether something leads out of an existing network is not known here.
+    leads_out = settings.network.vpc_id is None and not settings.network.isolated
+    if leads_out and set(grant.needed_by) == {INSTANCE_PROFILE}:
         return False
     if settings.network.vpc_id is not None and set(grant.needed_by) <= set(OF_AN_OWN_NETWORK):
         return False

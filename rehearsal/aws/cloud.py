@@ -46,6 +46,13 @@ _NO_ROUTE = (
     "the subnet {subnet} of the node has no route to the internet ({table}), so the node reaches neither the "
     "cluster's endpoint nor the image registry; add a route 0.0.0.0/0 through a NAT gateway"
 )
+#: Services that a node calls while it starts: EC2 for its own name, ECR and S3 for images (EKS user guide, "Deploy
+#: private clusters with limited internet access").
+_OF_NODES = ("ec2", "ecr.api", "ecr.dkr", "s3")
+_NO_ENDPOINT = (
+    "the subnet {subnet} of the node has no route to the internet, and its VPC no endpoint of {services}, so the node "
+    "does not start; add what is missing"
+)
 
 
 class AwsCloud(Bound):
@@ -192,7 +199,14 @@ class AwsCloud(Bound):
         if not self._account.roles.allows(role, "ec2:DescribeInstances"):
             return _NO_DESCRIBE.format(role=role.arn)
         table = self._account.missing_route(instance.subnet_id)
-        return _NO_ROUTE.format(subnet=instance.subnet_id, table=table) if table else ""
+        if not table:
+            return ""
+        missing = self._account.missing_endpoints(instance.subnet_id)
+        if missing == list(_OF_NODES):
+            return _NO_ROUTE.format(subnet=instance.subnet_id, table=table)
+        if missing:
+            return _NO_ENDPOINT.format(subnet=instance.subnet_id, services=", ".join(missing))
+        return ""
 
 
 def _resources(instance_type: Mapping[str, Any]) -> dict[str, dict[str, str]]:
@@ -252,7 +266,7 @@ class AccountView:
         return str(self._ec2.get_subnet(instance.subnet_id).availability_zone_id)
 
     def missing_route(self, subnet_id: str) -> str:
-        """The route table that lacks a way out of a subnet; empty when there is one or interface endpoints exist."""
+        """The route table that lacks a way out of a subnet; empty when there is one."""
         backend = self._ec2
         vpc_id = backend.get_subnet(subnet_id).vpc_id
         tables = [table for table in list(backend.route_tables.values()) if table.vpc_id == vpc_id]
@@ -261,9 +275,17 @@ class AccountView:
         routes = table.routes if table else []
         if any(route.destination_cidr_block == "0.0.0.0/0" and _leads_out(route) for route in routes):
             return ""
-        if any(endpoint.vpc_id == vpc_id for endpoint in list(backend.vpc_end_points.values())):
-            return ""
         return str(table.id) if table else "no route table"
+
+    def missing_endpoints(self, subnet_id: str) -> list[str]:
+        """Services that a node of a subnet without a way out needs and has no endpoint of."""
+        vpc_id = self._ec2.get_subnet(subnet_id).vpc_id
+        there = {
+            endpoint.service_name.removeprefix(f"com.amazonaws.{self.region}.")
+            for endpoint in list(self._ec2.vpc_end_points.values())
+            if endpoint.vpc_id == vpc_id and endpoint.state == "available"
+        }
+        return [service for service in _OF_NODES if service not in there]
 
 
 def _leads_out(route: Any) -> bool:

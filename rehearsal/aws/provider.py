@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rehearsal.attachment.resource import Properties, RefusedError, Resource
 from rehearsal.attachment.server import Configuration, Provider
 from rehearsal.aws import kms, logs, sqs
-from rehearsal.aws.ec2 import flow_logs, launch_template, network, security_groups
+from rehearsal.aws.ec2 import endpoints, flow_logs, launch_template, network, security_groups
 from rehearsal.aws.ec2 import resources as ec2
 from rehearsal.aws.eks import node_group
 from rehearsal.aws.eks import resources as eks
@@ -46,6 +46,7 @@ TYPES: tuple[type[AwsResource], ...] = (
     security_groups.DefaultSecurityGroup,
     security_groups.SecurityGroupIngressRule,
     security_groups.SecurityGroupEgressRule,
+    endpoints.VpcEndpoint,
     ec2.Tag,
     flow_logs.FlowLog,
     launch_template.LaunchTemplate,
@@ -58,6 +59,7 @@ TYPES: tuple[type[AwsResource], ...] = (
     iam.Role,
     iam.Policy,
     iam.RolePolicyAttachment,
+    iam.InstanceProfile,
     iam.OpenIdConnectProvider,
     iam.ServiceLinkedRole,
     sqs.Queue,

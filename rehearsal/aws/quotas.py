@@ -17,6 +17,7 @@ QUOTAS: Final[dict[tuple[str, str], tuple[str, float]]] = {
     ("ec2", "L-0263D0A3"): ("EC2-VPC Elastic IPs", 5.0),
     ("vpc", "L-F678F1CE"): ("VPCs per Region", 5.0),
     ("vpc", "L-FE5A380F"): ("NAT gateways per Availability Zone", 5.0),
+    ("vpc", "L-1B52E74A"): ("Gateway VPC endpoints per Region", 20.0),
     ("eks", "L-1194D53C"): ("Clusters", 100.0),
 }
 

@@ -30,7 +30,7 @@ def found_network(letters: str, **changes: Any) -> FoundNetwork:
         "subnets": subnets,
         "selected": [],
         "groups": {"sg-00000001": VPC},
-        "has_endpoints": False,
+        "endpoints": (),
         "has_cluster": False,
     }
     return FoundNetwork(**{**known, **changes})

@@ -347,7 +347,7 @@ RIGHT: dict[str, tuple[FoundCluster, dict[str, Any]]] = {
     "no network, and Cilium asked for": (found(workloads=BARE), CILIUM),
     "our Cilium, at the second update": (found(workloads=Workloads(agent=True, own_network=True, ready=3)), CILIUM),
     "endpoints instead of a way out": (
-        found(network=network(subnet={A: {"way_out": "none"}}, has_endpoints=True)),
+        found(network=network(subnet={A: {"way_out": "none"}}, endpoints=("ec2",))),
         {},
     ),
     "tags": (found(network=network(selected=[A, B])), BY_TAGS),

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from components import eks, settings
+from components.eks import existing_network
 from components.kubernetes import reach
 from components.problems import SettingsError
 from components.settings.existing_network import FoundNetwork, problems, way_out
@@ -202,7 +203,7 @@ def said(network: FoundNetwork, nodes: int = 2, **changes: Any) -> list[tuple[st
     wanted = example(NETWORK, **changes).network
     return [
         (problem.key.removeprefix("karpstack:network."), problem.consequence, problem.warning)
-        for problem in problems(wanted, NAME, nodes, network)
+        for problem in problems(wanted, NAME, nodes, network, ("ec2", "ecr.api", "s3"))
     ]
 
 
@@ -287,10 +288,20 @@ def test_few_addresses_are_a_warning_and_too_few_for_nodes_are_not() -> None:
 
 
 def test_endpoints_instead_of_a_way_out_are_a_warning() -> None:
-    isolated = replace(with_subnets(a={"way_out": "none"}), has_endpoints=True)
+    isolated = replace(with_subnets(a={"way_out": "none"}), endpoints=("ec2", "ecr.api", "s3"))
     ((_, text, warning),) = said(isolated)
     assert "only services with an endpoint in the VPC" in text
     assert warning
+
+
+def test_a_missing_endpoint_is_named_with_the_command_that_makes_it() -> None:
+    isolated = replace(with_subnets(a={"way_out": "none"}), endpoints=("ec2",))
+    (problem,) = problems(example(NETWORK).network, NAME, 2, isolated, ("ec2", "ecr.api", "s3"))
+    assert "without an endpoint of ecr.api, s3: " in problem.consequence
+    assert not problem.warning
+    command = f"aws ec2 create-vpc-endpoint --vpc-id {VPC} --service-name com.amazonaws.us-east-1"
+    assert f"{command}.ecr.api --vpc-endpoint-type Interface --private-dns-enabled" in problem.fix
+    assert f"{command}.s3 --vpc-endpoint-type Gateway --route-table-ids" in problem.fix
 
 
 @pytest.mark.parametrize(
@@ -351,3 +362,13 @@ def test_the_examples_documents(golden: Golden) -> None:
     golden("existing-vpc-node-class", one(made, NODE_CLASS))
     golden("existing-vpc-cluster-network", one(made, CLUSTER)["vpcConfig"])
     golden("existing-vpc-launch-template", one(made, TEMPLATE))
+
+
+def test_without_a_way_out_karpenter_asks_nothing_that_has_no_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    services = ("ec2", "ecr.api", "ecr.dkr", "eks", "eks-auth", "s3", "sqs", "ssm", "sts")
+    isolated = replace(with_subnets(a={"way_out": "none"}), endpoints=services)
+    monkeypatch.setattr(existing_network, "find", lambda *asked: isolated)
+    made = deployed()
+    assert one(made, NODE_CLASS)["spec"]["instanceProfile"] == f"{NAME}-karpenter-nodes"
+    assert made.one("eks-karpenter-controller").inputs["values"]["settings"]["isolatedVPC"] is True
+    assert "role" in one(stack(), NODE_CLASS)["spec"]

@@ -83,6 +83,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "network.serviceCidr": "172.21.0.0/16",
         "network.zones": 2,
         "network.natGateways": "per-zone",
+        "network.endpoints": ["s3"],
         "network.flowLogRetentionDays": 7,
         "network.subnetIds": ["subnet-0000000a", "subnet-0000000c"],
         "network.subnetTags": {"tier": "nodes"},
@@ -128,6 +129,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "karpenter.settings": {"batchIdleDuration": "2s"},
         "karpenter.resources.requests": {"cpu": "500m"},
         "karpenter.resources.limits": {"cpu": "2"},
+        "images.mirrors": {"quay.io": "registry.example.com/quay"},
         "nodeClasses": {"default": IMAGES | {"detailedMonitoring": True}},
         "nodePools": {"default": POOL | {"weight": 2}},
     },
@@ -180,6 +182,7 @@ OTHER: dict[str, dict[str, Any]] = {
     SELF_HOSTED: {
         "karpenter.chartVersion": "1.14.3",
         "karpenter.sshPublicKey": "ssh-rsa " + "A" * 60,
+        "images.mirrors": {"mcr.microsoft.com": "registry.example.com/mcr"},
         "karpenter.bootstrapTokenGeneration": 2,
         "karpenter.bootstrapTokenDays": 30,
         "karpenter.replicas": 1,

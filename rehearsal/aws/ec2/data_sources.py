@@ -158,7 +158,7 @@ def of_networks(account: Account) -> dict[str, Callable[[Mapping[str, Any]], Pro
         }
 
     def endpoint(arguments: Mapping[str, Any]) -> Properties:
-        takes("getVpcEndpoint", arguments, {"id", "vpcId", "serviceName"})
+        takes("getVpcEndpoint", arguments, {"id", "vpcId", "serviceName", "state"})
         found = _only(
             "EC2 VPC Endpoint",
             [
@@ -167,6 +167,7 @@ def of_networks(account: Account) -> dict[str, Callable[[Mapping[str, Any]], Pro
                 if arguments.get("id") in (None, one["VpcEndpointId"])
                 and arguments.get("vpcId") in (None, one["VpcId"])
                 and arguments.get("serviceName") in (None, one["ServiceName"])
+                and arguments.get("state") in (None, one["State"])
             ],
         )
         return {

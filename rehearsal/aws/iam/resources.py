@@ -204,6 +204,56 @@ class RolePolicyAttachment(AwsResource):
         self.client.detach_role_policy(RoleName=role, PolicyArn=policy)
 
 
+class InstanceProfile(IamResource):
+    """An instance profile with one role. ID: its name."""
+
+    token = "aws:iam/instanceProfile:InstanceProfile"
+    title, noun, key = "IAM Instance Profile", "instance_profile", "InstanceProfileName"
+    accepts = frozenset({"name", "path", "role", "tags"})
+    replace_on = frozenset({"name", "path"})
+    name_property, name_limit = "name", 128
+    defaults: ClassVar[Mapping[str, Any]] = {"path": "/"}
+    unset: ClassVar[Mapping[str, Any]] = {"namePrefix": ""}
+
+    def make(self, inputs: Properties) -> str:
+        """create_instance_profile."""
+        self.client.create_instance_profile(
+            InstanceProfileName=inputs["name"], Path=inputs["path"], Tags=pairs(self.tags(inputs))
+        )
+        return str(inputs["name"])
+
+    def complete(self, id: str, inputs: Properties, timeout: float) -> None:
+        """Put the role into it."""
+        if inputs.get("role"):
+            self.client.add_role_to_instance_profile(InstanceProfileName=id, RoleName=inputs["role"])
+
+    def look(self, id: str, state: Properties) -> Properties | None:
+        """get_instance_profile."""
+        profile = self.client.get_instance_profile(InstanceProfileName=id)["InstanceProfile"]
+        return {
+            **properties(profile, ("arn", "path")),
+            "name": profile["InstanceProfileName"],
+            "uniqueId": profile["InstanceProfileId"],
+            "createDate": moment(profile["CreateDate"]),
+            "role": next((role["RoleName"] for role in profile["Roles"]), None),
+            "tags": unpaired(profile.get("Tags", [])),
+        }
+
+    def change(self, id: str, old: Properties, new: Properties, timeout: float) -> None:
+        """Another role."""
+        self._empty(id)
+        self.complete(id, new, timeout)
+
+    def remove(self, id: str, state: Properties, timeout: float) -> None:
+        """Take the role out, and delete it."""
+        self._empty(id)
+        self.client.delete_instance_profile(InstanceProfileName=id)
+
+    def _empty(self, id: str) -> None:
+        for role in self.client.get_instance_profile(InstanceProfileName=id)["InstanceProfile"]["Roles"]:
+            self.client.remove_role_from_instance_profile(InstanceProfileName=id, RoleName=role["RoleName"])
+
+
 class OpenIdConnectProvider(IamResource):
     """Trust in a cluster's issuer, for IRSA. ID: its ARN. `url` comes back without its scheme, as from IAM."""
 

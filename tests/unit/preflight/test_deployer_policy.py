@@ -35,7 +35,8 @@ it ([what it looks at](preflight.md)).
 
 `FirstCluster` and `FirstNodeGroup` are needed once in an account, `OpenIdConnectProvider` with
 `karpenter.identity: irsa` only, what begins with `FlowLogs`, and `PassFlowLogsRole`, with
-`network.flowLogRetentionDays` only, `Network` without `network.vpcId` only, `PrivateAccess` with
+`network.flowLogRetentionDays` only, `Endpoints` and `EndpointNames` with `network.endpoints` only, `InstanceProfile`
+and `PassNodeRole` where nothing leads out only, `Network` without `network.vpcId` only, `PrivateAccess` with
 `cluster.privateAccessCidrs` only, `LookBefore` and `WhatMayIDo` for the looks only.
 
 """
@@ -69,13 +70,16 @@ it all ([what it looks at](preflight.md)).
 """
 
 
-@pytest.mark.parametrize("identity", ["pod-identity", "irsa"])
-def test_every_resource_of_the_stack_is_in_it(identity: str) -> None:
+@pytest.mark.parametrize(("identity", "nat_gateways"), [("pod-identity", "single"), ("irsa", "none")])
+def test_every_resource_of_the_stack_is_in_it(identity: str, nat_gateways: str) -> None:
     admin = "arn:aws:iam::210987654321:role/platform-admin"
     stack = example_stack.eks(
         karpenter__identity=identity,
         cluster__admins=[admin],
         network__flowLogRetentionDays=30,
+        network__natGateways=nat_gateways,
+        network__endpoints=True,
+        images={"mirrors": dict.fromkeys(("quay.io", "public.ecr.aws", "registry.k8s.io"), "registry.example.com")},
         cluster__privateAccessCidrs=["10.9.0.0/16"],
         addons={"ebsCsi": True, "metricsServer": True, "loadBalancerController": True},
     )

@@ -31,6 +31,13 @@ SUBNET = (
 WORKSPACE = f"{ELSEWHERE}/Microsoft.OperationalInsights/workspaces/logs"
 
 
+NO_WAY_OUT: dict[str, Any] = {
+    "network__natGateways": "none",
+    "network__endpoints": True,
+    "images": {"mirrors": dict.fromkeys(("quay.io", "public.ecr.aws"), "registry.example.com")},
+}
+
+
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     assert cli.main(["rights", *arguments, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
@@ -41,6 +48,7 @@ def test_documents_have_every_statement_once_and_iam_takes_each() -> None:
         name="a-name-of-the-greatest-length-there-is",
         karpenter__identity="irsa",
         network__flowLogRetentionDays=30,
+        **NO_WAY_OUT,
         cluster__privateAccessCidrs=["10.99.0.0/16"],
     )
     found = documents.documents(settings, "aws-us-gov", ACCOUNT)
@@ -59,6 +67,8 @@ def test_documents_have_every_statement_once_and_iam_takes_each() -> None:
         ({"network__flowLogRetentionDays": 30}, {"FlowLogs", "FlowLogsRole", "PassFlowLogsRole"}),
         ({"karpenter__interruptionQueue": True}, {"InterruptionQueue", "EventRules"}),
         ({"cluster__privateAccessCidrs": ["10.99.0.0/16"]}, {"PrivateAccess"}),
+        ({"network__endpoints": ["s3"]}, {"Endpoints", "EndpointNames"}),
+        (NO_WAY_OUT, {"Endpoints", "EndpointNames", "InstanceProfile", "PassNodeRole"}),
     ],
 )
 def test_what_the_stack_does_not_have_is_not_in_them(changes: dict[str, Any], sids: set[str]) -> None:
@@ -72,7 +82,8 @@ def test_a_network_that_is_there_needs_not_be_made() -> None:
     own = _sids(documents.documents(example_stack.eks(), "aws", ACCOUNT))
     existing = _sids(documents.documents(test_existing_vpc.example(), "aws", ACCOUNT))
     assert own - existing == {"Network"}
-    assert existing - own == {"PrivateAccess"}
+    # Whether something leads out of it is not known before it is asked.
+    assert existing - own == {"PrivateAccess", "InstanceProfile", "PassNodeRole"}
 
 
 def _sids(found: list[documents.Document]) -> set[str]:

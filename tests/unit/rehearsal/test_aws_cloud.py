@@ -103,6 +103,21 @@ def test_without_a_way_out_nodes_stay_out(stack: Stack, cloud: AwsCloud) -> None
     assert "NAT gateway" in refusal(stack, cloud)
 
 
+def test_endpoints_instead_of_a_way_out_are_those_that_nodes_need(stack: Stack, cloud: AwsCloud) -> None:
+    ec2 = stack.account.client("ec2")
+    gateway = ec2.describe_nat_gateways()["NatGateways"][0]["NatGatewayId"]
+    ec2.delete_nat_gateway(NatGatewayId=gateway)
+    made = [
+        ec2.create_vpc_endpoint(
+            VpcId=stack.vpc, ServiceName=f"com.amazonaws.us-east-1.{service}", VpcEndpointType="Interface"
+        )["VpcEndpoint"]["VpcEndpointId"]
+        for service in ("ec2", "ecr.api", "ecr.dkr")
+    ]
+    assert "no endpoint of s3" in refusal(stack, cloud)
+    ec2.delete_vpc_endpoints(VpcEndpointIds=made[:1])
+    assert "no endpoint of ec2, s3" in refusal(stack, cloud)
+
+
 def test_a_subnet_goes_by_its_own_route_table(stack: Stack, cloud: AwsCloud) -> None:
     ec2 = stack.account.client("ec2")
     table = ec2.create_route_table(VpcId=stack.vpc)["RouteTable"]["RouteTableId"]

@@ -151,11 +151,24 @@ def test_what_is_wrong_with_it_is_found(
 def test_endpoints_make_a_warning_of_a_missing_way_out(tmp_path: Path) -> None:
     def change(file: dict[str, Any]) -> None:
         _no_default_route(file)
+        services = "ec2", "ecr.api", "ecr.dkr", "eks", "eks-auth", "s3", "sqs", "ssm", "sts"
+        file["VpcEndpoints"] = [
+            {"VpcEndpointId": f"vpce-{index}", "VpcId": VPC, "ServiceName": f"com.amazonaws.us-east-1.{service}"}
+            for index, service in enumerate(services)
+        ]
+
+    with account(tmp_path, change) as made:
+        assert {severity for severity, _ in said(made)} == {"warning"}
+
+
+def test_a_missing_endpoint_is_found(tmp_path: Path) -> None:
+    def change(file: dict[str, Any]) -> None:
+        _no_default_route(file)
         endpoint = {"VpcEndpointId": "vpce-1", "VpcId": VPC, "ServiceName": "com.amazonaws.us-east-1.ec2"}
         file["VpcEndpoints"] = [endpoint]
 
     with account(tmp_path, change) as made:
-        assert {severity for severity, _ in said(made)} == {"warning"}
+        assert any(severity == "error" and "ecr.dkr, eks, s3" in told for severity, told in said(made))
 
 
 def _snake(value: Any) -> Any:

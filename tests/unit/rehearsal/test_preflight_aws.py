@@ -201,6 +201,29 @@ def test_no_room_for_a_nat_gateway_in_its_zone(aws: Account) -> None:
     assert not found(quotas.gateways, looked_at(aws, network__zones=["us-east-1b", "us-east-1c"]))
 
 
+def test_no_room_for_the_endpoint_of_s3(aws: Account) -> None:
+    ec2 = aws.client("ec2")
+    vpc = ec2.describe_vpcs()["Vpcs"][0]["VpcId"]
+    made = [
+        ec2.create_vpc_endpoint(VpcId=vpc, ServiceName=f"com.amazonaws.us-east-1.{service}", VpcEndpointType=kind)
+        for service, kind in (("s3", "Gateway"), ("dynamodb", "Gateway"), ("ec2", "Interface"))
+    ]
+    aws.quotas.set("vpc", "L-1B52E74A", 2)
+    assert "gateway VPC endpoints: 2 of 2" in one(quotas.endpoints, looked_at(aws, network__endpoints=True)).what
+    assert not found(quotas.endpoints, looked_at(aws))
+    ec2.delete_vpc_endpoints(VpcEndpointIds=[made[1]["VpcEndpoint"]["VpcEndpointId"]])
+    assert not found(quotas.endpoints, looked_at(aws, network__endpoints=True))
+
+
+def test_without_a_way_out_no_gateway_and_no_address_is_wanted(aws: Account) -> None:
+    for service, code in (("vpc", "L-FE5A380F"), ("ec2", "L-0263D0A3")):
+        aws.quotas.set(service, code, 0)
+    seen = looked_at(aws, network__natGateways="none", network__endpoints=True)
+    assert not found(quotas.addresses, seen)
+    assert not found(quotas.gateways, seen)
+    assert found(quotas.addresses, looked_at(aws))
+
+
 def test_no_room_for_a_cluster(aws: Account) -> None:
     aws.quotas.set("eks", "L-1194D53C", 0)
     assert one(quotas.clusters, looked_at(aws)).severity == "error"

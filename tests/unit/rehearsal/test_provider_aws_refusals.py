@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.attachment.resource import UNKNOWN, Properties, RefusedError
+from rehearsal.attachment.resource import UNKNOWN, Created, Properties, RefusedError
 from rehearsal.aws.iam import resources as iam
 from rehearsal.aws.invokes import invokes
 from rehearsal.aws.provider import configuration
@@ -179,6 +179,58 @@ def test_nat_gateway_needs_a_free_address(world: World) -> None:
         r"Elastic IP address \[eipalloc-.*\] is already associated",
     )
     _refuses(lambda: world.create("aws:ec2/natGateway:NatGateway", subnetId=subnet.id), "AllocationId")
+
+
+def _endpoint(world: World, vpc: str, subnets: list[str], service: str = "sqs", **inputs: Any) -> Created:
+    """An interface endpoint that answers to the service's name."""
+    wanted = {
+        "vpcId": vpc,
+        "subnetIds": subnets,
+        "serviceName": f"com.amazonaws.us-east-1.{service}",
+        "vpcEndpointType": "Interface",
+        "privateDnsEnabled": True,
+    }
+    return world.create("aws:ec2/vpcEndpoint:VpcEndpoint", **{**wanted, **inputs})
+
+
+def test_an_endpoint_is_of_a_service_that_has_one(world: World) -> None:
+    vpc = world.vpc().id
+    subnets = [world.subnet(vpc).id]
+    _refuses(lambda: _endpoint(world, vpc, subnets, "iam"), "InvalidServiceName: The Vpc Endpoint Service '.*iam'")
+    elsewhere = "com.amazonaws.eu-west-1.sqs"
+    _refuses(lambda: _endpoint(world, vpc, subnets, serviceName=elsewhere), "InvalidServiceName")
+    _refuses(lambda: _endpoint(world, vpc, subnets, vpcEndpointType="Gateway"), "InvalidParameter: Endpoint type")
+
+
+def test_an_endpoints_name_is_taken_once_and_free_again(world: World) -> None:
+    vpc = world.vpc().id
+    subnets = [world.subnet(vpc).id]
+    first = _endpoint(world, vpc, subnets)
+    _refuses(
+        lambda: _endpoint(world, vpc, subnets), "InvalidParameter: private-dns-enabled cannot be set .*sqs.us-east-1"
+    )
+    _endpoint(world, vpc, subnets, "ec2")
+    world.delete("aws:ec2/vpcEndpoint:VpcEndpoint", first)
+    _endpoint(world, vpc, subnets)
+
+
+@pytest.mark.parametrize("attribute", ["enableDnsSupport", "enableDnsHostnames"])
+def test_an_endpoints_name_needs_the_vpcs_dns(world: World, attribute: str) -> None:
+    vpc = world.vpc(**{attribute: False}).id
+    _refuses(lambda: _endpoint(world, vpc, [world.subnet(vpc).id]), "InvalidParameter: Enabling private DNS requires")
+
+
+def test_an_endpoint_has_one_subnet_a_zone_all_of_its_vpc(world: World) -> None:
+    vpc = world.vpc().id
+    subnets = [world.subnet(vpc, 1).id, world.subnet(vpc, 2).id]
+    _refuses(lambda: _endpoint(world, vpc, subnets), f"DuplicateSubnetsInSameZone: .*{subnets[0]}")
+    other = world.vpc(cidrBlock="10.1.0.0/16").id
+    _refuses(lambda: _endpoint(world, other, subnets[:1]), f"InvalidParameter: subnet {subnets[0]} does not belong")
+    group = world.group(other).id
+    _refuses(
+        lambda: _endpoint(world, vpc, subnets[:1], securityGroupIds=[group]),
+        f"InvalidParameter: security group {group} does not belong",
+    )
 
 
 def test_route_needs_one_target_that_exists(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,6 +62,19 @@ def _route(world: World) -> Properties:
         "routeTableId": world.table(vpc.id).id,
         "destinationCidrBlock": "0.0.0.0/0",
         "gatewayId": world.gateway(vpc.id).id,
+    }
+
+
+def _endpoint(world: World) -> dict[str, Any]:
+    vpc = world.vpc()
+    return {
+        "vpcId": vpc.id,
+        "serviceName": "com.amazonaws.us-east-1.sqs",
+        "vpcEndpointType": "Interface",
+        "privateDnsEnabled": True,
+        "subnetIds": [world.subnet(vpc.id).id],
+        "securityGroupIds": [world.group(vpc.id).id],
+        "tags": _TAGS,
     }
 
 
@@ -178,6 +192,12 @@ CASES: dict[str, Case] = {
         },
         "{last}",
     ),
+    "aws:ec2/vpcEndpoint:VpcEndpoint": Case(
+        _endpoint,
+        "vpce-",
+        lambda world: {"policy": json.dumps({"Version": "2012-10-17", "Statement": []})},
+        ("arn", "state", "networkInterfaceIds"),
+    ),
     "aws:ec2/tag:Tag": Case(
         lambda world: {"resourceId": _subnet(world), "key": "karpenter.sh/discovery", "value": "one"},
         "{resourceId},{key}",
@@ -256,6 +276,12 @@ CASES: dict[str, Case] = {
         "a-",
         lambda world: {"roleArn": _pod_role(world, "other")},
         ("associationArn", "associationId"),
+    ),
+    "aws:iam/instanceProfile:InstanceProfile": Case(
+        lambda world: {"name": "nodes", "role": world.role("ec2.amazonaws.com", "nodes").id, "tags": _TAGS},
+        "{name}",
+        lambda world: {"role": world.role("ec2.amazonaws.com", "others").id},
+        ("arn", "uniqueId"),
     ),
     "aws:iam/role:Role": Case(
         lambda world: {

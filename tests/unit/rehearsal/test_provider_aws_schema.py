@@ -27,6 +27,7 @@ _STRICTER = {
     "aws:ec2/securityGroup:SecurityGroup": {"vpcId"},
     "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": {"vpcId"},
     "aws:ec2/routeTableAssociation:RouteTableAssociation": {"subnetId"},
+    "aws:ec2/vpcEndpoint:VpcEndpoint": {"serviceName"},
     "aws:ec2/route:Route": {"destinationCidrBlock"},
     "aws:cloudwatch/eventTarget:EventTarget": {"targetId"},
 }
