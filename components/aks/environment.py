@@ -48,8 +48,10 @@ class Environment(pulumi.ComponentResource):
         self._names = AksNames(args.name)
         self._child = pulumi.ResourceOptions(parent=self)
 
+        # What is wrong with a network that is there is told before anything is made.
+        adopted = self._network() if args.network.subnet_id is not None else None
         group = self._group()
-        network = self._network(group)
+        network = adopted or self._network(group)
         deployer = self._deployer(group)
         identity = self._identity(group, network)
         workspaces = self._workspaces(group)
@@ -92,12 +94,12 @@ class Environment(pulumi.ComponentResource):
             opts=self._child,
         )
 
-    def _network(self, group: resources.ResourceGroup) -> Network:
+    def _network(self, group: resources.ResourceGroup | None = None) -> Network:
         return Network(
             f"{self._stem}-network",
             NetworkArgs(
                 names=self._names,
-                resource_group=group.name,
+                resource_group=group.name if group else "",
                 location=self._args.region,
                 settings=self._args,
                 tags=self._args.tags,

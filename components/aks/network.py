@@ -25,7 +25,7 @@ class NetworkArgs:
 
     Attributes:
         names: Physical names.
-        resource_group: Name of the resource group for a network of the stack's own.
+        resource_group: Name of the resource group for a network of the stack's own; empty for an existing one.
         location: Location of the same.
         settings: The stack's: with a subnet's range, which is made, or with the ID of one that exists and is not
             changed.

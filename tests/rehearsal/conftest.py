@@ -72,6 +72,13 @@ class RehearsedStack:
         assert result.returncode == 0, f"{arguments}:\n{result.stdout}"
         return result.stdout
 
+    def made(self) -> set[str]:
+        """Types of what the stack has in the cloud, by its state, such as `aws:iam/role:Role`; also when it fell."""
+        (state,) = (self.folder.pulumi / "state" / ".pulumi" / "stacks").glob(f"*/{self.folder.stack}.json")
+        latest = json.loads(state.read_text())["checkpoint"]["latest"] or {}
+        types = {str(one["type"]) for one in latest.get("resources") or ()}
+        return {one for one in types if one.startswith(("aws:", "azure-native:"))}
+
     @property
     def info(self) -> DaemonInfo:
         """What the daemon says of itself."""

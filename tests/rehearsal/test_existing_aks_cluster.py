@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -127,14 +126,6 @@ def _empty(shop: Shop) -> None:
     wait_until(lambda: not shop.nodes(OF_KARPENTER), "the end of Karpenter's nodes", 300)
 
 
-def _in_azure(stack: RehearsedStack) -> set[str]:
-    """Types of what the stack has made in Azure itself."""
-    exported = stack.by_hand("pulumi", "stack", "export", "--non-interactive")
-    assert exported.returncode == 0, exported.stdout
-    types = {str(one["type"]) for one in json.loads(exported.stdout)["deployment"]["resources"]}
-    return {one for one in types if one.startswith("azure-native:")}
-
-
 def _destroy(stack: RehearsedStack) -> None:
     destroyed = stack.by_hand("pulumi", "destroy", "--yes", "--skip-preview", "--non-interactive", timeout=300)
     assert destroyed.returncode == 0, destroyed.stdout
@@ -164,7 +155,7 @@ def test_the_move_to_node_auto_provisioning_and_the_way_back(tmp_path: Path) -> 
                 taken(owner.update_pool(pool, enableAutoScaling=False, minCount=None, maxCount=None))
             taken(owner.update(nodeProvisioningProfile=auto))
             stack.succeed("up")
-            assert not _in_azure(stack)
+            assert not stack.made()
 
             shop.cordon(*shop.nodes(f"{OF_POOL} in (general, batch)"))
             for pool in ("general", "batch"):
@@ -201,8 +192,8 @@ def test_the_move_from_a_karpenter_of_ones_own(tmp_path: Path) -> None:
     try:
         stack.configure(**{"karpstack:mode": "self-hosted", "karpstack:karpenter": karpenter})
         stack.succeed("up")
-        assert "azure-native:authorization:RoleAssignment" in _in_azure(stack)
-        assert "azure-native:containerservice:ManagedCluster" not in _in_azure(stack)
+        assert "azure-native:authorization:RoleAssignment" in stack.made()
+        assert "azure-native:containerservice:ManagedCluster" not in stack.made()
         owner, shop = Owner(stack), Shop(stack)
         shop.cordon(*shop.nodes(f"{OF_POOL} in (general, batch)"))
         shop.open()
@@ -217,7 +208,7 @@ def test_the_move_from_a_karpenter_of_ones_own(tmp_path: Path) -> None:
             taken(owner.update(nodeProvisioningProfile={"mode": "Auto", "defaultNodePools": "None"}))
             stack.configure(**{"karpstack:mode": "nap", "karpstack:karpenter": None})
             stack.succeed("up")
-            assert not _in_azure(stack)
+            assert not stack.made()
             for node in shop.nodes(f"{OF_POOL}=general"):
                 shop.cordon(node)
             for node in shop.nodes(f"{OF_POOL}=general"):

@@ -28,14 +28,15 @@ def _strange(file: dict[str, Any]) -> None:
 
 
 def test_what_is_wrong_is_told_before_anything_is_made(tmp_path: Path) -> None:
-    result = example(tmp_path, _strange).command("up")
+    stack = example(tmp_path, _strange)
+    result = stack.command("up")
     assert result.returncode != 0
+    assert not stack.made()
     assert "the stack's configuration has 2 errors; nothing was created in the cloud" in result.stdout
     assert "has the authentication mode CONFIG_MAP" in result.stdout
     assert "authenticationMode=API_AND_CONFIG_MAP" in result.stdout
     assert "does not let in whoever deploys as an administrator: 401 Unauthorized" in result.stdout
     assert "Traceback" not in result.stdout
-    assert "aws:iam:Role" not in result.stdout
 
 
 def test_a_cluster_that_cannot_be_played_is_told_with_its_file(tmp_path: Path) -> None:
@@ -67,8 +68,8 @@ def test_the_move_to_karpenter_and_the_way_back(tmp_path: Path) -> None:
     try:
         output = stack.succeed("up")
         assert "has Cluster Autoscaler too, the Deployment kube-system/cluster-autoscaler" in output
-        assert "aws:eks:Cluster " not in output
-        assert "aws:eks:NodeGroup" not in output
+        assert "aws:iam/role:Role" in stack.made()
+        assert not {"aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"} & stack.made()
         shop = GroupedShop(stack)
         shop.open()
         assert shop.homes(OF_GROUP) == {"general", "batch"}

@@ -28,7 +28,8 @@ def _without_a_zone_and_ways(network: list[dict[str, Any]]) -> None:
 
 
 def test_what_is_wrong_is_told_before_anything_is_made(tmp_path: Path) -> None:
-    result = example(tmp_path, _without_a_zone_and_ways).command("up")
+    stack = example(tmp_path, _without_a_zone_and_ways)
+    result = stack.command("up")
     assert result.returncode != 0
     # Three subnets of nodes, the API server's, the zone.
     assert "the stack's configuration has 5 errors; nothing was created in the cloud" in result.stdout
@@ -37,7 +38,7 @@ def test_what_is_wrong_is_told_before_anything_is_made(tmp_path: Path) -> None:
     assert "is delegated to nobody" in result.stdout
     assert "name a private DNS zone that is there" in result.stdout
     assert "Traceback" not in result.stdout
-    assert "azure-native:containerservice:ManagedCluster" not in result.stdout
+    assert not stack.made()
 
 
 def test_a_network_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -22,8 +22,10 @@ def test_what_is_missing_is_told_before_anything_is_made(tmp_path: Path) -> None
     del content["config"]["karpstack:images"]
     file = tmp_path / FILE.name
     file.write_text(yaml.safe_dump(content))
-    result = RehearsedStack(StackFolder(STACK, tmp_path / "state" / STACK), file).command("up")
+    stack = RehearsedStack(StackFolder(STACK, tmp_path / "state" / STACK), file)
+    result = stack.command("up")
     assert result.returncode != 0
+    assert not stack.made()
     assert "the stack's configuration has 2 errors; nothing was created in the cloud" in result.stdout
     assert "lacks sqs, eks-auth, and with natGateways none" in result.stdout
     assert "has no mirror of public.ecr.aws, quay.io" in result.stdout
