@@ -90,6 +90,7 @@ def load_balancer_controller(
     vpc_id: Leaf,
     service_account: str,
     replicas: int,
+    isolated: bool,
     tags: Mapping[str, str],
 ) -> Values:
     """Values of the AWS Load Balancer Controller's chart.
@@ -103,6 +104,8 @@ def load_balancer_controller(
         region, vpc_id: Of the cluster; the controller would ask the instance metadata service for them.
         service_account: Name of the service account that the chart makes.
         replicas: At most the number of system nodes: each has a port of its host.
+        isolated: Whether the controller reaches what has a VPC endpoint alone, which WAF has not (EKS's user guide,
+            "Deploy private clusters with limited internet access").
         tags: Of the load balancers and of all that belongs to them.
     """
     return {
@@ -121,6 +124,7 @@ def load_balancer_controller(
         # the other is no longer offered.
         "enableShield": False,
         "enableWaf": False,
+        **({"enableWafv2": False} if isolated else {}),
         # Otherwise each upgrade draws a new certificate, which pods that are still there do not serve.
         "keepTLSSecret": True,
         "defaultTags": dict(tags),

@@ -361,6 +361,7 @@ class Environment(pulumi.ComponentResource):
                 account_id=self._account_id,
                 vpc_id=network.vpc_id,
                 replicas=min(2, args.system_nodes.desired_size),
+                isolated=network.isolated,
                 mirrors=args.images.mirrors,
                 tags=args.tags,
             ),

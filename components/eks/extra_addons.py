@@ -42,6 +42,7 @@ class ExtraAddonsArgs:
         partition, region, account_id: What the policies are limited to.
         vpc_id: The cluster's.
         replicas: At most the number of system nodes that are there first.
+        isolated: Whether pods reach what has a VPC endpoint alone.
         mirrors: What stands in place of registries of images.
         tags: For every resource, and for what the driver and the controller make.
     """
@@ -56,6 +57,7 @@ class ExtraAddonsArgs:
     account_id: pulumi.Input[str]
     vpc_id: pulumi.Input[str]
     replicas: int
+    isolated: bool
     mirrors: Mapping[str, str]
     tags: Mapping[str, str]
 
@@ -129,6 +131,7 @@ class ExtraAddons(pulumi.ComponentResource):
             vpc_id=args.vpc_id,
             service_account=LOAD_BALANCER_SERVICE_ACCOUNT,
             replicas=args.replicas,
+            isolated=args.isolated,
             tags=args.tags,
         )
         self._release(

@@ -43,7 +43,13 @@ def test_each_is_of_the_version_that_it_is_named_by(named: tuple[str, str, str])
         (
             BALANCERS,
             addons.load_balancer_controller(
-                cluster_name="demo", region="us-east-1", vpc_id="vpc-1", service_account="x", replicas=2, tags={}
+                cluster_name="demo",
+                region="us-east-1",
+                vpc_id="vpc-1",
+                service_account="x",
+                replicas=2,
+                isolated=False,
+                tags={},
             ),
         ),
     ],

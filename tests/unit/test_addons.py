@@ -66,6 +66,7 @@ def test_values(golden: Golden) -> None:
             vpc_id="vpc-1",
             service_account="aws-load-balancer-controller",
             replicas=2,
+            isolated=False,
             tags=TAGS,
         ),
     )

@@ -107,6 +107,17 @@ def test_the_controller_asks_nothing_that_has_no_endpoint() -> None:
     assert "isolatedVPC" not in outside.one("eks-karpenter-controller").inputs["values"]["settings"]
 
 
+def test_the_load_balancer_controller_does_not_ask_waf() -> None:
+    def values(deployment: Deployment) -> Any:
+        releases = (one.inputs for one in deployment.of("kubernetes:helm.sh/v3:Release"))
+        return next(one["values"] for one in releases if one["name"] == "aws-load-balancer-controller")
+
+    network = {"network__natGateways": "none", "network__endpoints": True, "images": {"mirrors": MIRRORS}}
+    with_it = {"addons": {"loadBalancerController": True}}
+    assert values(deployed(**network, **with_it))["enableWafv2"] is False
+    assert "enableWafv2" not in values(deployed(**with_it))
+
+
 def repositories(values: Any) -> set[str]:
     """Everything that is called a repository in a chart's values."""
     if not isinstance(values, dict):
