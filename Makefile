@@ -25,8 +25,8 @@ READY := .venv/.ready-$(shell cksum < requirements.lock | cut -d' ' -f1)
 # An environment of somebody else's under this name is neither emptied nor removed; a link to one is not ours.
 OUR_VENV = { [ ! -L .venv ] && ls -d .venv/.made-by-karpstack .venv/.ready-* 2>/dev/null | grep -q .; }
 CONFIG_OPTION = $(if $(CONFIG_FILE),--config-file "$(CONFIG_FILE)")
-# Rehearsals wait now and then, so there is one worker more than cores; many more would only be late for their stories.
-WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
+# Rehearsals wait half of the time, so there are two workers more than cores; many more would be late for their stories.
+WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 2))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-of-stack base-is-given environment engines rehearsal soak scenario rights review whatif preflight test pytest lint format bench bench-burst bench-kills bench-removal bench-spread bench-stories bench-whatif lock outdated facts goldens pack clean clean-cache

@@ -69,7 +69,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 #: What takes longest is begun first, or the other workers would wait for it in the end.
 LONGEST = tuple(
     HERE / "rehearsal" / f"test_{name}.py"
-    for name in ("stories", "aks_self_hosted", "broken_environments", "lifecycle")
+    for name in (
+        "stories",
+        "aks_self_hosted",
+        "existing_aks_cluster",
+        "existing_cluster",
+        "broken_environments",
+        "lifecycle",
+    )
 )
 
 
