@@ -130,6 +130,7 @@ def _found(seen: aks.GetManagedClusterResult, pools: list[FoundPool], subnets: l
         stopped=seen.power_state is not None and seen.power_state.code == "Stopped",
         version=".".join((seen.current_kubernetes_version or seen.kubernetes_version or "").split(".")[:2]),
         managed_identity=identity not in (None, "None"),
+        rbac=seen.enable_rbac is not False,
         provisioning=(provisioning.mode if provisioning else None) or "Manual",
         default_pools=((provisioning.default_node_pools if provisioning else None) or "Auto") == "Auto",
         plugin=(profile.network_plugin if profile else None) or "",

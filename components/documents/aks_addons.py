@@ -9,9 +9,9 @@ from typing import Any, Final
 SECRETS_PROVIDER: Final = "azureKeyvaultSecretsProvider"
 #: The same of Container insights.
 CONTAINER_INSIGHTS: Final = "omsagent"
-#: Names of the associations of data collection rules with a cluster, by which its agents find them: those of Azure's
-#: own command line and templates (microsoft/Docker-Provider, scripts/onboarding; Azure/prometheus-collector,
-#: AddonBicepTemplate).
+#: Names of the associations of data collection rules with a cluster: those that Azure's own command line gives them, so
+#: that there is one of each whoever switches the agents on (Azure/azure-cli, acs/addonconfiguration.py and
+#: acs/azuremonitormetrics/dc/defaults.py). The templates of Azure/prometheus-collector name the second one otherwise.
 LOG_ASSOCIATION: Final = "ContainerInsightsExtension"
 METRIC_ASSOCIATION: Final = "ContainerInsightsMetricsExtension"
 _LOGS: Final = "Microsoft-ContainerInsights-Group-Default"

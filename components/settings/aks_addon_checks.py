@@ -62,8 +62,9 @@ def workspaces(cluster: ClusterSettings, addons: AddonsSettings) -> Iterator[Pro
 def dns_on_the_node(name: str, spec: Mapping[str, Any], cilium: CiliumSettings) -> Iterator[Problem]:
     """A node class whose pods ask a DNS server of their node, which their policies do not reach.
 
-    AKS's LocalDNS does not go with policies that name DNS names
+    Policies must then allow DNS to 169.254.10.0/24 and to the node
     (https://learn.microsoft.com/azure/aks/localdns-custom), and the first policy allows the cluster's DNS pods alone.
+    Whether policies that name DNS names see what is asked there, Microsoft does not say.
     """
     mode = (spec.get("localDNS") or {}).get("mode")
     if mode != "Required" or not (cilium.default_deny or cilium.advanced_policies != "none"):
@@ -74,6 +75,7 @@ def dns_on_the_node(name: str, spec: Mapping[str, Any], cilium: CiliumSettings) 
         shown(mode),
         f"has pods ask a DNS server on their node, which karpstack:cilium.{key} does not reckon with: names may not be "
         "found, or found past the policies",
-        f"set it to Disabled, or take karpstack:cilium.{key} out",
+        "set it to Disabled, or allow DNS to the node by a policy of your own, as "
+        f"learn.microsoft.com/azure/aks/localdns-custom says, or take karpstack:cilium.{key} out",
         warning=True,
     )

@@ -115,9 +115,7 @@ class AddonsSettings(Section):
     log_workspace_location: Location | None = Field(
         None, description="location of cluster.logWorkspaceId, where that is not the stack's"
     )
-    prometheus: bool = Field(
-        False, description="whether Azure's managed Prometheus keeps metrics of nodes, pods and the control plane"
-    )
+    prometheus: bool = Field(False, description="whether Azure's managed Prometheus keeps metrics of nodes and pods")
     metrics_workspace_id: MetricsWorkspaceId | None = Field(
         None, description="resource ID of the Azure Monitor workspace for them; without one the stack makes its own"
     )

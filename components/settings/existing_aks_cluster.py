@@ -3,13 +3,15 @@
 Pure: whoever asks brings a `FoundCluster`. What node auto provisioning demands is in Microsoft's "Overview of node
 auto-provisioning" and "Overview of networking configurations for node auto-provisioning"; how it is enabled and
 disabled, and the feature that lets the cluster autoscaler stay beside it, in "Enable or disable node auto-provisioning"
-and "Migrate from cluster autoscaler to node auto-provisioning" (learn.microsoft.com/azure/aks). Who has CRDs from a
-Karpenter of their own, and what becomes of these, Azure/karpenter-provider-azure#1443 says.
+and "Migrate from cluster autoscaler to node auto-provisioning"; how a network is moved, in "Update Azure CNI IPAM mode
+and data plane technology" (learn.microsoft.com/azure/aks). That it demands Kubernetes RBAC, and takes each network but
+kubenet and Calico, the release notes of Azure/AKS say. What becomes of the CRDs of a Karpenter of one's own, the second
+of these pages and Azure/karpenter-provider-azure#1443 say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,6 +27,8 @@ from .version_checks import existing_aks_version
 
 #: What a cluster is doing while nothing of it should be built upon.
 _BUSY: Final = ("Creating", "Updating", "Upgrading", "Deleting", "Stopping", "Starting", "Scaling")
+#: Not while node auto provisioning is on.
+_TO_CILIUM: Final = "update --network-dataplane cilium"
 _PAGE: Final = "docs/existing-aks-cluster.md"
 _MOVE: Final = "docs/move-to-nap.md"
 
@@ -83,6 +87,7 @@ class FoundCluster:
         stopped: Whether it is stopped.
         version: Its Kubernetes version, `1.36`.
         managed_identity: Whether it works as one; otherwise as a service principal.
+        rbac: Whether Kubernetes asks roles.
         provisioning: Mode of node auto provisioning, `Auto` or `Manual`.
         default_pools: Whether AKS brings NodePools with it.
         plugin: `azure`, `kubenet` or `none`.
@@ -106,6 +111,7 @@ class FoundCluster:
     stopped: bool
     version: str
     managed_identity: bool
+    rbac: bool
     provisioning: str
     default_pools: bool
     plugin: str
@@ -265,16 +271,15 @@ def _network(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Pro
         yield _of(
             settings,
             "has the network plugin kubenet, for which Karpenter makes no nodes",
-            "have it moved to the overlay, which makes all its nodes anew: "
-            + _az(settings, "update --network-plugin azure --network-plugin-mode overlay"),
+            "have it moved to the overlay, which makes all its nodes anew: " + _moves(settings, _to_overlay(found)),
         )
-    if found.policy == "calico":
+    elif found.policy == "calico":
         yield _of(
             settings,
             "has the network policies of Calico, which Karpenter does not support on AKS: it refuses node auto "
             "provisioning, and nodes of others would have no policies",
             "have the dataplane moved to Cilium, which takes their place and makes all nodes anew: "
-            + _az(settings, "update --network-dataplane cilium"),
+            + _moves(settings, [_TO_CILIUM]),
         )
     if found.ipv6:
         yield _of(
@@ -297,10 +302,27 @@ def _network(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Pro
             f"is made here for Azure CNI overlay with Cilium, and {settings.cluster.existing} has plugin "
             f"{found.plugin}, {'overlay' if found.overlay else 'no overlay'}, dataplane {found.dataplane or 'azure'}: "
             "the controller would tell nodes of a network that is not there, and they would never be ready",
-            "set it to nap; or have the cluster moved, as learn.microsoft.com/azure/aks/upgrade-azure-cni says: "
-            + _az(settings, "update --network-plugin-mode overlay --pod-cidr <range>")
-            + ", then --network-dataplane cilium",
+            "set it to nap"
+            + (
+                "; or have the cluster moved, as learn.microsoft.com/azure/aks/update-azure-cni says: "
+                + _moves(settings, [*_to_overlay(found), *([] if found.dataplane == "cilium" else [_TO_CILIUM])])
+                if found.plugin in ("azure", "kubenet")
+                else ""
+            ),
         )
+
+
+def _to_overlay(found: FoundCluster) -> Iterator[str]:
+    """What moves a network to the overlay; AKS does not while Azure's or Calico's network policies are there."""
+    if found.overlay:
+        return
+    if found.policy in ("azure", "calico"):
+        yield "update --network-policy none"
+    yield "update --network-plugin azure --network-plugin-mode overlay --pod-cidr <range>"
+
+
+def _moves(settings: ExistingAksSettings, commands: Iterable[str]) -> str:
+    return ", then ".join(_az(settings, command) for command in commands)
 
 
 def _provisioning(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Problem]:
@@ -311,15 +333,23 @@ def _provisioning(settings: ExistingAksSettings, found: FoundCluster) -> Iterato
             "works as a service principal, with which AKS refuses node auto provisioning",
             f"have it given a managed identity: {_az(settings, 'update --enable-managed-identity')}",
         )
+    is_on = found.provisioning == "Auto"
+    if not found.rbac and not is_on:
+        yield _of(
+            settings,
+            "has no Kubernetes RBAC (enableRBAC), without which AKS refuses node auto provisioning",
+            "take another cluster; AKS switches it on in none that is there",
+        )
     for pool in found.pools:
         if pool.windows:
             yield _of(
                 settings,
-                f"has the Windows pool {pool.name}, with which AKS refuses node auto provisioning",
+                f"has the Windows pool {pool.name}, which node auto provisioning does not support"
+                + (": nobody but its owner makes nodes for its pods" if is_on else ""),
                 "have it deleted, after its pods have another cluster: "
                 + _az(settings, f"nodepool delete --name {pool.name}"),
+                warning=is_on,
             )
-    is_on = found.provisioning == "Auto"
     for pool in found.pools:
         if pool.autoscaled:
             yield _of(
@@ -484,7 +514,7 @@ def _others(settings: ExistingAksSettings, found: FoundCluster) -> Iterator[Prob
             f"has {', '.join(there.own_definitions)} of a Helm release karpenter-crd, which a Karpenter of one's own "
             "has left: whoever uninstalls that release deletes them, with all NodePools and their nodes, and AKS may "
             "not bring later ones",
-            f"do not uninstall it as it is; {_MOVE} says what is known of it",
+            f"have Helm's label and annotations taken off them, as {_MOVE} says, before anybody uninstalls it",
             warning=True,
         )
     for autoscaler in there.autoscalers:

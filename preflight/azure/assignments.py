@@ -10,7 +10,18 @@ from typing import Any, Final
 from components.documents.roles import Role
 from components.settings import AksSettings
 
-from .deployer import Grant, assigning, custom_role, finding, joining, logging, looking, looking_out, registering
+from .deployer import (
+    Grant,
+    assigning,
+    custom_role,
+    finding,
+    joining,
+    logging,
+    looking,
+    looking_out,
+    observing,
+    registering,
+)
 from .rights import looks_out, needed
 from .scopes import subscription_of, within
 
@@ -79,6 +90,8 @@ def _grants(settings: AksSettings) -> Iterable[Grant]:
         yield finding()
     if settings.cluster.log_workspace_id:
         yield logging()
+        if settings.addons.container_insights:
+            yield observing()
     yield from registering()
     yield from looking()
 

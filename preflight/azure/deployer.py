@@ -126,6 +126,7 @@ def deploying() -> Iterator[Grant]:
         actions=_of("Microsoft.Insights/diagnosticSettings", *_EVERYTHING),
     )
     yield logging()
+    yield observing()
     yield Grant(
         what="the workspace for logs",
         needed_by=(LOG_WORKSPACE,),
@@ -205,11 +206,28 @@ def administering() -> Grant:
 
 
 def logging() -> Grant:
-    """What naming a workspace in a diagnostic setting, or in the profile of an add-on, takes on the workspace."""
+    """What naming a workspace in a diagnostic setting takes on the workspace."""
     return Grant(
         what="writing into the workspace",
         needed_by=(LOGS,),
         actions=("Microsoft.OperationalInsights/workspaces/sharedKeys/action",),
+    )
+
+
+def observing() -> Grant:
+    """What naming a workspace in Container insights' profile takes on the workspace, though its agents use no key.
+
+    ARM asks it of whoever writes the cluster, at each update: LinkedAuthorizationFailed
+    (https://learn.microsoft.com/azure/aks/aks-service-permissions; Azure/azure-cli#22232). `sharedKeys/action` is
+    another action, and does not do.
+    """
+    return Grant(
+        what="naming the workspace in the cluster",
+        needed_by=("azure-native:containerservice:ManagedCluster",),
+        actions=(
+            "Microsoft.OperationalInsights/workspaces/read",
+            "Microsoft.OperationalInsights/workspaces/sharedKeys/read",
+        ),
     )
 
 

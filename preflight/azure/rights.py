@@ -33,6 +33,7 @@ from .deployer import (
     joining,
     logging,
     looking_out,
+    observing,
 )
 from .scopes import within
 from .subject import AUTHORIZATION, Subject
@@ -96,8 +97,8 @@ def _by_scope(subject: Subject) -> Iterator[tuple[str, list[Grant]]]:
             yield network_of(settings.network.subnet_id), [assigning()]
     for store in (*settings.addons.registry_ids, *settings.addons.vault_ids):
         yield store, [assigning()]
-    if workspace := subject.settings.cluster.log_workspace_id:
-        yield workspace, [logging()]
+    if workspace := settings.cluster.log_workspace_id:
+        yield workspace, [logging(), *([observing()] if settings.addons.container_insights else [])]
 
 
 def needed(settings: AksSettings) -> list[Grant]:
@@ -115,6 +116,7 @@ def needed(settings: AksSettings) -> list[Grant]:
     }
     without = [
         *([] if addons.log_retention_days else [logging()]),
+        *([] if addons.log_retention_days and addons.container_insights else [observing()]),
         looking_out(),
         finding(),
         *([] if settings.cluster.local_accounts else [administering()]),

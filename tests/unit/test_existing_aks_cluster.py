@@ -233,6 +233,7 @@ def found(**changes: Any) -> FoundCluster:
         "stopped": False,
         "version": "1.36",
         "managed_identity": True,
+        "rbac": True,
         "provisioning": "Auto",
         "default_pools": False,
         "plugin": "azure",
@@ -278,7 +279,20 @@ WRONG: dict[str, tuple[FoundCluster, dict[str, Any], str, str, str]] = {
         "is not where Shop_1 is, eastus",
         "write eastus",
     ),
-    "kubenet": (found(plugin="kubenet"), {}, "cluster.existing", "kubenet", "--network-plugin azure --network-plugin-"),
+    "kubenet": (
+        found(plugin="kubenet", overlay=False, dataplane="", policy=""),
+        {},
+        "cluster.existing",
+        "kubenet",
+        f"anew: az aks update {AZ} --network-plugin azure --network-plugin-mode overlay --pod-cidr <range>",
+    ),
+    "kubenet with policies": (
+        found(plugin="kubenet", overlay=False, dataplane="", policy="calico"),
+        {},
+        "cluster.existing",
+        "kubenet",
+        f"az aks update {AZ} --network-policy none, then az aks update {AZ} --network-plugin azure",
+    ),
     "calico": (
         found(policy="calico"),
         {},
@@ -300,13 +314,6 @@ WRONG: dict[str, tuple[FoundCluster, dict[str, Any], str, str, str]] = {
         "cluster.existing",
         "works as a service principal",
         f"az aks update {AZ} --enable-managed-identity",
-    ),
-    "Windows": (
-        found(pools=pool(windows=True)),
-        {},
-        "cluster.existing",
-        "has the Windows pool general",
-        "az aks nodepool delete --resource-group shop --cluster-name Shop_1 --name general",
     ),
     "switched off": (
         manual(),
@@ -413,7 +420,15 @@ WRONG: dict[str, tuple[FoundCluster, dict[str, Any], str, str, str]] = {
         SELF_HOSTED,
         "mode",
         "is made here for Azure CNI overlay with Cilium",
-        "upgrade-azure-cni",
+        f"update-azure-cni says: az aks update {AZ} --network-dataplane cilium",
+    ),
+    "self-hosted in the nodes' subnet": (
+        manual(overlay=False, dataplane="azure", policy="azure"),
+        SELF_HOSTED,
+        "mode",
+        "no overlay, dataplane azure",
+        f"says: az aks update {AZ} --network-policy none, then az aks update {AZ} --network-plugin azure "
+        f"--network-plugin-mode overlay --pod-cidr <range>, then az aks update {AZ} --network-dataplane cilium",
     ),
     "self-hosted on an old cluster": (manual(version="1.30"), SELF_HOSTED, "mode", "the cluster has 1.30", "nap"),
     "CRDs of another release": (
@@ -447,6 +462,7 @@ DOUBTFUL: dict[str, tuple[FoundCluster, dict[str, Any], str]] = {
     "a failed update": (found(state="Failed"), {}, "is Failed: its last update"),
     "both scale": (found(pools=pool(autoscaled=True)), {}, "and only taints keep the two apart"),
     "both scale, self-hosted": (manual(pools=pool(autoscaled=True)), SELF_HOSTED, "both may make a node"),
+    "Windows": (found(pools=pool(windows=True)), {}, "has the Windows pool general, which node auto provisioning does"),
     "CRDs of a Karpenter that was there": (
         found(own_definitions=["nodepools.karpenter.sh"]),
         {},
@@ -479,6 +495,25 @@ def test_what_keeps_node_auto_provisioning_off_is_told_at_once() -> None:
     assert [text.split(",")[0] for text in told[:2]] == ["has the pool general", "has the pool x"]
     assert "AKS refuses node auto provisioning beside it" in told[0]
     assert "switched off" in told[2]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "consequence", "fix"),
+    [
+        (manual(rbac=False), "has no Kubernetes RBAC (enableRBAC)", "take another cluster"),
+        (
+            manual(pools=pool(windows=True)),
+            "has the Windows pool general",
+            "az aks nodepool delete --resource-group shop --cluster-name Shop_1 --name general",
+        ),
+    ],
+)
+def test_what_aks_refuses_is_refused_before_it_is_asked(cluster: FoundCluster, consequence: str, fix: str) -> None:
+    first, last = said(cluster)
+    assert consequence in first.consequence
+    assert fix in first.fix
+    assert "switched off" in last.consequence
+    assert not first.warning
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {

@@ -50,6 +50,12 @@ def check(kind: Kind, properties: dict[str, Any], before: Mapping[str, Any] | No
         properties["addonProfiles"] = profiles
 
 
+def linked(body: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What whoever writes a cluster must be allowed on the workspace that its profile names (Azure/azure-cli#22232)."""
+    workspace = str(at(body, f"properties.addonProfiles.{CONTAINER_INSIGHTS}.{_WORKSPACE}", ""))
+    return [(f"{LOG_WORKSPACE_TYPE}/sharedkeys/read", workspace)] if workspace.startswith("/subscriptions/") else []
+
+
 def _check_workspace(kind: Kind, identifier: str) -> None:
     """An empty ID too is refused, even of an add-on that is off (azure-cli#29210)."""
     try:

@@ -110,6 +110,10 @@ class ManagedCluster(Kind):
                     check_quota(self, size, int(pool["count"]), pool.get("scaleSetPriority") == "Spot")
         return resource
 
+    def linked(self, request: Request) -> list[tuple[str, str]]:
+        """The workspace of Container insights; the subnets are asked for in the name of the cluster's identity."""
+        return addons.linked(request.body)
+
     def created(self, resource: Resource, request: Request) -> None:
         """Make what AKS makes; an update brings the agent pools up to date."""
         if request.existing is None:

@@ -327,6 +327,7 @@ def _check_provisioning(body: Mapping[str, Any], before: Properties | None) -> N
     network = ".properties.networkProfile"
     rules: list[tuple[Callable[[], Any], str]] = [
         (lambda: at(body, "identity.type", "None") == "None", "if .properties.servicePrincipalProfile is specified"),
+        (lambda: properties.get("enableRBAC") is False, "unless .properties.enableRBAC is set to one of [true]"),
         (
             lambda: profile.get("networkPolicy") == "calico",
             f"unless {network}.networkPolicy is set to one of [azure,cilium,none]",

@@ -58,7 +58,8 @@ User with `addons.vaultIds`, for which `roleAssignments` are needed on the regis
 `register/action` is needed once in a subscription, `federatedIdentityCredentials` with `mode: self-hosted` only,
 `listClusterAdminCredential/action` with `cluster.localAccounts: true` only, `Microsoft.Insights` and
 `Microsoft.OperationalInsights` with `cluster.logWorkspaceId`, `addons.logRetentionDays` or `addons.containerInsights`
-only, the latter's `sharedKeys/action` on the workspace; `Microsoft.Monitor` and `dataCollectionEndpoints` with
+only, the latter's `sharedKeys/action` on the workspace, and with `addons.containerInsights` its `sharedKeys/read`, of
+which Azure makes sure at each update of the cluster; `Microsoft.Monitor` and `dataCollectionEndpoints` with
 `addons.prometheus` only, `dataCollectionRules` with one of the two. With `network.subnetId`
 the network's own `write` and `delete` are not needed, and `join/action` and `roleAssignments` are needed on that
 subnet, those of node classes and the API server's; with a zone of yours `roleAssignments` on the zone and the network.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.clusters.addons import SECRETS_PROVIDER
 from rehearsal.azure.identity import roles
 from rehearsal.azure.identity.access import Access
+from rehearsal.azure.identity.entra import Principal
 from rehearsal.azure.identity.identities import IDENTITY_TYPE
 from rehearsal.azure.monitor.collection import DataCollectionRule, DataCollectionRuleAssociation
 from rehearsal.azure.monitor.workspaces import LogWorkspace, MetricWorkspace
 from rehearsal.azure.network.networks import SCALE_SET_TYPE
 from rehearsal.azure.stores.kinds import Registry, Vault
-from tests.unit.rehearsal.azure_world import GROUP, REGION, Body, World
+from tests.unit.rehearsal.azure_world import AKS, CLUSTER, GROUP, REGION, Body, World
 
 ON: Body = {"enabled": True, "config": {"enableSecretRotation": "true", "rotationPollInterval": "2m"}}
 REGISTRY = f"{GROUP}/providers/{Registry.type}/platform"
@@ -148,6 +150,23 @@ def test_the_agent_has_an_identity_of_its_own() -> None:
     world.arm.put(LOGS, LogWorkspace.versions[-1], {"location": REGION})
     made = cluster(world, omsagent=agent(LOGS))
     assert made["properties"]["addonProfiles"]["omsagent"]["identity"]["resourceId"].endswith("/omsagent-demo")
+
+
+def test_whoever_names_a_workspace_may_read_its_keys() -> None:
+    world = World()
+    world.arm.put(LOGS, LogWorkspace.versions[-1], {"location": REGION})
+    world.cluster()
+    somebody = str(uuid.uuid4())
+    world.azure.directory.add(Principal(somebody, "User", "somebody"))
+    world.grant(CLUSTER, somebody, roles.CONTRIBUTOR, kind="User")
+    for body in (world.cluster_body(), world.cluster_body(addonProfiles={"omsagent": {"enabled": False}})):
+        world.arm.begin_put(CLUSTER, AKS, body, somebody)
+    named = world.cluster_body(addonProfiles={"omsagent": agent(LOGS)})
+    with pytest.raises(ArmError, match=r"'Microsoft\.OperationalInsights/workspaces/sharedkeys/read'") as raised:
+        world.arm.begin_put(CLUSTER, AKS, named, somebody)
+    assert raised.value.code == "LinkedAuthorizationFailed"
+    world.grant(LOGS, somebody, roles.CONTRIBUTOR, kind="User")
+    world.arm.begin_put(CLUSTER, AKS, named, somebody)
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,7 @@ def test_clusters_are_refused(changes: dict[str, Any], code: str) -> None:
         ),
         ({"agentPoolProfiles": [SCALED]}, "have property .properties.enableAutoScaling set to one of [false]."),
         ({"agentPoolProfiles": [SYSTEM | {"podSubnetID": "x"}]}, ".properties.podSubnetID"),
+        ({"enableRBAC": False}, "unless .properties.enableRBAC is set to one of [true]."),
     ],
 )
 def test_node_auto_provisioning_is_refused(changes: dict[str, Any], text: str) -> None:

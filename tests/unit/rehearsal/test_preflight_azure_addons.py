@@ -134,6 +134,17 @@ def test_a_workspace_elsewhere_needs_its_location(world: World) -> None:
     assert finding.fix == f"set karpstack:addons.metricsWorkspaceLocation to {REGION}"
 
 
+@pytest.mark.parametrize("insights", [True, False])
+def test_container_insights_needs_to_read_the_workspaces_keys(world: World, insights: bool) -> None:
+    action = "Microsoft.OperationalInsights/workspaces/sharedKeys/read"
+    own = looked_at(world, addons={"logRetentionDays": 30, "containerInsights": insights})
+    assert any(action in grant.actions for grant in rights.needed(own.settings)) == insights
+    given = looked_at(world, cluster__logWorkspaceId=LOGS, addons={"containerInsights": insights})
+    assert (action in assignments.definition(given.settings)["Actions"]) == insights
+    asked = dict(rights._by_scope(given))[LOGS]
+    assert any(action in grant.actions for grant in asked) == insights
+
+
 def test_monitoring_needs_its_own_rights_and_providers(world: World) -> None:
     plain, more = (
         {action for grant in rights.needed(looked_at(world, addons=each).settings) for action in grant.actions}
