@@ -195,7 +195,10 @@ class NetworkSettings(Section):
     def _inside(cls, subnet: IPv4Network | None, info: ValidationInfo) -> IPv4Network | None:
         vnet: IPv4Network | None = info.data.get("vnet_cidr")
         if subnet is not None and vnet is not None and not subnet.subnet_of(vnet):
-            refuse(f"lies outside vnetCidr {vnet}: Azure refuses the subnet", f"choose a part of {vnet}")
+            refuse(
+                f"lies outside vnetCidr {vnet}: Azure refuses the subnet",
+                f"choose a part of {vnet}, or remove it where subnetId names a subnet that exists",
+            )
         return subnet
 
     @field_validator("subnet_id")

@@ -31,6 +31,7 @@ def of_type(what: str, harm: str) -> Callable[[str], str]:
         harm: What would happen with another one.
     """
     kind, name = _RESOURCES[what]
+    article = "an" if what[0] in "AEIOU" else "a"
     pattern = re.compile(
         rf"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/{re.escape(kind)}/(?P<name>[^/]+)", re.IGNORECASE
     )
@@ -39,9 +40,9 @@ def of_type(what: str, harm: str) -> Callable[[str], str]:
         match = pattern.fullmatch(given)
         write = f"write /subscriptions/<id>/resourceGroups/<group>/providers/{kind}/<name>"
         if match is None:
-            refuse(f"is no resource ID of a {what}: {harm}", write)
+            refuse(f"is no resource ID of {article} {what}: {harm}", write)
         if not re.fullmatch(name, match["name"]):
-            refuse(f"names a {what} {match['name']}, and Azure has none with such a name: {harm}", write)
+            refuse(f"names {article} {what} {match['name']}, and Azure has none with such a name: {harm}", write)
         return given
 
     return check

@@ -49,7 +49,9 @@ def run(options: argparse.Namespace) -> int:
         StackFileError: The stack's configuration cannot be read.
         ValueError: There is a file already, or no such network.
     """
-    stack_file = StackFile.load((options.config_file or PROJECT / f"Pulumi.{options.stack}.yaml").resolve())
+    # The stack file may name the network already: its description is what is made here.
+    path = (options.config_file or PROJECT / f"Pulumi.{options.stack}.yaml").resolve()
+    stack_file = StackFile.load(path, described=False)
     if stack_file.network.exists() and not options.overwrite:
         raise ValueError(
             f"{stack_file.network} is there already, and may be of a real network: it was not written over; move it "

@@ -79,8 +79,12 @@ class StackFile:
         return _description(self.path)
 
     @classmethod
-    def load(cls, path: Path) -> StackFile:
+    def load(cls, path: Path, *, described: bool = True) -> StackFile:
         """Read and check a stack's configuration.
+
+        Args:
+            path: The file.
+            described: Whether the network and the cluster that it names as existing must be described beside it.
 
         Raises:
             StackFileError: There is no such file, it is no stack's configuration, or it is for a cloud without a
@@ -124,15 +128,15 @@ class StackFile:
             )
         account = _account(path, config) if cloud.name == "aws" else ""
         existing = _section(config, "cluster").get("existing")
-        described = _description(path)
-        if existing is not None and not described.is_file():
+        cluster = _description(path)
+        if described and existing is not None and not cluster.is_file():
             raise StackFileError(
                 f"{path}: karpstack:cluster.existing = {reprlib.repr(existing)}: the rehearsed account has that "
-                f"cluster only if {described} describes it, and there is no such file, so that there would be nothing "
+                f"cluster only if {cluster} describes it, and there is no such file, so that there would be nothing "
                 f"to put Karpenter on; docs/existing-{'' if cloud.name == 'aws' else 'aks-'}cluster.md says how to "
                 "write it"
             )
-        version = _section(config, "cluster").get("version") if existing is None else _described_version(described)
+        version = _section(config, "cluster").get("version") if existing is None else _described_version(cluster)
         kubernetes = version if isinstance(version, str) and _MINOR.fullmatch(version) else ""
         karpenter, cilium = (_section(config, name).get("chartVersion") for name in ("karpenter", "cilium"))
         loaded = cls(
@@ -147,11 +151,11 @@ class StackFile:
         )
         key, page = ("vpcId", "vpc") if cloud.name == "aws" else ("subnetId", "vnet")
         given = _section(config, "network").get(key)
-        if given is not None and not loaded.network.is_file():
+        if described and given is not None and not loaded.network.is_file():
             raise StackFileError(
                 f"{path}: karpstack:network.{key} = {reprlib.repr(given)}: the rehearsed account has that network only "
                 f"if {loaded.network} describes it, and there is no such file, so that the cluster would have none; "
-                f"docs/existing-{page}.md says how to write it"
+                f"docs/existing-{page}.md says how to write it, and `python -m rehearsal network` makes one"
             )
         return loaded
 

@@ -88,6 +88,11 @@ def test_what_is_no_id_of_one_is_refused(key: str, value: str, said: str) -> Non
     assert said in problem.consequence
 
 
+def test_a_name_is_no_id_of_a_workspace() -> None:
+    (problem,) = refused(addons={"prometheus": True, "metricsWorkspaceId": "shop"})
+    assert problem.consequence.startswith("is no resource ID of an Azure Monitor workspace")
+
+
 def test_an_id_may_have_any_case() -> None:
     settings.load(example(NAP, addons={"registryIds": [REGISTRY.upper()]}))
 

@@ -319,7 +319,7 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         "karpstack:network.subnetCidr",
         '"10.225.0.0/20"',
         "lies outside vnetCidr",
-        "a part of 10.224.0.0/16",
+        "a part of 10.224.0.0/16, or remove it where subnetId",
     ),
     "a subnet without room": (
         NAP,

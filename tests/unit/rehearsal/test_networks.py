@@ -92,6 +92,26 @@ def test_the_same_comes_out_each_time_and_nothing_is_written_over(
 
 
 @pytest.mark.parametrize(
+    ("stack", "section"),
+    [
+        ("eks", {"network": {"vpcId": "vpc-1"}}),
+        ("aks-nap", {"network": {"subnetId": "/subscriptions/1"}}),
+        ("aks-nap", {"cluster": {"existing": "Shop_1"}}),
+    ],
+)
+def test_a_stack_may_name_what_is_not_described_yet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], stack: str, section: dict[str, dict[str, str]]
+) -> None:
+    path = stack_file(tmp_path, stack)
+    content = yaml.safe_load(path.read_text())
+    for name, more in section.items():
+        content["config"][f"karpstack:{name}"] |= more
+    path.write_text(yaml.safe_dump(content))
+    file, _, _ = made(path, capsys)
+    assert file.is_file()
+
+
+@pytest.mark.parametrize(
     ("stack", "more", "text"),
     [
         ("eks", ("--zones", "1"), "a control plane needs two"),

@@ -90,7 +90,7 @@ def test_an_existing_cluster_on_aks_must_be_described_and_says_its_version(tmp_p
 def test_an_existing_subnet_must_be_described(tmp_path: Path) -> None:
     azure = {"karpstack:cloud": "azure", "azure-native:location": "westus2"}
     path = write(tmp_path, {"config": {**azure, "karpstack:network": {"subnetId": "/subscriptions/1"}}})
-    with pytest.raises(StackFileError, match=r"network.subnetId = .*docs/existing-vnet.md"):
+    with pytest.raises(StackFileError, match=r"network.subnetId = .*docs/existing-vnet.md.*rehearsal network"):
         StackFile.load(path)
 
 
