@@ -51,6 +51,7 @@ class DaemonInfo:
         started: Its `start_time`: a pid alone can be given away again.
         cloud: The cloud that it plays.
         region: The region of the simulated account.
+        described: Digest of the files that describe what the account had at its start.
         ready: Whether the simulated account has started.
         providers: Name of the Pulumi package -> port of its provider on loopback; empty until they listen.
         account: URL of the simulated account; empty until it has started.
@@ -63,6 +64,7 @@ class DaemonInfo:
     started: float
     cloud: str
     region: str
+    described: str = ""
     ready: bool = False
     providers: dict[str, int] = field(default_factory=dict)
     account: str = ""
@@ -203,7 +205,7 @@ def start(folder: StackFolder, stack_file: StackFile, engines: EngineSet) -> Sta
         )
     # Written at once, so that a Ctrl-C from here on finds the process to stop.
     started = start_time(psutil.Process(process.pid))
-    info = DaemonInfo(process.pid, started, stack_file.cloud, stack_file.region).write(folder)
+    info = DaemonInfo(process.pid, started, stack_file.cloud, stack_file.region, stack_file.described).write(folder)
     return StartingDaemon(folder, process, log, info, writer)
 
 

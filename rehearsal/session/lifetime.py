@@ -13,7 +13,7 @@ from rehearsal.engines.builder import ensure
 from rehearsal.host import limits
 from rehearsal.host.processes import stop_marked
 from rehearsal.session import daemon, lock
-from rehearsal.session.deployment import PROJECT, Deployment
+from rehearsal.session.deployment import PROJECT, CommandError, Deployment
 from rehearsal.session.stack_file import StackFile
 from rehearsal.session.terminal import tell
 from rehearsal.state import ownership
@@ -65,6 +65,12 @@ def bring_up(
     engines = ensure([stack_file.cloud], stack_file.releases)
     running = daemon.running(folder)
     if running:
+        if running.described != stack_file.described:
+            raise CommandError(
+                f"what {stack_file.network.name} or {stack_file.cluster.name} describes has changed since the "
+                f"rehearsal of {folder.stack} came up, whose account has it as it was; nothing was updated. Take it "
+                f"down first: python -m rehearsal down {folder.stack}"
+            )
         tell(f"The rehearsal of {folder.stack} is running (pid {running.pid}); updating it.")
         deployment = Deployment(folder, engines, running, program)
         with watched(folder):

@@ -171,6 +171,9 @@ def _azure(
 
         try:
             found = existing.load(stack_file.network)
+        except existing.NetworkFileError as error:
+            raise StackFileError(str(error)) from error
+        try:
             existing.make(found, subscription.arm, subscription.subscription_id, subscription.region)
         except existing.NetworkFileError as error:
             raise StackFileError(f"{stack_file.network}: {error}") from error
@@ -233,7 +236,9 @@ class Daemon:
         timing = Timing.from_environment()
         self._ended = ended
         self._folder = folder
-        self._info = DaemonInfo(os.getpid(), start_time(psutil.Process()), stack_file.cloud, stack_file.region)
+        self._info = DaemonInfo(
+            os.getpid(), start_time(psutil.Process()), stack_file.cloud, stack_file.region, stack_file.described
+        )
         self._lock = threading.Lock()
         self._engines = Engines(folder, on_crash=self._crashed, on_loss=self._lose)
         charts = Charts(engine_set)

@@ -6,6 +6,7 @@ encryption salt; `rehearsal.session.pulumi_by_hand` says how the user's own file
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import reprlib
@@ -160,6 +161,12 @@ class StackFile:
         return loaded
 
     @property
+    def described(self) -> str:
+        """Digest of the files that describe what the account has already; empty without any."""
+        files = [file.read_bytes() for file in (self.network, self.cluster) if file.is_file()]
+        return hashlib.sha256(b"\0".join(files)).hexdigest() if files else ""
+
+    @property
     def releases(self) -> tuple[str, ...]:
         """The versions that it asks for, of Kubernetes and of charts, for the engines."""
         return self.kubernetes, self.karpenter, self.cilium
@@ -177,8 +184,10 @@ class StackFile:
         ):
             known = [*releases(part)]
             if version not in ("", *known):
+                described = part == "kubernetes" and self.cluster.is_file()
+                where = f"{self.cluster}: the cluster's version" if described else f"{self.path}: karpstack:{key}"
                 raise StackFileError(
-                    f'{self.path}: karpstack:{key} = "{version}": the rehearsal has {what} {" and ".join(known)} '
+                    f'{where} = "{version}": the rehearsal has {what} {" and ".join(known)} '
                     f'alone, so something else would be rehearsed; nothing was started. Write "{known[0]}", or '
                     "rehearse a copy that does: --config-file FILE; `review` takes any version of Kubernetes"
                 )

@@ -87,6 +87,14 @@ def test_an_existing_cluster_on_aks_must_be_described_and_says_its_version(tmp_p
         assert StackFile.load(path).kubernetes == version
 
 
+def test_a_version_of_a_described_cluster_is_refused_by_its_file(tmp_path: Path) -> None:
+    path = write(tmp_path, {"config": {**GOOD["config"], "karpstack:cluster": {"existing": "shop"}}})
+    path.with_name("Pulumi.eks.cluster.json").write_text(json.dumps({"cluster": {"version": "1.30"}}))
+    with pytest.raises(StackFileError, match=r"Pulumi\.eks\.cluster\.json: the cluster's version = \"1\.30\"") as error:
+        StackFile.load(path).check_versions()
+    assert "karpstack:cluster.version" not in str(error.value)
+
+
 def test_an_existing_subnet_must_be_described(tmp_path: Path) -> None:
     azure = {"karpstack:cloud": "azure", "azure-native:location": "westus2"}
     path = write(tmp_path, {"config": {**azure, "karpstack:network": {"subnetId": "/subscriptions/1"}}})
