@@ -33,7 +33,7 @@ class Timing:
     system_node_boot: float = 0.2
     agent_start: float = 0.2
     deployer_known: float = 0.2
-    role_effective: float = 1.0
+    role_effective: float = 0.2
     condition: float = 60.0
     last_log_lines: float = 2.0
     spot_notice: float = 15.0
