@@ -23,7 +23,7 @@ from ..naming import AksNames
 from ..outputs import Outputs
 from ..settings import refuse_contradictions
 from ..settings.aks import AksSettings
-from . import addons
+from . import addons, told
 from .access import DeployerAccess, DeployerAccessArgs
 from .addon_rights import AddonRights, AddonRightsArgs
 from .cluster import Cluster, ClusterArgs
@@ -67,22 +67,8 @@ class Environment(pulumi.ComponentResource):
         karpenter = self._karpenter(group, network, cluster)
         node_pools = self._node_pools(cluster, [*([karpenter] if karpenter else []), *([rights] if rights else [])])
 
-        gates = args.karpenter.feature_gates.switched_on if args.karpenter else []
         brings_some = karpenter is None and args.node_provisioning.default_node_pools == "Auto"
-        self.outputs = Outputs(
-            cloud=pulumi.Output.from_input(args.cloud),
-            region=pulumi.Output.from_input(args.region),
-            cluster_name=cluster.name,
-            cluster_endpoint=cluster.endpoint,
-            kubeconfig=cluster.kubeconfig,
-            interruption_queue=pulumi.Output.from_input(""),
-            karpenter_version=karpenter.version if karpenter else pulumi.Output.from_input("managed"),
-            karpenter_namespace=karpenter.namespace if karpenter else pulumi.Output.from_input(""),
-            feature_gates=pulumi.Output.from_input(gates),
-            node_pools=node_pools.node_pools,
-            node_classes=node_pools.node_classes,
-            default_node_pools=pulumi.Output.from_input(list(BROUGHT_BY_AKS) if brings_some else []),
-        )
+        self.outputs = told.outputs(args, cluster, karpenter, node_pools, BROUGHT_BY_AKS if brings_some else [])
         self.register_outputs(self.outputs.named())
 
     def _group(self) -> resources.ResourceGroup:

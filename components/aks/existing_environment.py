@@ -16,6 +16,7 @@ from ..kubernetes import NodePools, NodePoolsArgs, in_cluster
 from ..naming import STACK_LABEL, AksNames
 from ..outputs import Outputs
 from ..settings import ExistingAksSettings, refuse_contradictions
+from . import told
 from .existing_cluster import ExistingCluster, ExistingClusterArgs
 from .karpenter import SelfHostedKarpenter, SelfHostedKarpenterArgs
 
@@ -39,21 +40,7 @@ class ExistingEnvironment(pulumi.ComponentResource):
         karpenter = self._karpenter(cluster)
         node_pools = self._node_pools(cluster, karpenter)
 
-        gates = args.karpenter.feature_gates.switched_on if args.karpenter else []
-        self.outputs = Outputs(
-            cloud=pulumi.Output.from_input(args.cloud),
-            region=pulumi.Output.from_input(args.region),
-            cluster_name=cluster.name,
-            cluster_endpoint=cluster.endpoint,
-            kubeconfig=cluster.kubeconfig,
-            interruption_queue=pulumi.Output.from_input(""),
-            karpenter_version=karpenter.version if karpenter else pulumi.Output.from_input("managed"),
-            karpenter_namespace=karpenter.namespace if karpenter else pulumi.Output.from_input(""),
-            feature_gates=pulumi.Output.from_input(gates),
-            node_pools=node_pools.node_pools,
-            node_classes=node_pools.node_classes,
-            default_node_pools=pulumi.Output.from_input(list(cluster.found.brought)),
-        )
+        self.outputs = told.outputs(args, cluster, karpenter, node_pools, cluster.found.brought)
         self.register_outputs(self.outputs.named())
 
     def _karpenter(self, cluster: ExistingCluster) -> SelfHostedKarpenter | None:
