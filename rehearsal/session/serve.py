@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, assert_never
+from typing import Protocol, TypeVar, assert_never
 
 import psutil
 
@@ -27,6 +27,7 @@ from rehearsal.cluster.control_plane import Clusters
 from rehearsal.cluster.servers import API_SERVER
 from rehearsal.engines import EngineSet
 from rehearsal.host import log
+from rehearsal.host.described import DescriptionError
 from rehearsal.host.processes import Engines, start_time
 from rehearsal.session import control
 from rehearsal.session.clouds import Name
@@ -35,11 +36,7 @@ from rehearsal.session.stack_file import StackFile, StackFileError
 from rehearsal.state.folder import StackFolder
 from rehearsal.timing import Timing
 
-if TYPE_CHECKING:
-    from rehearsal.aws.ec2.existing import Networks
-    from rehearsal.aws.eks.existing import Description
-    from rehearsal.azure.clusters.existing import Description as AksDescription
-
+_T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 # Seconds for each engine to end when one that others need is gone: most would wait for it.
 _GRACE_AFTER_LOSS = 0.5
@@ -85,6 +82,8 @@ def _aws(
     from rehearsal.aws import provider as aws
     from rehearsal.aws.account import ACCOUNT_ID, Account, unknown_region
     from rehearsal.aws.control import AwsControl
+    from rehearsal.aws.ec2.existing import NetworkFileError, Networks
+    from rehearsal.aws.eks.existing import ClusterFileError, Description, make
 
     if problem := unknown_region(stack_file.region):
         raise StackFileError(f"{stack_file.path}: {problem}")
@@ -95,14 +94,12 @@ def _aws(
         timing,
         used_spot=used_spot,
         account_id=stack_file.account or ACCOUNT_ID,
-        networks=_networks(stack_file),
+        networks=_described(stack_file.network, Networks.load),
     )
     account.roles.uses.write_to(folder.rights)
-    existing = _existing_cluster(stack_file)
+    existing = _described(stack_file.cluster, Description.load)
 
     def start() -> Mapping[str, str]:
-        from rehearsal.aws.ec2.existing import NetworkFileError
-        from rehearsal.aws.eks.existing import ClusterFileError, make
         from rehearsal.aws.resource import Session
 
         try:
@@ -128,27 +125,13 @@ def _aws(
     )
 
 
-def _networks(stack_file: StackFile) -> Networks | None:
-    """Those that the account has already."""
-    if not stack_file.network.is_file():
+def _described(path: Path, load: Callable[[Path], _T]) -> _T | None:
+    """What a file describes that the account has already; None without one."""
+    if not path.is_file():
         return None
-    from rehearsal.aws.ec2.existing import NetworkFileError, Networks
-
     try:
-        return Networks.load(stack_file.network)
-    except NetworkFileError as error:
-        raise StackFileError(str(error)) from error
-
-
-def _existing_cluster(stack_file: StackFile) -> Description | None:
-    """The one that the account has already."""
-    if not stack_file.cluster.is_file():
-        return None
-    from rehearsal.aws.eks.existing import ClusterFileError, Description
-
-    try:
-        return Description.load(stack_file.cluster)
-    except ClusterFileError as error:
+        return load(path)
+    except DescriptionError as error:
         raise StackFileError(str(error)) from error
 
 
@@ -156,7 +139,9 @@ def _azure(
     folder: StackFolder, stack_file: StackFile, engine_set: EngineSet, timing: Timing, clusters: Clusters
 ) -> _Cloud:
     from rehearsal.azure import provider as azure
+    from rehearsal.azure.clusters.existing import ClusterFileError, Description, make
     from rehearsal.azure.control import AzureControl
+    from rehearsal.azure.network import existing
     from rehearsal.azure.subscription import SUBSCRIPTION_ID, Subscription
 
     subscription = Subscription(
@@ -166,22 +151,16 @@ def _azure(
         subscription_id=stack_file.subscription or SUBSCRIPTION_ID,
     )
     subscription.uses.write_to(folder.rights)
-    if stack_file.network.is_file():
-        from rehearsal.azure.network import existing
-
-        try:
-            found = existing.load(stack_file.network)
-        except existing.NetworkFileError as error:
-            raise StackFileError(str(error)) from error
+    found = _described(stack_file.network, existing.load)
+    if found is not None:
         try:
             existing.make(found, subscription.arm, subscription.subscription_id, subscription.region)
         except existing.NetworkFileError as error:
             raise StackFileError(f"{stack_file.network}: {error}") from error
     definitions = engine_set.chart("karpenter-azure", "karpenter-crd") / "templates"
-    described = _existing_aks_cluster(stack_file)
+    described = _described(stack_file.cluster, Description.load)
 
     def start() -> Mapping[str, str]:
-        from rehearsal.azure.clusters.existing import ClusterFileError, make
         from rehearsal.azure.resource import Session
 
         subscription.start(folder.root / "azure")
@@ -202,18 +181,6 @@ def _azure(
         start,
         lambda: subscription.proxy,
     )
-
-
-def _existing_aks_cluster(stack_file: StackFile) -> AksDescription | None:
-    """The one that the subscription has already."""
-    if not stack_file.cluster.is_file():
-        return None
-    from rehearsal.azure.clusters.existing import ClusterFileError, Description
-
-    try:
-        return Description.load(stack_file.cluster)
-    except ClusterFileError as error:
-        raise StackFileError(str(error)) from error
 
 
 def _composing(cloud: Name) -> Callable[[StackFolder, StackFile, EngineSet, Timing, Clusters], _Cloud]:

@@ -9,22 +9,23 @@ keys are not looked at. IDs, zones, tags and free addresses are kept. Of a VPC, 
 from __future__ import annotations
 
 import importlib
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_pascal
 
 from rehearsal.aws.patching import Patches
 from rehearsal.aws.resource import unpaired
+from rehearsal.host import described
+from rehearsal.host.described import DescriptionError
 
 _DEFAULT_ROUTE = "0.0.0.0/0"
 
 
-class NetworkFileError(ValueError):
+class NetworkFileError(DescriptionError):
     """The file is not what EC2 would answer, or the rehearsal cannot play it; the text names file, place and fix."""
 
 
@@ -126,17 +127,14 @@ class Networks(_Part):
         Raises:
             NetworkFileError: It is not what EC2 would answer.
         """
-        try:
-            return cls.model_validate(json.loads(path.read_text(encoding="utf-8")))
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"])) or "it"
-            raise NetworkFileError(
-                f"{path}: {place}: {first['msg']}, so that this network could not be rehearsed; write it as "
-                "`aws ec2 describe-...` does, see docs/existing-vpc.md"
-            ) from error
-        except (OSError, ValueError) as error:
-            raise NetworkFileError(f"{path} cannot be read as JSON: {error}; see docs/existing-vpc.md") from error
+        return described.read(
+            path,
+            cls.model_validate,
+            NetworkFileError,
+            what="network",
+            command="aws ec2 describe-...",
+            page="docs/existing-vpc.md",
+        )
 
 
 def make(networks: Networks, backend: Any) -> None:

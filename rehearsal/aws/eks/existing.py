@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from botocore.exceptions import ClientError, ParamValidationError
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from rehearsal.attachment.resource import Properties, RefusedError
@@ -27,6 +27,8 @@ from rehearsal.aws.eks.addon_workloads import NAMESPACE, WORKLOADS
 from rehearsal.aws.resource import Session
 from rehearsal.cluster.control_plane import Cluster
 from rehearsal.cluster.objects import ApiError
+from rehearsal.host import described
+from rehearsal.host.described import DescriptionError
 
 #: DaemonSets that make nodes ready here.
 _NETWORKS: Final = frozenset({"aws-node", "cilium"})
@@ -41,7 +43,7 @@ _NODE_POLICIES: Final = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistr
 _ADDON_POLICIES: Final[Mapping[str, tuple[str, ...]]] = {"vpc-cni": ("AmazonEKS_CNI_Policy",)}
 
 
-class ClusterFileError(ValueError):
+class ClusterFileError(DescriptionError):
     """The file is not what EKS would answer, or the rehearsal cannot play it; the text names file, place and fix."""
 
 
@@ -136,26 +138,24 @@ class Description(_Part):
         Raises:
             ClusterFileError: It is not what EKS would answer.
         """
-        try:
-            said = json.loads(path.read_text(encoding="utf-8"))
-            known = {field.alias or name for name, field in cls.model_fields.items()} | _OF_A_LIST
-            if isinstance(said, dict) and (unknown := sorted(said.keys() - known)):
-                raise ClusterFileError(
-                    f"{path}: {unknown[0]} is no part of it, and would be left out of the rehearsed cluster; its parts "
-                    f"are {', '.join(sorted(known - _OF_A_LIST))}, see docs/existing-cluster.md"
-                )
-            return cls.model_validate(said)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"])) or "it"
+        return described.read(
+            path,
+            cls._of,
+            ClusterFileError,
+            what="cluster",
+            command="aws eks describe-...",
+            page="docs/existing-cluster.md",
+        )
+
+    @classmethod
+    def _of(cls, said: Any) -> Description:
+        known = {field.alias or name for name, field in cls.model_fields.items()} | _OF_A_LIST
+        if isinstance(said, dict) and (unknown := sorted(said.keys() - known)):
             raise ClusterFileError(
-                f"{path}: {place}: {first['msg']}, so that this cluster could not be rehearsed; write it as "
-                "`aws eks describe-...` does, see docs/existing-cluster.md"
-            ) from error
-        except ClusterFileError:
-            raise
-        except (OSError, ValueError) as error:
-            raise ClusterFileError(f"{path} cannot be read as JSON: {error}; see docs/existing-cluster.md") from error
+                f"{unknown[0]} is no part of it, and would be left out of the rehearsed cluster; its parts "
+                f"are {', '.join(sorted(known - _OF_A_LIST))}, see docs/existing-cluster.md"
+            )
+        return cls.model_validate(said)
 
     @property
     def has_provider(self) -> bool:

@@ -11,7 +11,6 @@ given to it, and the cluster's patch version is the one that the rehearsal has o
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import uuid
@@ -19,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from rehearsal.attachment.resource import RefusedError
 from rehearsal.azure.arm.errors import ArmError
@@ -31,6 +30,8 @@ from rehearsal.azure.identity.access import ASSIGNMENT_TYPE
 from rehearsal.azure.identity.identities import IDENTITY_TYPE, UserAssignedIdentity
 from rehearsal.azure.resource import Session
 from rehearsal.cluster.objects import ApiError
+from rehearsal.host import described
+from rehearsal.host.described import DescriptionError
 
 _log = logging.getLogger(__name__)
 _PAGE: Final = "docs/existing-aks-cluster.md"
@@ -53,7 +54,7 @@ _SERVERS: Final = ("creationTimestamp", "generation", "managedFields", "ownerRef
 _OF_A_LIST: Final = frozenset({"apiVersion", "kind", "metadata"})
 
 
-class ClusterFileError(ValueError):
+class ClusterFileError(DescriptionError):
     """The file is not what Azure would answer, or the rehearsal cannot play it; the text names file, place and fix."""
 
 
@@ -96,21 +97,14 @@ class Description(_Part):
         Raises:
             ClusterFileError: It is not what Azure would answer.
         """
-        try:
-            said = json.loads(path.read_text(encoding="utf-8"))
-            if isinstance(said, dict):
-                said = {key: value for key, value in said.items() if key not in _OF_A_LIST}
-                said["cluster"] = _as_arm_has_it(said.get("cluster"))
-            return cls.model_validate(said)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"])) or "it"
-            raise ClusterFileError(
-                f"{path}: {place}: {first['msg']}, so that this cluster could not be rehearsed; write it as "
-                f"`az aks show` does, see {_PAGE}"
-            ) from error
-        except (OSError, ValueError, RecursionError) as error:
-            raise ClusterFileError(f"{path} cannot be read as JSON: {error}; see {_PAGE}") from error
+        return described.read(path, cls._of, ClusterFileError, what="cluster", command="az aks show", page=_PAGE)
+
+    @classmethod
+    def _of(cls, said: Any) -> Description:
+        if isinstance(said, dict):
+            said = {key: value for key, value in said.items() if key not in _OF_A_LIST}
+            said["cluster"] = _as_arm_has_it(said.get("cluster"))
+        return cls.model_validate(said)
 
 
 def make(description: Description, session: Session) -> None:

@@ -8,12 +8,11 @@ peerings and addresses are kept.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import ResourceId, group_id
@@ -25,6 +24,8 @@ from rehearsal.azure.network.networks import VirtualNetwork
 from rehearsal.azure.network.ways_out import NatGateway, PublicIPAddress, RouteTable
 from rehearsal.azure.network.zones import PrivateZone
 from rehearsal.azure.stores.kinds import Registry, Vault
+from rehearsal.host import described
+from rehearsal.host.described import DescriptionError
 
 #: In the order in which one can name another.
 _KINDS: Final = (
@@ -42,7 +43,7 @@ _KINDS: Final = (
 _PAGE: Final = "docs/existing-vnet.md"
 
 
-class NetworkFileError(ValueError):
+class NetworkFileError(DescriptionError):
     """The file is not what Azure would answer, or the rehearsal cannot play it; the text names file, place and fix."""
 
 
@@ -76,18 +77,14 @@ def load(path: Path) -> list[Existing]:
     Raises:
         NetworkFileError: It is not what Azure would answer.
     """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return _FILE.validate_python([content] if isinstance(content, Mapping) else content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "it"
-        raise NetworkFileError(
-            f"{path}: {place}: {first['msg']}, so that this network could not be rehearsed; write it as "
-            f"`az resource show` does, see {_PAGE}"
-        ) from error
-    except (OSError, ValueError) as error:
-        raise NetworkFileError(f"{path} cannot be read as JSON: {error}; see {_PAGE}") from error
+    return described.read(
+        path,
+        lambda said: _FILE.validate_python([said] if isinstance(said, Mapping) else said),
+        NetworkFileError,
+        what="network",
+        command="az resource show",
+        page=_PAGE,
+    )
 
 
 def make(resources: list[Existing], arm: Arm, subscription: str, region: str) -> None:
