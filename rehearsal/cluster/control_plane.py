@@ -85,7 +85,7 @@ class Cluster:
             engine_set,
             self.objects,
             self.kubeconfig,
-            lambda: self.controller.problem,
+            lambda: self.controller.lasting_problem,
             pods_reachable=cloud.control_plane_reaches_pods,
         )
         self.charts = Charts(engine_set)

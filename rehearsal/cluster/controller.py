@@ -124,9 +124,21 @@ class Controller:
         self._tries = 0
         #: How often the process has ended or not started since it crashed, for one pod; 0 while it runs.
         self._failures = 0
+        #: How often in a row the process of one template crashed, or was never ready.
+        self._crashes = 0
         # A stop may come while a start is under way: the one waits for the other.
         self._lock = threading.Lock()
         self._stopped = False
+
+    @property
+    def lasting_problem(self) -> str:
+        """The problem, once it has outlived a second try; before that, as empty as when all is well.
+
+        What the process falls over may be about to pass, such as a role that has yet to take effect, and a kubelet
+        starts it again well within the time that a release waits for its pods. What keeps it from being started at
+        all is the pod's own, and is told at once.
+        """
+        return "" if self._crashes == 1 else self.problem
 
     def start(self) -> None:
         """Begin to watch the pods; returns at once."""
@@ -225,7 +237,7 @@ class Controller:
             if not self._feed.idle:
                 return
             if template != self._template:
-                self._back_off = _FIRST_BACK_OFF
+                self._back_off, self._crashes = _FIRST_BACK_OFF, 0
             self.problem = self._begin(newest)
             anew = self._pod == newest["metadata"]["uid"]
             self._template, self._pod = template, newest["metadata"]["uid"]
@@ -295,10 +307,13 @@ class Controller:
         except (ContainerConfigError, ControllerIdentityError, ApiError, pod_files.PrivateMountError) as error:
             if unavailable(error):
                 raise
+            self._crashes = 0
             return f"the Karpenter controller cannot start: {error}", None
         except (EngineCrashError, TimeoutError) as error:
+            self._crashes += 1
             self._end()
             return str(error), None
+        self._crashes = 0
         return "", engine
 
     def _container(self, pod: Object) -> _Container:
@@ -398,6 +413,7 @@ class Controller:
         try:
             engine.check()
         except EngineCrashError as error:
+            self._crashes += 1
             self.problem = str(error)
             self._failures = 1
             self._back_away()

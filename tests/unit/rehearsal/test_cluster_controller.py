@@ -13,6 +13,7 @@ from rehearsal.cluster import controller as module
 from rehearsal.cluster.controller import LABEL, Controller
 from rehearsal.cluster.controller_endpoint import ControllerEndpoint
 from rehearsal.cluster.objects import ApiError, Object
+from rehearsal.host.processes import EngineCrashError
 from rehearsal.state.folder import StackFolder
 from tests.unit.rehearsal.cluster_world import UnaskedCloud, World
 
@@ -20,11 +21,15 @@ PODS = f"/api/v1/pods?{LABEL}"
 
 
 class Process:
+    """It runs, unless it has crashed."""
+
     def __init__(self, pid: int) -> None:
         self.pid = pid
+        self.crashed = False
 
     def check(self) -> None:
-        """It runs."""
+        if self.crashed:
+            raise EngineCrashError("the role has no effect")
 
 
 class Processes:
@@ -33,13 +38,21 @@ class Processes:
     def __init__(self) -> None:
         self.told: queue.Queue[tuple[str, Any]] = queue.Queue()
         self._running: Process | None = None
+        self.crash_at_start = 0
         self._pids = iter(range(1, 100))
 
     def start(self, name: str, command: Sequence[str], *, environment: Mapping[str, str], vital: bool) -> Process:
         assert not vital  # a kubelet would start it again
         self._running = Process(next(self._pids))
+        if self.crash_at_start:
+            self.crash_at_start -= 1
+            self._running.crashed = True
         self.told.put(("start", (environment["METRICS_PORT"], environment["KARPSTACK_METRICS_TOKEN"])))
         return self._running
+
+    @property
+    def ready(self) -> bool:
+        return self._running is not None and not self._running.crashed
 
     def stop(self, name: str, grace: float = 5.0) -> None:
         if self._running:
@@ -116,7 +129,7 @@ class Rig:
 
 @pytest.fixture
 def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
-    monkeypatch.setattr(ControllerEndpoint, "ready", lambda _: True)
+    monkeypatch.setattr(ControllerEndpoint, "ready", lambda _: made.processes.ready)
     monkeypatch.setattr(module, "_FIRST_BACK_OFF", 0.1)
     monkeypatch.setattr(module, "create_token", lambda *arguments: "token")
     made = Rig(tmp_path)
@@ -193,3 +206,27 @@ def test_a_start_that_is_refused_is_said_and_made_again(rig: Rig) -> None:
     assert rig.told()[0] == "start"
     assert rig.ready() == "a"
     assert rig.controller.problem == ""
+
+
+def test_nobody_gives_up_on_a_controller_that_crashed_once(rig: Rig) -> None:
+    rig.processes.crash_at_start = 1
+    rig.happen("ADDED", pod("a"))
+    assert rig.world.created.get(timeout=5)["message"] == rig.controller.problem == "the role has no effect"
+    assert rig.controller.lasting_problem == ""
+    assert rig.ready() == "a"
+    assert rig.controller.problem == ""
+
+
+def test_a_controller_that_crashes_again_is_given_up(rig: Rig) -> None:
+    rig.processes.crash_at_start = 2
+    rig.happen("ADDED", pod("a"))
+    for _ in range(2):
+        rig.world.created.get(timeout=5)
+    assert rig.controller.lasting_problem == "the role has no effect"
+
+
+def test_what_keeps_a_controller_from_being_started_is_told_at_once(rig: Rig) -> None:
+    rig.cloud.problem = ApiError(403, "Forbidden", "no")
+    rig.happen("ADDED", pod("a"))
+    rig.world.created.get(timeout=5)
+    assert rig.controller.lasting_problem == "the Karpenter controller cannot start: no"
