@@ -19,6 +19,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,13 @@ def main() -> int:
     parser.add_argument(
         "--cpus", type=int, help="the most that an instance has in any NodePool: more nodes (unlimited)"
     )
+    parser.add_argument(
+        "--policy", default="WhenEmptyOrUnderutilized", help="of all NodePools (%(default)s); WhenEmpty rests soon"
+    )
     parser.add_argument("--keep", type=Path, metavar="FILE", help="where the snapshot is kept")
-    parser.add_argument("--times", type=int, default=5, help="how often the question is asked with one candidate (5)")
+    parser.add_argument(
+        "--times", type=int, default=5, help="how often it is asked with one candidate (5); 0: not at all"
+    )
     parser.add_argument(
         "--both", action=argparse.BooleanOptionalAction, default=True, help="ask it with two candidates at once, too"
     )
@@ -75,15 +81,17 @@ def main() -> int:
     asked = ["--wait-factor", f"{options.wait_factor:g}"]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        base = stack_file(folder / "base.yaml", cpus=options.cpus)
+        write_stack = partial(stack_file, cpus=options.cpus, policy=options.policy)
+        base = write_stack(folder / "base.yaml")
         snapshot = options.settled or settle(folder, base, options.pods, asked)
         if options.keep:
             shutil.copyfile(snapshot, options.keep)
         candidates = [
-            stack_file(folder / f"generation-{generation}.yaml", cpus=options.cpus, generation=generation)
-            for generation in _GENERATIONS
+            write_stack(folder / f"generation-{generation}.yaml", generation=generation) for generation in _GENERATIONS
         ]
         asked += ["--workloads", str(snapshot)]
+        if not options.times:
+            return 0
         single = [ask(folder / str(number), base, candidates[:1], asked) for number in range(options.times)]
         both = ask(folder / "both", base, candidates, asked) if options.both else None
         show(single, both)
@@ -111,16 +119,18 @@ def settle(folder: Path, base: Path, pods: int, asked: Sequence[str]) -> Path:
     return snapshot
 
 
-def stack_file(path: Path, *, cpus: int | None, generation: int | None = None) -> Path:
+def stack_file(path: Path, *, cpus: int | None, policy: str, generation: int | None = None) -> Path:
     """Write the base, or a candidate, and return its path.
 
     Args:
         path: Where it is written.
         cpus: The most that an instance of any NodePool has; as the base ships without it.
+        policy: The consolidation policy of every NodePool.
         generation: Of the NodePool `general`, instances of later generations alone than this one.
     """
     stack = yaml.safe_load(_BASE.read_text())
     for name, pool in stack["config"]["karpstack:nodePools"].items():
+        pool["disruption"]["consolidationPolicy"] = policy
         requirements = pool["template"]["spec"]["requirements"]
         if cpus is not None:
             requirements.append(
