@@ -7,7 +7,8 @@ there.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,6 +23,10 @@ _API: Final = "karpenter.sh/v1"
 _CONDITIONS: Final = ("Launched", "Registered", "Initialized")
 #: Reasons of the events that tell why a launch failed (sigs.k8s.io/karpenter, pkg/events/reason.go).
 _OF_A_LAUNCH: Final = frozenset({"InsufficientCapacityError", "NodeClassNotReady"})
+#: NodeClaims that Karpenter launches at once. Of hundreds, some are not written down as launched within thirty seconds,
+#: and then it takes the machine for nobody's and ends it (karpenter-provider-aws, pkg/controllers/nodeclaim/
+#: garbagecollection): on two cores with much other work, of 275 that were made at once 126 were lost so.
+LAUNCHED_AT_ONCE: Final = 40
 _PAUSE: Final = 1.0  # seconds between two looks
 _WORDS: Final = 300  # characters of why a node did not come
 
@@ -64,13 +69,7 @@ def make(
     """
     pools = _pools(cluster, snapshot, clock() + patience, clock, sleep)
     wanted = node_claims(snapshot, place, pools, _zones(cluster, pools))
-    created, taken = dict[str, dict[str, Any]](), list[str]()
-    for claim in wanted.claims:
-        if uid := cluster.create(claim):
-            created[claim["metadata"]["name"]] = {**claim, "metadata": {**claim["metadata"], "uid": uid}}
-        else:
-            taken.append(str(_annotation(claim)))
-    lost = _lost(cluster, created, patience, clock, sleep)
+    taken, lost = _made_and_lost(cluster, wanted.claims, patience, clock, sleep)
     left_out = [
         *wanted.left_out,
         *([sentence("another NodeClaim has their name", taken)] if taken else []),
@@ -79,19 +78,32 @@ def make(
             for why, claims in lost.items()
         ),
     ]
-    return Made(wanted.of, len(created) - sum(map(len, lost.values())), left_out)
+    return Made(wanted.of, len(wanted.claims) - len(taken) - sum(map(len, lost.values())), left_out)
 
 
-def _lost(
+def _made_and_lost(
     cluster: Cluster,
-    created: Mapping[str, dict[str, Any]],
+    claims: Sequence[dict[str, Any]],
     patience: float,
     clock: Callable[[], float],
     sleep: Callable[[float], None],
-) -> dict[str, list[dict[str, Any]]]:
-    """Why NodeClaims did not become nodes -> these, as last seen; they are gone when all others are initialized."""
-    coming, end, lost = dict(created), clock() + patience, dict[str, list[dict[str, Any]]]()
-    while coming:
+) -> tuple[list[str], dict[str, list[dict[str, Any]]]]:
+    """Create NodeClaims, a few at once, and wait until they are initialized or gone.
+
+    Returns:
+        The nodes whose names other NodeClaims have; why NodeClaims did not become nodes -> these, as last seen.
+    """
+    waiting, end = deque(claims), clock() + patience
+    coming, taken, lost = dict[str, dict[str, Any]](), list[str](), dict[str, list[dict[str, Any]]]()
+    while waiting or coming:
+        launching = sum(not _is(claim, "Launched") for claim in coming.values())
+        while waiting and launching < LAUNCHED_AT_ONCE:
+            claim = waiting.popleft()
+            if uid := cluster.create(claim):
+                coming[claim["metadata"]["name"]] = {**claim, "metadata": {**claim["metadata"], "uid": uid}}
+                launching += 1
+            else:
+                taken.append(str(_annotation(claim)))
         found = {one["metadata"]["name"]: one for one in cluster.labelled(_API, "NodeClaim", NODE_POOL)}
         there = {name: {**coming[name], **found[name]} for name in coming.keys() & found.keys()}
         ready = {name for name, claim in there.items() if _is(claim, "Initialized")}
@@ -103,12 +115,13 @@ def _lost(
         for name in sorted(late):
             cluster.delete(coming[name], coming[name]["metadata"]["uid"])
             lost.setdefault(_missing(coming[name]), []).append(coming[name])
-        if ready or gone:
+        ended = ready | gone | late
+        if ended:
             end = clock() + patience
-        coming = {name: claim for name, claim in coming.items() if name not in ready | gone | late}
+        coming = {name: claim for name, claim in coming.items() if name not in ended}
         if coming:
             sleep(_PAUSE)
-    return lost
+    return taken, lost
 
 
 def standing(cluster: Cluster) -> dict[str, str]:

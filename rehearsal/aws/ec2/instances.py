@@ -3,8 +3,8 @@
 Changes in moto: interfaces that come with an instance go with it; terminating twice is not an error; a NAT
 gateway gives its interface and address back when it is deleted; a subnet, security group, VPC, internet gateway
 or address that is in use refuses to go, with AWS's DependencyViolation (moto lets most of them go, and destroying
-in the wrong order would never be found). EC2's state-change events are emitted. Instances run at once: how long
-they take to boot is the registrar's matter.
+in the wrong order would never be found); an instance that is asked for twice is described once. EC2's state-change
+events are emitted. Instances run at once: how long they take to boot is the registrar's matter.
 """
 
 from __future__ import annotations
@@ -70,7 +70,13 @@ def patch(patches: Patches, changed: Callable[[str, str], object]) -> None:
 
         return end
 
+    def describe(original: Callable[..., Any]) -> Callable[..., Any]:
+        # Karpenter puts questions of several threads into one, the same instance's among them (pkg/batcher), and moto
+        # fails where it finds fewer than were asked for.
+        return lambda backend, ids, **options: original(backend, list(dict.fromkeys(ids)), **options)
+
     patches.wrap(EC2Backend, "run_instances", run_instances)
+    patches.wrap(EC2Backend, "get_reservations_by_instance_ids", describe)
     patches.wrap(Instance, "terminate", terminate)
     for name, refuse in _REFUSALS.items():
         patches.wrap(EC2Backend, name, _guard(refuse))

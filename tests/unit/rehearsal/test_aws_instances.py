@@ -97,5 +97,6 @@ def test_describe_instances_as_karpenter_calls_it(stack: Stack) -> None:
     ]
     found = ec2.describe_instances(Filters=filters, MaxResults=1000)["Reservations"]
     assert [instance["InstanceId"] for reservation in found for instance in reservation["Instances"]] == [instance]
+    assert len(ec2.describe_instances(InstanceIds=[instance, instance])["Reservations"]) == 1
     ec2.terminate_instances(InstanceIds=[instance])
     assert ec2.describe_instances(InstanceIds=[instance], Filters=filters[2:])["Reservations"] == []

@@ -124,6 +124,33 @@ def test_a_name_that_is_taken_is_left_alone() -> None:
     assert "another NodeClaim has their name (a)" in made.left_out[0]
 
 
+def test_hundreds_are_not_launched_at_once() -> None:
+    live = Live(NODE_POOL, NODE_CLASS)
+    most = 0
+
+    def each() -> None:
+        nonlocal most
+        most = max(most, sum("status" not in claim for claim in live.all("NodeClaim")))
+        launch(live)
+
+    clock = Clock(each)
+    names = [f"n{number}" for number in range(3 * base_nodes.LAUNCHED_AT_ONCE)]
+    made = base_nodes.make(live, taken(*names), PLACE, 300, clock, clock.sleep)
+    assert made == base_nodes.Made(len(names), len(names), [])
+    assert most == base_nodes.LAUNCHED_AT_ONCE
+
+
+def test_those_that_wait_are_made_after_some_that_did_not_come() -> None:
+    live = Live(NODE_POOL, NODE_CLASS)
+    stuck = {f"web-n{number}" for number in range(base_nodes.LAUNCHED_AT_ONCE)}
+    clock = Clock(
+        lambda: launch(live) if not stuck & {one["metadata"]["name"] for one in live.all("NodeClaim")} else None
+    )
+    names = [f"n{number}" for number in range(base_nodes.LAUNCHED_AT_ONCE + 5)]
+    made = base_nodes.make(live, taken(*names), PLACE, 300, clock, clock.sleep)
+    assert made.nodes == 5
+
+
 def test_without_a_subnet_in_the_zone_nothing_is_tried() -> None:
     live = Live(NODE_POOL, {**NODE_CLASS, "status": {"subnets": [{"zone": "us-east-1b"}]}})
     made = base_nodes.make(live, taken("a"), PLACE, 300)
