@@ -247,7 +247,7 @@ class AwsResource(Resource):
             outputs = {
                 name: value
                 for name, value in outputs.items()
-                if name in self.required or (value and (name not in usual or value != usual[name]))
+                if name in self.required or (value != usual[name] if name in usual else value)
             }
         return super().inputs_of(outputs, old)
 
