@@ -20,6 +20,8 @@ Identify = Callable[[str, str], str | None]
 
 _KUBERNETES: Final = "kubernetes:"
 _PROVIDER: Final = "pulumi:providers:"
+#: What Pulumi writes in place of an ID.
+_PLACEHOLDER: Final = "<PLACEHOLDER>"
 #: What a preview writes for text that it does not know yet (sdk/go/common/resource/plugin/rpc.go).
 _UNKNOWN: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
@@ -44,7 +46,7 @@ class Filled:
 
 
 def fill(file: Mapping[str, Any], preview: Mapping[str, Any], identify: Callable[[Any], Identify]) -> Filled:
-    """Give the entries of a file their IDs.
+    """Give the entries of a file their IDs; one that somebody has written stays.
 
     Args:
         file: What `pulumi preview --import-file` wrote.
@@ -66,8 +68,8 @@ def fill(file: Mapping[str, Any], preview: Mapping[str, Any], identify: Callable
         elif type_.startswith(_KUBERNETES) and type_.endswith("Patch"):
             made.append(f"{type_} {name}")
         else:
-            wanted = planned.get((type_, name), {})
-            found = _in_kubernetes(wanted) if type_.startswith(_KUBERNETES) else ask(type_, name)
+            wanted, in_cluster = planned.get((type_, name), {}), type_.startswith(_KUBERNETES)
+            found = _written(entry) or (_in_kubernetes(wanted) if in_cluster else ask(type_, name))
             kept += [{**entry, "id": found}] if found else []
             missing += [] if found else [f"{type_} {name}"]
     count = sum("id" in entry for entry in kept)
@@ -113,6 +115,12 @@ def _imported_by_the_program(steps: Iterable[Mapping[str, Any]], others: Iterabl
             version = versions.get(one["type"].split(":")[0])
             entry = {"type": one["type"], "name": _name(one["urn"]), "parent": _name(one["parent"])}
             yield {**entry, "version": version} if version else entry
+
+
+def _written(entry: Mapping[str, Any]) -> str | None:
+    """The ID that somebody has written."""
+    found = entry.get("id")
+    return None if found == _PLACEHOLDER else found
 
 
 def _is_closed(entry: Mapping[str, Any]) -> bool:

@@ -305,3 +305,5 @@ _FINDERS: Final[Mapping[str, _Finder]] = {
     _ALIAS: Account._alias,
     "aws:kms/key:Key": Account._key,
 }
+#: Types of which IDs are found.
+FOUND: Final = frozenset(_FINDERS)

@@ -39,7 +39,7 @@ def run(stack: RehearsedStack, *command: str) -> str:
 def running(stack: RehearsedStack) -> set[tuple[str, str]]:
     """Nodes and pods, as those that they are."""
     core = client.CoreV1Api(stack.api())
-    objects = [*core.list_node().items, *core.list_pod_for_all_namespaces().items]
+    objects: list[Any] = [*core.list_node().items, *core.list_pod_for_all_namespaces().items]
     return {(each.metadata.name, each.metadata.uid) for each in objects}
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from preflight import cli
-from preflight.aws.identifiers import Account
+from preflight.aws.identifiers import FOUND, Account
 from preflight.finding import NotAskedError, UnknowableError
 from preflight.importing import Filled, fill, read, told
 from rehearsal.aws.account import Account as Played
+from rehearsal.aws.provider import TYPES
 from tests.unit.rehearsal.aws_world import account
 from tests.unit.rehearsal.preflight_world import looked_at
 
@@ -47,6 +48,23 @@ def test_what_is_there_gets_its_id_and_the_rest_is_left_to_up() -> None:
     assert (found.found, found.missing) == (1, (f"{_POLICY} eks-role",))
     assert "nameTable" in found.content
     assert "1 not found, or more than one of them" in told(Path("import.json"), found)
+
+
+def test_an_id_that_somebody_wrote_stays() -> None:
+    found = filled([entry(_ROLE, "eks-role", id="other")], [], {(_ROLE, "eks-role"): "karpstack-eks-cluster"})
+    assert found.content["resources"][0]["id"] == "other"
+
+
+#: Of what a preview can't tell which it is: rules of a group that it does not know, and what EC2 has once an account.
+_BY_HAND = {
+    "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+    "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
+    "aws:iam/serviceLinkedRole:ServiceLinkedRole",
+}
+
+
+def test_ids_are_found_of_every_type_of_the_program() -> None:
+    assert {kind.token for kind in TYPES} - FOUND == _BY_HAND
 
 
 def test_what_the_program_would_import_by_itself_is_in_the_file_too() -> None:
@@ -104,8 +122,8 @@ def test_another_file_is_refused_with_the_command(tmp_path: Path, text: str) -> 
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
-    for name, content in (("import", {"resources": []}), ("preview", {"steps": []})):
-        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    for name, key in (("import", "resources"), ("preview", "steps")):
+        (tmp_path / f"{name}.json").write_text(json.dumps({key: []}))
     return [str(tmp_path / f"{name}.json") for name in ("import", "preview")]
 
 

@@ -538,8 +538,9 @@ def test_what_the_program_takes_out_of_a_block_is_a_change_unless_aws_chooses_it
     inputs = CASES["aws:eks/cluster:Cluster"].inputs(world)
     network = {**inputs["vpcConfig"], "securityGroupIds": [world.group(_vpc(world, inputs)).id]}
     cluster, state, wanted = _imported(world, "aws:eks/cluster:Cluster", **{**inputs, "vpcConfig": network})
-    without = {key: value for key, value in network.items() if key not in ("publicAccessCidrs", "securityGroupIds")}
-    found = _changes(cluster, state, {**wanted, "vpcConfig": {**cluster.endpoint_defaults, **without}})
+    taken_out = ("publicAccessCidrs", "securityGroupIds")
+    without = {key: value for key, value in wanted["vpcConfig"].items() if key not in taken_out}
+    found = _changes(cluster, state, {**wanted, "vpcConfig": without})
     assert found == {"vpcConfig.securityGroupIds": False}
 
 
