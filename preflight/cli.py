@@ -10,15 +10,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from .finding import Checked, UnknowableError, in_the_way
+from . import importing
+from .finding import Checked, NotAskedError, UnknowableError, in_the_way
 from .granting import rights, told
-from .looking import PROJECT, before_destroy, before_up
+from .looking import PROJECT, before_destroy, before_up, identifiers
 from .shown import as_data, headline, table, visible
 from .stack import configuration
 
 FOUND, UNKNOWABLE = 1, 2
 _DESTROY: Final = "destroy"
 _RIGHTS: Final = "rights"
+_IDS: Final = "ids"
 _ACCOUNT: Final = re.compile(r"[0-9]{12}")
 _STATUSES: Final = (
     "Exit code 0: nothing is in the way; 1: something is; 2: nothing could be asked. Nothing is created or changed."
@@ -34,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == [_RIGHTS]:
         return _rights(_rights_parser().parse_args(words[1:]))
+    if words[:1] == [_IDS]:
+        return _ids(_ids_parser().parse_args(words[1:]))
     destroy = words[:1] == [_DESTROY]
     given = _parser(destroy).parse_args(words[1:] if destroy else words)
     try:
@@ -80,6 +84,34 @@ def _rights(given: argparse.Namespace) -> int:
     return 0
 
 
+def _ids(given: argparse.Namespace) -> int:
+    try:
+        file, preview = importing.read(given.file, "resources"), importing.read(given.preview, "steps")
+        identify = identifiers(given.stack, project=given.project.resolve(), config_file=given.config_file)
+        filled = importing.fill(file, preview, identify)
+    except NotAskedError as error:
+        print(f"error: {error.call}: {visible(error)}; {given.file} is as it was", file=sys.stderr)
+        return UNKNOWABLE
+    except UnknowableError as error:
+        print(f"error: {visible(error)}", file=sys.stderr)
+        return UNKNOWABLE
+    given.file.write_text(json.dumps(filled.content, indent=4) + "\n", encoding="utf-8")
+    print(visible(importing.told(given.file, filled)))
+    return 0
+
+
+def _ids_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m preflight ids",
+        description="Fill the IDs of what the account has already into the file that `pulumi preview --import-file` "
+        "wrote, for `pulumi import --file`. Nothing else is written, created or changed.",
+    )
+    _add_stack(parser)
+    parser.add_argument("file", type=Path, help="import.json, which is written anew")
+    parser.add_argument("preview", type=Path, help="what the same preview printed with --json")
+    return parser
+
+
 def _account(text: str) -> str:
     if not _ACCOUNT.fullmatch(text):
         raise argparse.ArgumentTypeError(f"{text!r} is no account of AWS, so no ARN could be made; give its 12 digits")
@@ -121,6 +153,11 @@ def _parser(destroy: bool) -> argparse.ArgumentParser:
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
+    _add_stack(parser)
+    parser.add_argument("--json", action="store_true", help="write JSON")
+
+
+def _add_stack(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config-file", type=Path, metavar="FILE", help="the configuration (default: Pulumi.<stack>.yaml)"
     )
@@ -128,4 +165,3 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--project", type=Path, default=PROJECT, help="folder with Pulumi.yaml (default: the checkout of this file)"
     )
-    parser.add_argument("--json", action="store_true", help="write JSON")

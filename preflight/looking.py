@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ from components.settings import AksSettings
 
 from .aws import checks as aws_checks
 from .aws.asking import Aws
+from .aws.identifiers import Account, Planned
 from .aws.subject import greet as greet_aws
 from .aws.subject import subject as aws_subject
 from .azure import checks as azure_checks
@@ -23,7 +24,8 @@ from .destroy.cluster import Cluster, Gone, Lister
 from .destroy.reached import host, refuse_others
 from .destroy.subject import Subject as Destroyed
 from .finding import Checked, NotAskedError, UnknowableError, run
-from .stack import configuration, deployer, raw, setting, state
+from .importing import Identify
+from .stack import State, configuration, deployer, raw, setting, state
 
 PROJECT: Final = Path(__file__).resolve().parents[1]
 #: The type of each cloud's cluster.
@@ -48,6 +50,32 @@ def before_up(stack: str, *, project: Path = PROJECT, config_file: Path | None =
         return run(azure_checks.CHECKS, azure_subject(azure, settings, state(stack, project)))
     aws = Aws.connect(settings.region, *deployer(configured.raw))
     return run(aws_checks.CHECKS, aws_subject(aws, settings, configured.raw, state(stack, project)))
+
+
+def identifiers(
+    stack: str, *, project: Path = PROJECT, config_file: Path | None = None
+) -> Callable[[Planned], Identify]:
+    """What finds IDs in the account that a stack on EKS is for.
+
+    Args:
+        stack: Its name.
+        project: Folder with Pulumi.yaml.
+        config_file: The stack's configuration; `Pulumi.<stack>.yaml` of the project if None.
+
+    Raises:
+        UnknowableError: Nothing can be asked, or the stack is not on EKS.
+    """
+    path = config_file or project / f"Pulumi.{stack}.yaml"
+    configured = configuration(path)
+    settings = configured.settings
+    if isinstance(settings, AksSettings):
+        raise UnknowableError(
+            f"{path.name} is for AKS, and IDs are looked for on AWS alone; those of Azure are in the portal, under "
+            "Properties, and `az resource list` prints them"
+        )
+    aws = Aws.connect(settings.region, *deployer(configured.raw))
+    seen = aws_subject(aws, settings, configured.raw, State())
+    return lambda planned: Account(seen, planned).identify
 
 
 def before_destroy(

@@ -47,7 +47,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 #: Files whose tests share the stack `eks`: one worker runs them one after another, or each would bring up its own.
 SHARING = frozenset(
-    f"tests/rehearsal/test_{name}.py" for name in ("engines_guarded", "lifecycle", "listeners", "policies")
+    f"tests/rehearsal/test_{name}.py" for name in ("engines_guarded", "import", "lifecycle", "listeners", "policies")
 )
 
 

@@ -126,6 +126,16 @@ class Resource(ABC):
         given = bool(name) and name not in new.get(AUTOMATIC, [])
         return self.delete_before_replace or (given and old.get(name) == new.get(name))
 
+    def before(self, inputs: Properties, state: Properties, new: Properties) -> Properties:
+        """What new inputs are compared with, to find what changed: the inputs of the last deployment.
+
+        Args:
+            inputs: These.
+            state: All outputs before.
+            new: The new inputs, with `UNKNOWN` where they depend on what does not exist yet.
+        """
+        return inputs
+
     def preview(self, inputs: Properties, *, id: str, state: Properties) -> Properties:
         """Outputs as far as they are known before the deployment; what is left out is unknown.
 

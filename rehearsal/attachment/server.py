@@ -191,7 +191,9 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             resource = self._resource(request, context)
             old, new = (values.reveal(values.decode(inputs)) for inputs in (request.old_inputs, request.news))
             deletes_first = resource.deletes_first(old, new)
-            return _diff(_without_marks(old), _without_marks(new), resource.replace_on, deletes_first=deletes_first)
+            plain = _without_marks(new)
+            before = resource.before(_without_marks(old), _inputs(request.olds), plain)
+            return _diff(before, plain, resource.replace_on, deletes_first=deletes_first)
 
     def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
         with self._answering(context, request.urn, lambda outputs: _outputs(resource, outputs, request.properties)):

@@ -19,7 +19,7 @@ class Key(AwsResource):
     token = "aws:kms/key:Key"
     title, service = "KMS Key", "kms"
     accepts = frozenset({"description", "enableKeyRotation", "deletionWindowInDays", "policy", "tags"})
-    computed = frozenset({"policy"})
+    computed = frozenset({"description", "policy"})
     defaults: ClassVar[Mapping[str, Any]] = {
         "bypassPolicyLockoutSafetyCheck": False,
         "customerMasterKeySpec": "SYMMETRIC_DEFAULT",

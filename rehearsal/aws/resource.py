@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _GONE = re.compile(r"NotFound|NoSuchEntity|NonExistentQueue|QueueDoesNotExist")
+#: Properties with keys of the user's: of a block, what the program leaves out is AWS's to choose; of these it is gone.
+_MAPS = frozenset({"tags", "tagsAll", "labels"})
 _TAGS_LIMIT = 50
 _TAG_KEY_LIMIT = 128
 _TAG_VALUE_LIMIT = 256
@@ -70,8 +72,14 @@ class AwsResource(Resource):
     required: ClassVar[frozenset[str]] = frozenset()
     #: How many characters AWS takes for the name.
     name_limit: ClassVar[int] = 255
-    #: What AWS chooses when the program leaves it out; leaving it out later is no change.
+    #: What AWS chooses when the program leaves it out; leaving it out later is no change. Properties, or dotted paths
+    #: into their blocks. Of properties, what the SDK calls optional as input and not as output (a test holds them
+    #: against each other); of blocks, what the Terraform provider's schema calls Optional and Computed.
     computed: ClassVar[frozenset[str]] = frozenset()
+    #: What AWS does not tell, and the provider gives to a resource that it imports; other such properties it leaves
+    #: unset, so that the first update after an import sets them in Pulumi's state. They are what the provider's own
+    #: tests of imports leave out (ImportStateVerifyIgnore).
+    unread: ClassVar[Mapping[str, Any]] = {}
     #: What the provider fills in when the program leaves it out. What is not in `accepts` can have no other value.
     defaults: ClassVar[Mapping[str, Any]] = {}
     #: What the provider answers of what a resource does not have; recorded, see docs/recorded.md.
@@ -149,6 +157,31 @@ class AwsResource(Resource):
             failures.extend(self.examine(checked))
         return checked, failures
 
+    def imported(self, id: str) -> tuple[str, Properties]:
+        """As for every resource, with what the provider makes of what AWS does not tell."""
+        return id, dict(self.unread)
+
+    def before(self, inputs: Properties, state: Properties, new: Properties) -> Properties:
+        """The state, as bridged providers compare (pulumi-terraform-bridge, Provider.Diff), and not the inputs before.
+
+        Where the program says nothing, what AWS chose itself is left out, and what is empty.
+        """
+        names = (*self.accepts, *self.defaults, "tagsAll")
+        compared = {name: self._compared(name, state.get(name), new.get(name)) for name in names}
+        return {name: value for name, value in compared.items() if value is not None}
+
+    def _compared(self, path: str, seen: Any, given: Any) -> Any:
+        if given is None:
+            chosen = path in self.computed or not seen or seen == self.unset.get(path)
+            return None if chosen else seen
+        seen = same(given, seen)
+        if isinstance(seen, dict) and isinstance(given, dict) and path.rpartition(".")[2] not in _MAPS:
+            block = {key: self._compared(f"{path}.{key}", value, given.get(key)) for key, value in seen.items()}
+            return {key: value for key, value in block.items() if value is not None}
+        if isinstance(seen, list) and isinstance(given, list) and len(seen) == len(given):
+            return [self._compared(path, *pair) for pair in zip(seen, given, strict=True)]
+        return seen
+
     def preview(self, inputs: Properties, *, id: str, state: Properties) -> Properties:
         """Inputs and what stays as it is; all tags are known as soon as its own are."""
         tags = {"tagsAll": self.tags(inputs)} if "tags" in self.accepts and is_known(inputs.get("tags")) else {}
@@ -205,10 +238,16 @@ class AwsResource(Resource):
                     raise
 
     def inputs_of(self, outputs: Properties, old: Mapping[str, Any]) -> Properties:
-        """As for every resource; an import takes no inputs from what the resource does not have."""
+        """As for every resource; an import takes as inputs what is neither empty nor a default, and what is required.
+
+        So it is in bridged providers (pulumi-terraform-bridge, extractSchemaInputsObject).
+        """
         if not old:
+            usual = {**self.unset, **self.defaults}
             outputs = {
-                name: value for name, value in outputs.items() if name not in self.unset or value != self.unset[name]
+                name: value
+                for name, value in outputs.items()
+                if name in self.required or (value != usual[name] if name in usual else value)
             }
         return super().inputs_of(outputs, old)
 
@@ -224,9 +263,9 @@ class AwsResource(Resource):
 
     def differs(self, old: Properties, new: Properties) -> set[str]:
         """The accepted properties, tags apart, in which new inputs differ from old outputs."""
-        compared = self.accepts - {"tags"} - {key for key in self.computed if new.get(key) is None}
+        before = self.before(old, old, new)
         # An empty map, an empty list and false are what AWS answers for something that was not set.
-        return {key for key in compared if (_narrowed(old.get(key), new.get(key)) or None) != (new.get(key) or None)}
+        return {key for key in self.accepts - {"tags"} if (before.get(key) or None) != (new.get(key) or None)}
 
     def _seen(self, id: str, state: Properties) -> Properties | None:
         try:
@@ -306,15 +345,6 @@ def same(kept: Any, seen: Any) -> Any:
     if isinstance(kept, str) and isinstance(seen, str) and kept.lstrip()[:1] in ("{", "["):
         with suppress(ValueError):
             return kept if json.loads(kept) == json.loads(seen) else seen
-    return seen
-
-
-def _narrowed(seen: Any, asked: Any) -> Any:
-    """What was seen without what AWS filled into the blocks that were asked for."""
-    if isinstance(seen, dict) and isinstance(asked, dict):
-        return {key: _narrowed(seen[key], asked[key]) for key in asked if key in seen}
-    if isinstance(seen, list) and isinstance(asked, list) and len(seen) == len(asked):
-        return [_narrowed(*pair) for pair in zip(seen, asked, strict=True)]
     return seen
 
 

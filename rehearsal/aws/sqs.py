@@ -27,6 +27,7 @@ class Queue(AwsResource):
     }
     accepts = frozenset(attributes) | {"name", "sqsManagedSseEnabled", "tags"}
     replace_on = frozenset({"name"})
+    computed = frozenset({"sqsManagedSseEnabled"})
     name_property, name_limit = "name", 80
     defaults: ClassVar[Mapping[str, Any]] = {
         **{name: limits[1] for name, limits in attributes.items()},

@@ -211,6 +211,10 @@ class Releases:
             "version": version,
         }
 
+    def given_values(self, name: str, namespace: str) -> dict[str, Any]:
+        """The values that a release was given."""
+        return json.loads(self._run("get", "values", name, "--namespace", namespace, "--output", "json")) or {}
+
     def _exists(self, name: str, namespace: str) -> bool:
         """Whether Helm knows a release, without starting it: each revision is a Secret with these labels."""
         labels = labels_selector({"owner": "helm", "name": name})

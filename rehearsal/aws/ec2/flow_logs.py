@@ -19,6 +19,7 @@ class FlowLog(Ec2Resource):
     replace_on = reported | {"vpcId", "iamRoleArn"}
     accepts = replace_on | {"tags"}
     required = frozenset({"vpcId", "trafficType", "logDestination", "iamRoleArn"})
+    computed = frozenset({"logDestination"})
     unset: ClassVar[Mapping[str, Any]] = {
         "logFormat": "${version} ${account-id} ${interface-id} ${srcaddr} ${dstaddr} ${srcport} ${dstport} ${protocol} "
         "${packets} ${bytes} ${start} ${end} ${action} ${log-status}"

@@ -35,6 +35,14 @@ class LaunchTemplate(Ec2Resource):
     )
     accepts = data | {"name", "description", "updateDefaultVersion", "tags"}
     replace_on = frozenset({"name"})
+    computed = frozenset(
+        {
+            "metadataOptions",
+            *(f"metadataOptions.{name}" for name in ("httpEndpoint", "httpProtocolIpv6", "httpPutResponseHopLimit")),
+            *(f"metadataOptions.{name}" for name in ("httpTokens", "instanceMetadataTags")),
+            *(f"blockDeviceMappings.ebs.{name}" for name in ("iops", "throughput", "volumeSize", "volumeType")),
+        }
+    )
     name_property, name_limit = "name", 125
     unset: ClassVar[Mapping[str, Any]] = {
         **dict.fromkeys(
@@ -111,9 +119,11 @@ class LaunchTemplate(Ec2Resource):
             self.client.modify_launch_template(LaunchTemplateId=id, DefaultVersion=str(latest))
 
     def preview(self, inputs: Properties, *, id: str, state: Properties) -> Properties:
-        """A change gives version numbers that are not known yet."""
-        kept = {name: value for name, value in state.items() if name not in ("latestVersion", "defaultVersion")}
-        return super().preview(inputs, id=id, state=kept)
+        """A change of what a version holds gives numbers that are not known yet."""
+        seen = self._seen(id, {}) if id else None
+        if seen is None or self.differs(seen, inputs) - {"updateDefaultVersion"}:
+            state = {name: value for name, value in state.items() if name not in ("latestVersion", "defaultVersion")}
+        return super().preview(inputs, id=id, state=state)
 
     def _data(self, inputs: Properties) -> dict[str, Any]:
         plain = api(

@@ -40,10 +40,12 @@ class Vpc(Ec2Resource):
     accepts = at_creation | attributes | {"tags"}
     replace_on = frozenset({"cidrBlock", "instanceTenancy"})
     required = frozenset({"cidrBlock"})
+    computed = frozenset({"cidrBlock", "enableDnsHostnames"})
     defaults: ClassVar[Mapping[str, Any]] = {"enableDnsSupport": True}
     unset: ClassVar[Mapping[str, Any]] = {
         "assignGeneratedIpv6CidrBlock": False,
         "enableNetworkAddressUsageMetrics": False,
+        "instanceTenancy": "default",
         "ipv6AssociationId": "",
         "ipv6CidrBlock": "",
         "ipv6CidrBlockNetworkBorderGroup": "",
@@ -93,6 +95,7 @@ class Subnet(Ec2Resource):
     accepts = at_creation | attributes | {"tags"}
     replace_on = at_creation
     required = frozenset({"vpcId", "cidrBlock"})
+    computed = frozenset({"availabilityZone", "availabilityZoneId", "cidrBlock"})
     defaults: ClassVar[Mapping[str, Any]] = {
         "assignIpv6AddressOnCreation": False,
         "enableDns64": False,
@@ -128,6 +131,7 @@ class InternetGateway(Ec2Resource):
     token = "aws:ec2/internetGateway:InternetGateway"
     title, noun = "EC2 Internet Gateway", "InternetGateway"
     accepts = frozenset({"vpcId", "tags"})
+    computed = frozenset({"vpcId"})
     unset: ClassVar[Mapping[str, Any]] = {"vpcId": ""}
 
     def complete(self, id: str, inputs: Properties, timeout: float) -> None:
@@ -161,7 +165,7 @@ class Eip(Ec2Resource):
     token = "aws:ec2/eip:Eip"
     title, noun, id_key = "EC2 EIP", "Address", "AllocationId"
     accepts = frozenset({"domain", "tags"})
-    replace_on = frozenset({"domain"})
+    replace_on = computed = frozenset({"domain"})
     unset: ClassVar[Mapping[str, Any]] = {
         "associationId": "",
         "carrierIp": "",

@@ -23,7 +23,7 @@ class SecurityGroup(Ec2Resource):
     reported = frozenset({"description", "vpcId"})
     accepts = frozenset({"name", "description", "vpcId", "revokeRulesOnDelete", "tags"})
     replace_on = frozenset({"name", "description", "vpcId"})
-    required = frozenset({"vpcId"})
+    required = computed = frozenset({"vpcId"})
     name_property = "name"
     defaults: ClassVar[Mapping[str, Any]] = {"description": "Managed by Pulumi", "revokeRulesOnDelete": False}
     # Its rules are resources of their own; shown here, they would be changes of the group.
@@ -64,7 +64,7 @@ class DefaultSecurityGroup(Ec2Resource):
     title, noun, id_key = "EC2 Default Security Group", "SecurityGroup", "GroupId"
     reported = frozenset({"description", "vpcId"})
     accepts = frozenset({"vpcId", "tags"})
-    replace_on = required = frozenset({"vpcId"})
+    replace_on = required = computed = frozenset({"vpcId"})
     unset: ClassVar[Mapping[str, Any]] = {"egress": [], "ingress": [], "namePrefix": ""}
 
     def make(self, inputs: Properties) -> str:

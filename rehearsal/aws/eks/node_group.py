@@ -74,7 +74,10 @@ class NodeGroup(EksResource):
     )
     required = frozenset({"clusterName", "nodeRoleArn", "subnetIds", "scalingConfig"})
     computed = frozenset(
-        {"amiType", "capacityType", "diskSize", "instanceTypes", "releaseVersion", "updateConfig", "version"}
+        {
+            *("amiType", "capacityType", "diskSize", "instanceTypes", "releaseVersion", "updateConfig", "version"),
+            *("launchTemplate.id", "launchTemplate.name"),
+        }
     )
     name_property, name_limit = "nodeGroupName", 63
     unset: ClassVar[Mapping[str, Any]] = {

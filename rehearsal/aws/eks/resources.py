@@ -91,8 +91,24 @@ class Cluster(EksResource):
     )
     required = frozenset({"roleArn", "vpcConfig"})
     computed = frozenset(
-        {"version", "kubernetesNetworkConfig", "accessConfig", "zonalShiftConfig", "deletionProtection"}
+        {
+            "version",
+            "kubernetesNetworkConfig",
+            *(f"kubernetesNetworkConfig.{name}" for name in ("elasticLoadBalancing", "ipFamily", "serviceIpv4Cidr")),
+            "kubernetesNetworkConfig.serviceIpv6Cidr",
+            "accessConfig",
+            "accessConfig.authenticationMode",
+            *(f"vpcConfig.{name}" for name in ("clusterSecurityGroupId", "publicAccessCidrs", "vpcId")),
+            "zonalShiftConfig",
+            "deletionProtection",
+        }
     )
+    # Of both the provider's Read makes one value for every cluster that it imports (hashicorp/terraform-provider-aws,
+    # internal/service/eks/cluster.go, and #39058, where the first replaces a cluster whose program says true).
+    unread: ClassVar[Mapping[str, Any]] = {
+        "bootstrapSelfManagedAddons": False,
+        "accessConfig": {"bootstrapClusterCreatorAdminPermissions": True},
+    }
     name_property, name_limit = "name", 100
     defaults: ClassVar[Mapping[str, Any]] = {"bootstrapSelfManagedAddons": True}
     unset: ClassVar[Mapping[str, Any]] = {"deletionProtection": False, "upgradePolicy": {"supportType": "EXTENDED"}}
@@ -298,7 +314,7 @@ class Addon(EksResource):
         }
     )
     replace_on = required = frozenset({"clusterName", "addonName"})
-    computed = frozenset({"addonVersion"})
+    computed = frozenset({"addonVersion", "configurationValues"})
     unset: ClassVar[Mapping[str, Any]] = {"configurationValues": "", "serviceAccountRoleArn": ""}
     default_timeout = 1200.0
 

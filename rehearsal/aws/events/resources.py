@@ -78,6 +78,7 @@ class EventTarget(AwsResource):
     title, service = "EventBridge Target", "events"
     accepts = frozenset({"rule", "arn", "targetId"})
     replace_on = frozenset({"rule", "targetId"})
+    computed = frozenset({"targetId"})
     required = accepts
     defaults: ClassVar[Mapping[str, Any]] = {"eventBusName": "default"}
     unset: ClassVar[Mapping[str, Any]] = {"input": "", "inputPath": "", "roleArn": ""}

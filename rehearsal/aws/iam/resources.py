@@ -57,6 +57,7 @@ class Role(IamResource):
     required = frozenset({"assumeRolePolicy"})
     name_property, name_limit = "name", 64
     defaults: ClassVar[Mapping[str, Any]] = {"forceDetachPolicies": False, "maxSessionDuration": 3600, "path": "/"}
+    unread: ClassVar[Mapping[str, Any]] = {"forceDetachPolicies": False}
     # Policies are attached by resources of their own; shown here, they would be changes of the role.
     unset: ClassVar[Mapping[str, Any]] = {
         "description": "",
@@ -264,11 +265,17 @@ class OpenIdConnectProvider(IamResource):
     replace_on = frozenset({"url", "clientIdLists"})
     delete_before_replace = True
     required = frozenset({"url", "clientIdLists"})
+    computed = frozenset({"thumbprintLists"})
+
+    def before(self, inputs: Properties, state: Properties, new: Properties) -> Properties:
+        """The missing scheme is no change."""
+        before = super().before(inputs, state, new)
+        return {**before, "url": _with_scheme(str(before.get("url")))}
 
     def inputs_of(self, outputs: Properties, old: Mapping[str, Any]) -> Properties:
         """The missing scheme is no drift."""
         inputs = super().inputs_of(outputs, old)
-        return {**inputs, "url": f"https://{inputs['url'].removeprefix('https://')}"}
+        return {**inputs, "url": _with_scheme(inputs["url"])}
 
     def make(self, inputs: Properties) -> str:
         """create_open_id_connect_provider."""
@@ -360,6 +367,10 @@ class ServiceLinkedRole(IamResource):
     def remove(self, id: str, state: Properties, timeout: float) -> None:
         """delete_service_linked_role."""
         self.client.delete_service_linked_role(RoleName=_last(id))
+
+
+def _with_scheme(url: str) -> str:
+    return f"https://{url.removeprefix('https://')}"
 
 
 def _attached(client: Any, role: str) -> list[str]:

@@ -127,7 +127,14 @@ class Release(Resource):
             raise RefusedError(f"can't read Helm Release with unreachable cluster: {error}") from error
         namespace, _, name = id.rpartition("/")
         outputs = _outputs({**state, "name": name, "namespace": namespace}, releases)
-        return outputs if outputs["status"] else None
+        status = outputs["status"]
+        if status and not state:
+            # Helm keeps no repository: the chart is known by its bare name, and the first update after an import gives
+            # it the program's (pulumi-kubernetes, provider/helm_release.go, importRelease).
+            outputs |= {"chart": status["chart"], "version": status["version"]}
+            if values := releases.given_values(name, namespace):
+                outputs["values"] = values
+        return outputs if status else None
 
     def update(self, id: str, old: Properties, new: Properties, *, timeout: float) -> Properties:
         """helm upgrade."""

@@ -105,7 +105,9 @@ class Engine:
 
     def diff(self, token: str, old: Properties, new: Properties) -> Literal["none", "update", "replace"]:
         """What the provider calls a change of checked inputs."""
-        request = provider_pb2.DiffRequest(**_who(token, "thing"), old_inputs=encode(old), news=encode(new))
+        request = provider_pb2.DiffRequest(
+            **_who(token, "thing"), olds=encode(old), old_inputs=encode(old), news=encode(new)
+        )
         answer = self._servicer.Diff(request, Context())
         if answer.changes == provider_pb2.DiffResponse.DIFF_NONE:
             return "none"

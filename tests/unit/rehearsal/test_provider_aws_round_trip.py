@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rehearsal.attachment.difference import changes
 from rehearsal.attachment.resource import Properties, RefusedError
 from rehearsal.aws.provider import TYPES
 from rehearsal.aws.resource import AwsResource
@@ -469,6 +470,92 @@ def test_it_is_found_by_that_by_which_it_is_imported(world: World, token: str) -
     assert isinstance(resource, AwsResource)
     for key in resource.required:
         assert seen[key] == created.outputs[key]
+
+
+#: What an import leaves unset, and the first update after it sets in Pulumi's state: what AWS does not tell. The
+#: provider's own tests of imports leave it out, too (ImportStateVerifyIgnore, and importIgnore in comments).
+UNREAD = {
+    "aws:ec2/launchTemplate:LaunchTemplate": {"updateDefaultVersion"},
+    "aws:ec2/securityGroup:SecurityGroup": {"revokeRulesOnDelete"},
+    "aws:eks/addon:Addon": {"resolveConflictsOnUpdate", "preserve"},
+    "aws:kms/key:Key": {"deletionWindowInDays"},
+}
+
+
+def _imported(world: World, token: str, **inputs: Any) -> tuple[AwsResource, Properties, Properties]:
+    """A resource that was made with inputs, and imported: its type, its state, and the inputs."""
+    resource = world.type(token)
+    assert isinstance(resource, AwsResource)
+    checked = world.check(token, **inputs)
+    created = resource.create(checked, timeout=5.0)
+    known = {**created.outputs, "id": created.id}
+    id, state = resource.imported(IMPORTED_BY.get(token, "{id}").format(**known))
+    seen = resource.read(id, state)
+    assert seen is not None
+    return resource, seen, checked
+
+
+def _changes(resource: AwsResource, state: Properties, wanted: Properties) -> dict[str, bool]:
+    """What changed, and whether it replaces."""
+    before = resource.before(resource.inputs_of(state, {}), state, wanted)
+    return {change.text: change.replaces for change in changes(before, wanted, resource.replace_on)}
+
+
+@pytest.mark.parametrize("token", CASES)
+def test_what_was_made_as_the_program_says_is_imported_without_a_replacement(world: World, token: str) -> None:
+    more = {"resolveConflictsOnUpdate": "PRESERVE", "preserve": True} if token == "aws:eks/addon:Addon" else {}
+    inputs = {**CASES[token].inputs(world), **more}
+    resource, state, wanted = _imported(world, token, **inputs)
+    found = _changes(resource, state, wanted)
+    assert not [name for name, replaces in found.items() if replaces]
+    assert found.keys() <= UNREAD.get(token, set())
+    assert not resource.differs(state, wanted) - UNREAD.get(token, set()), "the account would be asked to change it"
+
+
+def test_a_cluster_of_addons_that_eks_installed_is_replaced_by_a_program_that_wants_them(world: World) -> None:
+    """As hashicorp/terraform-provider-aws#39058 has it: its Read says false of every cluster that it imports."""
+    cluster, state, wanted = _imported(world, "aws:eks/cluster:Cluster", **_cluster(world))
+    assert state["bootstrapSelfManagedAddons"] is False
+    assert _changes(cluster, state, {**wanted, "bootstrapSelfManagedAddons": True}) == {
+        "bootstrapSelfManagedAddons": True
+    }
+    assert state["accessConfig"]["bootstrapClusterCreatorAdminPermissions"] is True
+    of_nobody = {**wanted, "accessConfig": {"bootstrapClusterCreatorAdminPermissions": False}}
+    assert _changes(cluster, state, of_nobody) == {"accessConfig.bootstrapClusterCreatorAdminPermissions": True}
+
+
+def test_what_the_cloud_chose_is_no_change_and_what_it_was_told_is(world: World) -> None:
+    subnet, state, wanted = _imported(
+        world, "aws:ec2/subnet:Subnet", vpcId=world.vpc().id, cidrBlock="10.0.1.0/24", tags={"tier": ""}
+    )
+    assert state["availabilityZone"]
+    assert not _changes(subnet, state, {key: value for key, value in wanted.items() if key != "availabilityZone"})
+    assert _changes(subnet, state, {**wanted, "availabilityZone": "us-east-1f"}) == {"availabilityZone": True}
+    assert _changes(subnet, state, {**wanted, "tags": {}, "tagsAll": {}}) == {"tags.tier": False, "tagsAll.tier": False}
+
+
+def test_what_the_program_takes_out_of_a_block_is_a_change_unless_aws_chooses_it(world: World) -> None:
+    inputs = CASES["aws:eks/cluster:Cluster"].inputs(world)
+    network = {**inputs["vpcConfig"], "securityGroupIds": [world.group(_vpc(world, inputs)).id]}
+    cluster, state, wanted = _imported(world, "aws:eks/cluster:Cluster", **{**inputs, "vpcConfig": network})
+    taken_out = ("publicAccessCidrs", "securityGroupIds")
+    without = {key: value for key, value in wanted["vpcConfig"].items() if key not in taken_out}
+    found = _changes(cluster, state, {**wanted, "vpcConfig": without})
+    assert found == {"vpcConfig.securityGroupIds": False}
+
+
+def _vpc(world: World, inputs: Properties) -> str:
+    subnets = world.client("ec2").describe_subnets(SubnetIds=inputs["vpcConfig"]["subnetIds"])["Subnets"]
+    return str(subnets[0]["VpcId"])
+
+
+def test_a_launch_template_keeps_its_version_where_only_its_default_is_told(world: World) -> None:
+    """Of the version the node group would otherwise be an update that nobody knows."""
+    token = "aws:ec2/launchTemplate:LaunchTemplate"
+    template, state, wanted = _imported(world, token, **CASES[token].inputs(world))
+    id = str(state["arn"]).rpartition("/")[2]
+    assert template.preview({**wanted, "updateDefaultVersion": True}, id=id, state=state)["latestVersion"] == 1
+    assert "latestVersion" not in template.preview({**wanted, "userData": "ZWNobw=="}, id=id, state=state)
 
 
 @pytest.mark.parametrize("token", IMPORTED_BY)

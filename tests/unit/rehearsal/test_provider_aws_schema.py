@@ -62,7 +62,7 @@ def test_type_and_inputs_are_the_sdks(kind: type[AwsResource]) -> None:
     assert kind.accepts <= names, "no input of the SDK"
     assert {path.split(".")[0] for path in kind.replace_on} <= kind.accepts
     assert kind.required <= kind.accepts
-    assert kind.computed <= kind.accepts
+    assert {path.split(".")[0] for path in kind.computed} <= kind.accepts
     assert set(kind.defaults) <= names
     assert not kind.defaults.keys() & kind.unset.keys()
     assert kind.name_property in kind.accepts | {""}
@@ -79,6 +79,20 @@ def test_what_the_sdk_requires_is_required(kind: type[AwsResource]) -> None:
         if name in names and parameter.default is inspect.Parameter.empty
     }
     assert needed | _STRICTER.get(kind.token, set()) == kind.required
+
+
+#: What AWS chooses although the SDK calls it optional as output, too: of a rule's state the provider says that nothing
+#: is no change (aws_cloudwatch_event_rule, DiffSuppressFunc); a cluster is told its zonal shift in either case.
+_CHOSEN = {"aws:cloudwatch/eventRule:EventRule": {"state"}, "aws:eks/cluster:Cluster": {"zonalShiftConfig"}}
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
+def test_what_aws_chooses_is_what_the_sdk_gives_where_the_program_gives_nothing(kind: type[AwsResource]) -> None:
+    """An input that is optional, and an output that is not: Computed in Terraform, or with a default."""
+    given = kind.required - _STRICTER.get(kind.token, set())
+    filled = {*kind.defaults, kind.name_property, *given, "region"}
+    chosen = (set(_promised(kind.token)) & kind.accepts) - filled
+    assert chosen | _CHOSEN.get(kind.token, set()) == {path for path in kind.computed if "." not in path} - filled
 
 
 @pytest.mark.parametrize("token", CASES)

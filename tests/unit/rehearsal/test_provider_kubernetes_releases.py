@@ -21,7 +21,12 @@ class FakeReleases:
 
     def status(self, name: str, namespace: str) -> Properties | None:
         revision = self.installed.get(name)
-        return {"name": name, "revision": revision, "status": "deployed"} if revision else None
+        if not revision:
+            return None
+        return {"name": name, "chart": name, "version": "1.20.2", "revision": revision, "status": "deployed"}
+
+    def given_values(self, name: str, namespace: str) -> Properties:
+        return next((values for call, values, *_ in reversed(self.calls) if call != "uninstall"), {})
 
     def install(
         self, name: str, namespace: str, chart: FakeChart, values: Properties, **options: Any
@@ -111,6 +116,22 @@ def test_the_life_of_a_release() -> None:
     cilium.delete(created.id, created.outputs, timeout=1)
     cilium.delete(created.id, created.outputs, timeout=1)
     assert cilium.read(created.id, created.outputs) is None
+
+
+def test_an_imported_release_has_what_helm_knows_of_it() -> None:
+    """Helm keeps no repository: the first update gives the release the program's."""
+    cilium = release(FakeReleases())
+    created = cilium.create(CILIUM, timeout=1)
+    seen = cilium.read(*cilium.imported(created.id))
+    assert seen is not None
+    kept = {name: value for name, value in CILIUM.items() if name != "repositoryOpts"}
+    assert cilium.inputs_of(seen, {}) == kept
+
+
+def test_an_imported_release_without_values_has_none() -> None:
+    cilium = release(FakeReleases())
+    created = cilium.create({**CILIUM, "values": {}}, timeout=1)
+    assert "values" not in (cilium.read(*cilium.imported(created.id)) or {})
 
 
 def test_a_failed_release_is_recorded_unless_it_is_atomic() -> None:
