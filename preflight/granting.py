@@ -9,7 +9,8 @@ from typing import Any
 
 from botocore.session import Session
 
-from components.settings import AksSettings, EksSettings
+from components.settings import AksSettings, ExistingAksSettings
+from components.settings.eks import EksStackSettings
 
 from .aws import documents
 from .aws.account import listed
@@ -36,7 +37,7 @@ def rights(configured: Configuration, account: str | None = None) -> dict[str, A
         UnknowableError: It is not known which account it is.
     """
     settings = configured.settings
-    if isinstance(settings, AksSettings):
+    if isinstance(settings, AksSettings | ExistingAksSettings):
         return {
             "role": assignments.definition(settings),
             "assignments": [{**asdict(one), "command": one.command} for one in assignments.assignments(settings)],
@@ -66,7 +67,7 @@ def _assignments(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"\n{one['command']}"
 
 
-def _account(settings: EksSettings, raw: Mapping[str, Any]) -> str:
+def _account(settings: EksStackSettings, raw: Mapping[str, Any]) -> str:
     allowed = listed(raw.get("aws:allowedAccountIds"))
     if len(allowed) == 1:
         return allowed[0]
