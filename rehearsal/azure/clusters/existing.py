@@ -134,7 +134,7 @@ class _Maker:
 
     def make(self) -> None:
         if problems := list(self._kind.examine(self._said)):
-            raise ClusterFileError(problems[0].reason)
+            raise ClusterFileError("; ".join(problem.reason for problem in problems))
         self._group(self._id.group)
         if identity := self._identity():
             self._give(identity)
