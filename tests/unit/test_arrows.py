@@ -63,7 +63,7 @@ ALLOWED: dict[str, set[str]] = {
     "policies/rules": {"policies/rules", "karpenter"},
     # How a comment on a pull request is written is the same for all; the folder imports nothing of the rest.
     "review": {"review", "policies/rules", "policies/reference", "karpenter", "scale_test/text/markdown"},
-    "playbooks": {"playbooks", "preflight", "scale_test", "snapshot", "whatif", "karpenter"},
+    "playbooks": {"playbooks", "preflight", "scale_test", "snapshot", "whatif", "karpenter", "components/workloads"},
     "preflight": {
         "preflight",
         "components/documents",
