@@ -14,8 +14,16 @@ from typing import Any, Final
 from ..recording.timeline import now
 from .cluster import Cluster
 
-#: What says of which group of the cloud's a node is, and of which NodePool.
-GROUPS: Final = ("eks.amazonaws.com/nodegroup", "kubernetes.azure.com/agentpool")
+#: Label that says of which group of the cloud's a node is -> the command that scales a group to nothing. What nodes do
+#: not tell is in capitals.
+_TO_NOTHING: Final = {
+    "eks.amazonaws.com/nodegroup": "aws eks update-nodegroup-config --cluster-name CLUSTER --nodegroup-name {name} "
+    "--scaling-config minSize=0,maxSize=MAXIMUM,desiredSize=0",
+    "kubernetes.azure.com/agentpool": "az aks nodepool scale --resource-group GROUP --cluster-name CLUSTER --name "
+    "{name} --node-count 0",
+}
+GROUPS: Final = tuple(_TO_NOTHING)
+#: And of which NodePool.
 NODE_POOL: Final = "karpenter.sh/nodepool"
 #: On nodes that a move has cordoned, with the time.
 MARK: Final = "karpstack.io/cordoned-by-move"
@@ -57,6 +65,12 @@ def chosen(cluster: Cluster, groups: Collection[str], node_pools: Collection[str
     """
     labels = [(label, name) for name in groups for label in GROUPS] + [(NODE_POOL, name) for name in node_pools]
     return [node for label, name in labels for node in _sorted(cluster.labelled("v1", "Node", f"{label}={name}"))]
+
+
+def to_nothing(nodes: Iterable[Object]) -> list[str]:
+    """The commands that scale the groups of nodes to nothing."""
+    groups = dict.fromkeys((label, name) for node in nodes for label in GROUPS if (name := _labels(node).get(label)))
+    return [_TO_NOTHING[label].format(name=name) for label, name in groups]
 
 
 def known(cluster: Cluster) -> list[str]:

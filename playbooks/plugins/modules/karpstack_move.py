@@ -80,6 +80,10 @@ lets_none_go:
   description: With C(cordoned), PodDisruptionBudgets that let no pod go now.
   type: list
   returned: success
+to_nothing:
+  description: With C(cordoned), the commands of the cloud that scale the groups to nothing.
+  type: list
+  returned: success
 drained:
   description: With C(drained), how many C(pods) were moved, in how many C(seconds), for how long one was without a node
     at most (C(waited)), and which PodDisruptionBudgets were broken meanwhile (C(broken)).
@@ -132,6 +136,7 @@ def _cordoned(cluster: Cluster, given: dict[str, Any], check: bool) -> dict[str,
         "groups": moving.known(cluster),
         "waiting": moving.waiting(cluster),
         "lets_none_go": moving.lets_none_go(cluster),
+        "to_nothing": moving.to_nothing(nodes),
     }
 
 

@@ -111,6 +111,10 @@ def test_nodes_are_those_of_the_groups_in_their_order_on_either_cloud() -> None:
     found = moving.chosen(live.cluster, ["general", "batch"], [])
     assert [one["metadata"]["name"] for one in found] == ["c", "a", "b"]
     assert moving.known(live.cluster) == ["batch", "general"]
+    azure, aws = moving.to_nothing(found)
+    assert azure.startswith("az aks nodepool scale")
+    assert azure.endswith("--name general --node-count 0")
+    assert "--nodegroup-name batch --scaling-config minSize=0" in aws
 
 
 def test_what_a_move_has_cordoned_it_takes_back_and_nothing_else() -> None:
