@@ -53,7 +53,8 @@ def told(stack: str, found: Mapping[str, Any]) -> str:
 
 
 def _policies(stack: str, policies: list[documents.Document]) -> Iterator[str]:
-    yield f"{len(policies)} policies for whoever deploys {stack}, to be attached together:"
+    several = f"{len(policies)} policies for whoever deploys {stack}, to be attached together:"
+    yield several if len(policies) > 1 else f"One policy for whoever deploys {stack}:"
     for number, document in enumerate(policies, 1):
         yield f"\n# {number} of {len(policies)}: {documents.size(document)} of {documents.LARGEST} characters"
         yield json.dumps(document, indent=2)

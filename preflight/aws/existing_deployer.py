@@ -24,6 +24,7 @@ def deploying(scope: Scope) -> Iterator[Grant]:
         needed_by=(_ENTRY,),
         actions=of(
             "ec2",
+            "DescribePrefixLists",
             "DescribeRouteTables",
             "DescribeSecurityGroups",
             "DescribeSubnets",

@@ -12,8 +12,10 @@ import pytest
 import yaml
 
 from components import settings
+from components.naming import EksNames
 from components.settings.existing_cluster import Workloads
 from components.workloads import eks as workloads
+from preflight import cli
 from preflight.aws import cluster, documents, names, quotas, rights
 from preflight.aws.asking import Aws
 from preflight.aws.checks import EXISTING
@@ -25,7 +27,7 @@ from tests.unit.example_stack import changed, raw
 from tests.unit.rehearsal.provider_aws_world import World
 from tests.unit.rehearsal.test_aws_existing_clusters import NAME, Change, account
 from tests.unit.rehearsal.test_preflight_rights import as_role
-from tests.unit.test_existing_cluster import RUNS, STACK
+from tests.unit.test_existing_cluster import RUNS, STACK, stack
 
 CLUSTER_AUTOSCALER = "kube-system/cluster-autoscaler"
 ID = "123456789012"
@@ -195,14 +197,12 @@ def test_a_right_that_is_missing_is_named_with_its_statement(tmp_path: Path, mon
 
 
 def test_what_the_stack_makes_is_what_the_policy_is_for() -> None:
-    from tests.unit.test_existing_cluster import stack
-
     needed = {
         kind
         for identity in ("pod-identity", "irsa")
         for grant in rights.deploying(
             example(karpenter__identity=identity),
-            Scope(partition="aws", region="us-east-1", account=ID, names=_names()),
+            Scope(partition="aws", region="us-east-1", account=ID, names=EksNames("karpstack-shop", existing=NAME)),
         )
         for kind in grant.needed_by
     }
@@ -211,7 +211,6 @@ def test_what_the_stack_makes_is_what_the_policy_is_for() -> None:
     assert needed - made == {"aws:iam/openIdConnectProvider:OpenIdConnectProvider"}
 
 
-def _names() -> Any:
-    from components.naming import EksNames
-
-    return EksNames("karpstack-shop", existing=NAME)
+def test_one_policy_is_told_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rights", "shop", "--config-file", str(STACK), "--account", ID]) == 0
+    assert capsys.readouterr().out.startswith("One policy for whoever deploys shop:")
