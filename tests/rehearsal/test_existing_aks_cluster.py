@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
 import requests
 import yaml
 
@@ -139,7 +138,6 @@ def _destroy(stack: RehearsedStack) -> None:
     assert destroyed.returncode == 0, destroyed.stdout
 
 
-@pytest.mark.timeout(580)
 def test_the_move_to_node_auto_provisioning_and_the_way_back(tmp_path: Path) -> None:
     """docs/move-to-nap.md, with both user pools under load."""
     stack = example(tmp_path, _before)
@@ -194,7 +192,6 @@ def _manual(cluster: dict[str, Any]) -> None:
     cluster["nodeProvisioningProfile"] = {"mode": "Manual"}
 
 
-@pytest.mark.timeout(580)
 def test_the_move_from_a_karpenter_of_ones_own(tmp_path: Path) -> None:
     """The same page: one that a stack has put on the cluster, and its CRDs, are gone before AKS's comes."""
     stack = example(tmp_path, _manual)
