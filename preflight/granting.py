@@ -9,7 +9,8 @@ from typing import Any
 
 from botocore.session import Session
 
-from components.settings import AksSettings, EksSettings
+from components.settings import AksSettings, ExistingAksSettings
+from components.settings.eks import EksStackSettings
 
 from .aws import documents
 from .aws.account import listed
@@ -36,7 +37,7 @@ def rights(configured: Configuration, account: str | None = None) -> dict[str, A
         UnknowableError: It is not known which account it is.
     """
     settings = configured.settings
-    if isinstance(settings, AksSettings):
+    if isinstance(settings, AksSettings | ExistingAksSettings):
         return {
             "role": assignments.definition(settings),
             "assignments": [{**asdict(one), "command": one.command} for one in assignments.assignments(settings)],
@@ -52,7 +53,8 @@ def told(stack: str, found: Mapping[str, Any]) -> str:
 
 
 def _policies(stack: str, policies: list[documents.Document]) -> Iterator[str]:
-    yield f"{len(policies)} policies for whoever deploys {stack}, to be attached together:"
+    several = f"{len(policies)} policies for whoever deploys {stack}, to be attached together:"
+    yield several if len(policies) > 1 else f"One policy for whoever deploys {stack}:"
     for number, document in enumerate(policies, 1):
         yield f"\n# {number} of {len(policies)}: {documents.size(document)} of {documents.LARGEST} characters"
         yield json.dumps(document, indent=2)
@@ -66,7 +68,7 @@ def _assignments(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"\n{one['command']}"
 
 
-def _account(settings: EksSettings, raw: Mapping[str, Any]) -> str:
+def _account(settings: EksStackSettings, raw: Mapping[str, Any]) -> str:
     allowed = listed(raw.get("aws:allowedAccountIds"))
     if len(allowed) == 1:
         return allowed[0]

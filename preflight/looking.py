@@ -6,17 +6,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from components.settings import AksSettings
+from components.settings import AksSettings, ExistingAksSettings, ExistingEksSettings
 
 from .aws import checks as aws_checks
 from .aws.asking import Aws
 from .aws.identifiers import Account, Planned
+from .aws.subject import existing_subject as existing_aws_subject
 from .aws.subject import greet as greet_aws
 from .aws.subject import subject as aws_subject
 from .azure import checks as azure_checks
 from .azure.asking import Azure
 from .azure.credentials import login, subscription
 from .azure.subject import CLUSTER as AKS_CLUSTER
+from .azure.subject import existing_subject as existing_azure_subject
 from .azure.subject import greet as greet_azure
 from .azure.subject import subject as azure_subject
 from .destroy.checks import checks as destroy_checks
@@ -33,7 +35,7 @@ CLUSTERS: Final = ("aws:eks/cluster:Cluster", AKS_CLUSTER)
 
 
 def before_up(stack: str, *, project: Path = PROJECT, config_file: Path | None = None) -> list[Checked]:
-    """Look at the account, or on Azure the subscription, that a stack is for.
+    """Look at the account, or on Azure the subscription, that a stack is for; at the cluster, if it is to be there.
 
     Args:
         stack: Its name.
@@ -44,12 +46,16 @@ def before_up(stack: str, *, project: Path = PROJECT, config_file: Path | None =
         UnknowableError: Nothing can be asked.
     """
     configured = configuration(config_file or project / f"Pulumi.{stack}.yaml")
-    settings = configured.settings
-    if isinstance(settings, AksSettings):
+    settings, made = configured.settings, state(stack, project)
+    if isinstance(settings, AksSettings | ExistingAksSettings):
         azure = Azure(settings.subscription_id, login(configured.raw))
-        return run(azure_checks.CHECKS, azure_subject(azure, settings, state(stack, project)))
+        if isinstance(settings, AksSettings):
+            return run(azure_checks.CHECKS, azure_subject(azure, settings, made))
+        return run(azure_checks.EXISTING, existing_azure_subject(azure, settings, made))
     aws = Aws.connect(settings.region, *deployer(configured.raw))
-    return run(aws_checks.CHECKS, aws_subject(aws, settings, configured.raw, state(stack, project)))
+    if isinstance(settings, ExistingEksSettings):
+        return run(aws_checks.EXISTING, existing_aws_subject(aws, settings, configured.raw, made))
+    return run(aws_checks.CHECKS, aws_subject(aws, settings, configured.raw, made))
 
 
 def identifiers(
@@ -68,7 +74,12 @@ def identifiers(
     path = config_file or project / f"Pulumi.{stack}.yaml"
     configured = configuration(path)
     settings = configured.settings
-    if isinstance(settings, AksSettings):
+    if isinstance(settings, ExistingEksSettings):
+        raise UnknowableError(
+            f"{path.name} names a cluster that is there (cluster.existing), of which the stack takes nothing over, so "
+            "there is little to import; write the ID of what is, by docs/import.md"
+        )
+    if isinstance(settings, AksSettings | ExistingAksSettings):
         raise UnknowableError(
             f"{path.name} is for AKS, and IDs are looked for on AWS alone; those of Azure are in the portal, under "
             "Properties, and `az resource list` prints them"

@@ -40,7 +40,7 @@ class Configuration:
         raw: Full keys to values, also of namespaces that the program does not read, such as `aws:profile`.
     """
 
-    settings: settings.EksSettings | settings.AksSettings
+    settings: settings.Settings
     raw: Mapping[str, Any]
 
 
@@ -93,21 +93,13 @@ def configuration(path: Path) -> Configuration:
     """Read `Pulumi.<stack>.yaml`.
 
     Raises:
-        UnknowableError: There is none, it cannot be read, the program would refuse it, or it is for a cluster that is
-            there.
+        UnknowableError: There is none, it cannot be read, or the program would refuse it.
     """
     readable = raw(path)
     try:
         loaded = settings.load({key: _engine_text(value) for key, value in readable.items() if value is not CLOSED})
     except SettingsError as error:
         raise UnknowableError(f"{path.name}: {error}") from error
-    if isinstance(loaded, settings.ExistingEksSettings | settings.ExistingAksSettings):
-        page = "existing-cluster" if isinstance(loaded, settings.ExistingEksSettings) else "existing-aks-cluster"
-        raise UnknowableError(
-            f"{path.name}: karpstack:cluster.existing = {loaded.cluster.existing!r}: what is looked at here is what a "
-            "stack makes with a cluster of its own; run `pulumi preview`, which looks at a cluster that is there, see "
-            f"docs/{page}.md"
-        )
     return Configuration(loaded, readable)
 
 

@@ -30,7 +30,7 @@ from rehearsal.host import limits, user_environment
 from rehearsal.host.processes import marked, stop_marked
 from rehearsal.networks import command as networks
 from rehearsal.rights import completeness, reasons, recording
-from rehearsal.session import daemon, lifetime, lock
+from rehearsal.session import daemon, descriptions, lifetime, lock
 from rehearsal.session.deployment import PROJECT, CommandError, Deployment, environment, protected
 from rehearsal.session.removal import NotLookedError
 from rehearsal.session.stack_file import StackFile, StackFileError
@@ -337,7 +337,10 @@ def _review_alone(options: argparse.Namespace, folder: StackFolder, stack_file: 
     configuration = options.policy_pack_config
     if configuration and configuration != _BASELINE:
         configuration = str(Path(configuration).resolve())
-    engines = ensure([stack_file.cloud], stack_file.releases)
+    descriptions.look(stack_file)
+    if stack_file.cluster.is_file():
+        stack_file.check_versions()  # of a cluster that runs; of one's own any version is previewed
+    engines = ensure([stack_file.cloud], stack_file.releases_of_preview)
     running = daemon.running(folder)
     try:
         with lifetime.watched(folder):

@@ -20,7 +20,7 @@ from ..settings import ExistingAksSettings
 from ..settings import existing_aks_cluster as judged
 from ..settings.aks import names_of_network
 from ..settings.existing_aks_cluster import FoundCluster, FoundPool
-from . import existing_workloads
+from ..workloads import aks as existing_workloads
 from .existing_network import unless_absent
 
 

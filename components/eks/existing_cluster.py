@@ -17,7 +17,8 @@ from ..documents.kubeconfig import eks as eks_kubeconfig
 from ..settings import ExistingEksSettings
 from ..settings import existing_cluster as judged
 from ..settings.existing_cluster import FoundCluster
-from . import existing_network, existing_workloads
+from ..workloads import eks as existing_workloads
+from . import existing_network
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,10 +4,9 @@ Nothing here knows a cloud: chart names, values and manifests come from the call
 provider, through `opts.providers`.
 """
 
-from . import running
 from .cilium import Cilium, CiliumArgs, CiliumRollOut, DefaultDeny
 from .karpenter import Karpenter, KarpenterArgs
-from .live import ask, wait_until_served
+from .live import wait_until_served
 from .node_pools import NodePools, NodePoolsArgs
 from .options import in_cluster
 from .reach import warns_of_another_way, warns_of_no_way
@@ -21,9 +20,7 @@ __all__ = [
     "KarpenterArgs",
     "NodePools",
     "NodePoolsArgs",
-    "ask",
     "in_cluster",
-    "running",
     "wait_until_served",
     "warns_of_another_way",
     "warns_of_no_way",

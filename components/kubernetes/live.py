@@ -12,17 +12,16 @@ import itertools
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
 from ..documents.manifests import plural
+from ..workloads.asking import asked
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
-
-_T = TypeVar("_T")
 
 #: Seconds between two looks at a cluster that does not answer: most do soon, and the last is for those that do not.
 _PAUSES: Final = (0.25, 0.5, 1.0, 2.0)
@@ -50,7 +49,7 @@ async def wait_until_served(kubeconfig: str, *, within: float = 300) -> None:
         )
     until = time.monotonic() + within
     pauses = itertools.chain(_PAUSES, itertools.repeat(_PAUSES[-1]))
-    while reason := await asyncio.to_thread(_asked, config, _refusal):
+    while reason := await asyncio.to_thread(asked, config, _refusal):
         if time.monotonic() > until:
             server = config["clusters"][0]["cluster"]["server"]
             raise pulumi.RunError(
@@ -59,16 +58,6 @@ async def wait_until_served(kubeconfig: str, *, within: float = 300) -> None:
             )
         pulumi.log.debug(f"the API server does not answer yet: {reason}")
         await asyncio.sleep(next(pauses))
-
-
-def ask(kubeconfig: str, question: Callable[[ApiClient], _T]) -> _T:
-    """The answer to a question to a cluster.
-
-    Args:
-        kubeconfig: As JSON.
-        question: Asks with the client that it is given.
-    """
-    return _asked(json.loads(kubeconfig), question)
 
 
 def explanation(name: str, kubeconfig: pulumi.Input[str]) -> pulumi.ResourceHookBinding:
@@ -84,7 +73,7 @@ def explanation(name: str, kubeconfig: pulumi.Input[str]) -> pulumi.ResourceHook
         inputs = failed.new_inputs or {}
         if config and failed.failed_operation in ("create", "update"):
             try:
-                unmet = await asyncio.to_thread(_asked, json.loads(config), lambda api: unmet_conditions(api, inputs))
+                unmet = await asyncio.to_thread(asked, json.loads(config), lambda api: unmet_conditions(api, inputs))
             except Exception as error:  # an explanation that cannot be had must not hide what has failed
                 unmet = f"its conditions cannot be read ({error})"
             if unmet:
@@ -130,15 +119,3 @@ def _refusal(api: ApiClient) -> str:
     except (HTTPError, OSError) as error:
         return str(error)
     return ""
-
-
-def _asked(config: Mapping[str, Any], ask: Callable[[ApiClient], _T]) -> _T:
-    # Half a second, which only those pay who ask.
-    from kubernetes.client import ApiClient, Configuration
-    from kubernetes.config import load_kube_config_from_dict
-
-    configuration = Configuration()
-    configuration.retries = False
-    load_kube_config_from_dict(dict(config), client_configuration=configuration, persist_config=False)
-    with ApiClient(configuration) as api:
-        return ask(api)

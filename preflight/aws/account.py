@@ -8,12 +8,12 @@ from typing import Any
 
 from ..finding import Finding
 from ..stack import not_read
-from .subject import Subject
+from .subject import StackSubject
 
 _CALL = "sts:GetCallerIdentity"
 
 
-def account(subject: Subject) -> Iterator[Finding]:
+def account(subject: StackSubject) -> Iterator[Finding]:
     """Who asks, where; an account that the configuration does not allow; the root user."""
     caller = subject.caller
     where = f"{caller.arn} in the account {caller.account}, region {subject.aws.region}"

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from ..finding import Finding
-from . import account, images, instance_types, names, network, quotas, rights, spot_role, versions
-from .subject import Subject
+from . import account, cluster, images, instance_types, names, network, quotas, rights, spot_role, versions
+from .subject import ExistingSubject, Subject
 
 CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
     "account": account.account,
@@ -35,4 +35,18 @@ CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
     "event rules' names": names.event_rules,
     "launch template's name": names.launch_template,
     "key alias": names.key_alias,
+}
+#: Those of a stack that puts Karpenter on a cluster that is there.
+EXISTING: Final[Mapping[str, Callable[[ExistingSubject], Iterable[Finding]]]] = {
+    "account": account.account,
+    "rights": rights.rights,
+    "cluster": cluster.existing,
+    "NodePools' types": instance_types.node_pools,
+    "node classes' images": images.images,
+    "spot's role": spot_role.spot_role,
+    "quota of NodePools": quotas.node_pools,
+    "roles' names": names.roles,
+    "policies' names": names.policies,
+    "queue's name": names.queue,
+    "event rules' names": names.event_rules,
 }

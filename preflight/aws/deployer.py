@@ -6,7 +6,7 @@ actions are those with which Pulumi's AWS provider creates, reads, changes and d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -41,7 +41,7 @@ OF_AN_OWN_NETWORK: Final = tuple(
     )
 )
 _LOG_GROUP: Final = "aws:cloudwatch/logGroup:LogGroup"
-_TAGGING: Final = ("TagResource", "UntagResource", "ListTagsForResource")
+TAGGING: Final = ("TagResource", "UntagResource", "ListTagsForResource")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,20 +107,26 @@ def deploying(scope: Scope) -> Iterator[Grant]:
         yield Grant(
             sid=sid,
             needed_by=(needed_by,),
-            actions=_of("logs", "CreateLogGroup", "DeleteLogGroup", "PutRetentionPolicy", *_TAGGING),
+            actions=of("logs", "CreateLogGroup", "DeleteLogGroup", "PutRetentionPolicy", *TAGGING),
             resources=_with_children(scope.arn("logs", f"log-group:{group}")),
         )
-    yield Grant(sid="LogGroups", needed_by=(_LOG_GROUP,), actions=_of("logs", "DescribeLogGroups"))
+    yield Grant(sid="LogGroups", needed_by=(_LOG_GROUP,), actions=of("logs", "DescribeLogGroups"))
     yield Grant(
         sid="PublicParameters",
         needed_by=("aws:eks/nodeGroup:NodeGroup",),
         actions=("ssm:GetParameter",),
         resources=(f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/service/*",),
     )
+    yield from interruptions(scope)
+
+
+def interruptions(scope: Scope) -> Iterator[Grant]:
+    """What the interruption queue and its rules take."""
+    names = scope.names
     yield Grant(
         sid="InterruptionQueue",
         needed_by=("aws:sqs/queue:Queue", "aws:sqs/queuePolicy:QueuePolicy"),
-        actions=_of(
+        actions=of(
             "sqs",
             "CreateQueue",
             "DeleteQueue",
@@ -136,7 +142,7 @@ def deploying(scope: Scope) -> Iterator[Grant]:
     yield Grant(
         sid="EventRules",
         needed_by=("aws:cloudwatch/eventRule:EventRule", "aws:cloudwatch/eventTarget:EventTarget"),
-        actions=_of(
+        actions=of(
             "events",
             "DeleteRule",
             "DescribeRule",
@@ -144,9 +150,9 @@ def deploying(scope: Scope) -> Iterator[Grant]:
             "PutRule",
             "PutTargets",
             "RemoveTargets",
-            *_TAGGING,
+            *TAGGING,
         ),
-        resources=(scope.arn("events", f"rule/{names.cluster}-*"),),
+        resources=(scope.arn("events", f"rule/{names.stem}-*"),),
     )
 
 
@@ -180,7 +186,7 @@ def _ec2(scope: Scope) -> Iterator[Grant]:
     yield Grant(
         sid="Network",
         needed_by=OF_AN_OWN_NETWORK,
-        actions=_of(
+        actions=of(
             "ec2",
             "AllocateAddress",
             "AssociateRouteTable",
@@ -220,7 +226,7 @@ def _ec2(scope: Scope) -> Iterator[Grant]:
     yield Grant(
         sid="NetworkAsItIs",
         needed_by=(*OF_AN_OWN_NETWORK, "aws:ec2/tag:Tag"),
-        actions=_of(
+        actions=of(
             "ec2",
             "CreateTags",
             "DeleteTags",
@@ -240,7 +246,7 @@ def _ec2(scope: Scope) -> Iterator[Grant]:
     yield Grant(
         sid="PrivateAccess",
         needed_by=OF_PRIVATE_ACCESS,
-        actions=_of(
+        actions=of(
             "ec2",
             "AuthorizeSecurityGroupIngress",
             "CreateSecurityGroup",
@@ -254,7 +260,7 @@ def _ec2(scope: Scope) -> Iterator[Grant]:
     yield Grant(
         sid="Endpoints",
         needed_by=OF_ENDPOINTS,
-        actions=_of(
+        actions=of(
             "ec2",
             "AuthorizeSecurityGroupIngress",
             "CreateSecurityGroup",
@@ -278,14 +284,14 @@ def _ec2(scope: Scope) -> Iterator[Grant]:
     yield Grant(
         sid="FlowLogs",
         needed_by=(FLOW_LOG,),
-        actions=_of("ec2", "CreateFlowLogs", "DeleteFlowLogs", "DescribeFlowLogs"),
+        actions=of("ec2", "CreateFlowLogs", "DeleteFlowLogs", "DescribeFlowLogs"),
         context={"aws:RequestedRegion": scope.region},
     )
     # EKS tries a launch template with the rights of whoever gives it one.
     yield Grant(
         sid="SystemNodesTemplate",
         needed_by=("aws:ec2/launchTemplate:LaunchTemplate", "aws:eks/nodeGroup:NodeGroup"),
-        actions=_of(
+        actions=of(
             "ec2",
             "CreateLaunchTemplate",
             "CreateLaunchTemplateVersion",
@@ -304,7 +310,7 @@ def _eks(scope: Scope) -> Iterator[Grant]:
     yield Grant(
         sid="Cluster",
         needed_by=("aws:eks/cluster:Cluster",),
-        actions=_of(
+        actions=of(
             "eks",
             "CreateAccessEntry",
             "CreateAddon",
@@ -317,7 +323,7 @@ def _eks(scope: Scope) -> Iterator[Grant]:
             "ListPodIdentityAssociations",
             "UpdateClusterConfig",
             "UpdateClusterVersion",
-            *_TAGGING,
+            *TAGGING,
         ),
         resources=(scope.arn("eks", f"cluster/{cluster}"),),
     )
@@ -330,7 +336,7 @@ def _eks(scope: Scope) -> Iterator[Grant]:
             "aws:eks/nodeGroup:NodeGroup",
             "aws:eks/podIdentityAssociation:PodIdentityAssociation",
         ),
-        actions=_of(
+        actions=of(
             "eks",
             "AssociateAccessPolicy",
             "DeleteAccessEntry",
@@ -349,7 +355,7 @@ def _eks(scope: Scope) -> Iterator[Grant]:
             "UpdateNodegroupConfig",
             "UpdateNodegroupVersion",
             "UpdatePodIdentityAssociation",
-            *_TAGGING,
+            *TAGGING,
         ),
         resources=tuple(
             scope.arn("eks", f"{kind}/{cluster}/*")
@@ -359,7 +365,7 @@ def _eks(scope: Scope) -> Iterator[Grant]:
     yield Grant(
         sid="WhatEksHas",
         needed_by=("aws:eks/addon:Addon", _LOG_GROUP),
-        actions=_of("eks", "DescribeAddonConfiguration", "DescribeAddonVersions", "ListClusters"),
+        actions=of("eks", "DescribeAddonConfiguration", "DescribeAddonVersions", "ListClusters"),
     )
 
 
@@ -383,31 +389,11 @@ def _iam(scope: Scope) -> Iterator[Grant]:
         ("Roles", ("aws:iam/role:Role", "aws:iam/rolePolicyAttachment:RolePolicyAttachment"), roles),
         ("FlowLogsRole", (FLOW_LOG,), flow_logs),
     ):
-        yield Grant(
-            sid=sid,
-            needed_by=needed_by,
-            actions=_of(
-                "iam",
-                "AttachRolePolicy",
-                "CreateRole",
-                "DeleteRole",
-                "DetachRolePolicy",
-                "GetRole",
-                "ListAttachedRolePolicies",
-                "ListInstanceProfilesForRole",
-                "ListRolePolicies",
-                "TagRole",
-                "UntagRole",
-                "UpdateAssumeRolePolicy",
-                "UpdateRole",
-                "UpdateRoleDescription",
-            ),
-            resources=tuple(scope.arn("iam", f"role/{name}") for name in named),
-        )
+        yield making_roles(scope, sid, needed_by, named)
     yield Grant(
         sid="InstanceProfile",
         needed_by=(INSTANCE_PROFILE,),
-        actions=_of(
+        actions=of(
             "iam",
             "AddRoleToInstanceProfile",
             "CreateInstanceProfile",
@@ -426,34 +412,12 @@ def _iam(scope: Scope) -> Iterator[Grant]:
         ("PassFlowLogsRole", FLOW_LOG, flow_logs, "vpc-flow-logs.amazonaws.com"),
         ("PassNodeRole", INSTANCE_PROFILE, (names.node_role,), "ec2.amazonaws.com"),
     ):
-        yield Grant(
-            sid=sid,
-            needed_by=(needing,),
-            actions=("iam:PassRole",),
-            resources=tuple(scope.arn("iam", f"role/{name}") for name in passed),
-            context={"iam:PassedToService": service},
-        )
+        yield passing_roles(scope, sid, needing, passed, service)
     for sid, kind, named in (
         ("ControllerPolicies", "aws:iam/policy:Policy", policies),
         ("FlowLogsPolicy", FLOW_LOG, flow_logs),
     ):
-        yield Grant(
-            sid=sid,
-            needed_by=(kind,),
-            actions=_of(
-                "iam",
-                "CreatePolicy",
-                "CreatePolicyVersion",
-                "DeletePolicy",
-                "DeletePolicyVersion",
-                "GetPolicy",
-                "GetPolicyVersion",
-                "ListPolicyVersions",
-                "TagPolicy",
-                "UntagPolicy",
-            ),
-            resources=tuple(scope.arn("iam", f"policy/{name}") for name in named),
-        )
+        yield making_policies(scope, sid, kind, named)
     # In an account's first cluster EKS makes its roles with the rights of whoever makes the cluster.
     for sid, service, role in (
         ("FirstCluster", "eks.amazonaws.com", "AWSServiceRoleForAmazonEKS"),
@@ -478,7 +442,7 @@ def _iam(scope: Scope) -> Iterator[Grant]:
     yield Grant(
         sid="OpenIdConnectProvider",
         needed_by=("aws:iam/openIdConnectProvider:OpenIdConnectProvider",),
-        actions=_of(
+        actions=of(
             "iam",
             "AddClientIDToOpenIDConnectProvider",
             "CreateOpenIDConnectProvider",
@@ -492,18 +456,75 @@ def _iam(scope: Scope) -> Iterator[Grant]:
     )
 
 
+def making_roles(scope: Scope, sid: str, needed_by: tuple[str, ...], names: Iterable[str]) -> Grant:
+    """What roles of some names, and what is attached to them, take."""
+    return Grant(
+        sid=sid,
+        needed_by=needed_by,
+        actions=of(
+            "iam",
+            "AttachRolePolicy",
+            "CreateRole",
+            "DeleteRole",
+            "DetachRolePolicy",
+            "GetRole",
+            "ListAttachedRolePolicies",
+            "ListInstanceProfilesForRole",
+            "ListRolePolicies",
+            "TagRole",
+            "UntagRole",
+            "UpdateAssumeRolePolicy",
+            "UpdateRole",
+            "UpdateRoleDescription",
+        ),
+        resources=tuple(scope.arn("iam", f"role/{name}") for name in names),
+    )
+
+
+def passing_roles(scope: Scope, sid: str, needed_by: str, names: Iterable[str], service: str) -> Grant:
+    """What handing roles to a service takes."""
+    return Grant(
+        sid=sid,
+        needed_by=(needed_by,),
+        actions=("iam:PassRole",),
+        resources=tuple(scope.arn("iam", f"role/{name}") for name in names),
+        context={"iam:PassedToService": service},
+    )
+
+
+def making_policies(scope: Scope, sid: str, needed_by: str, names: Iterable[str]) -> Grant:
+    """What policies of some names take."""
+    return Grant(
+        sid=sid,
+        needed_by=(needed_by,),
+        actions=of(
+            "iam",
+            "CreatePolicy",
+            "CreatePolicyVersion",
+            "DeletePolicy",
+            "DeletePolicyVersion",
+            "GetPolicy",
+            "GetPolicyVersion",
+            "ListPolicyVersions",
+            "TagPolicy",
+            "UntagPolicy",
+        ),
+        resources=tuple(scope.arn("iam", f"policy/{name}") for name in names),
+    )
+
+
 def _kms(scope: Scope) -> Iterator[Grant]:
     alias = scope.arn("kms", scope.names.secrets_key_alias)
     yield Grant(
         sid="Keys",
         needed_by=("aws:kms/key:Key", "aws:kms/alias:Alias"),
-        actions=_of("kms", "CreateKey", "ListAliases"),
+        actions=of("kms", "CreateKey", "ListAliases"),
     )
     # EKS makes a grant of the key with the rights of whoever makes the cluster.
     yield Grant(
         sid="SecretsKey",
         needed_by=("aws:kms/key:Key", "aws:eks/cluster:Cluster"),
-        actions=_of(
+        actions=of(
             "kms",
             "CreateAlias",
             "CreateGrant",
@@ -526,12 +547,13 @@ def _kms(scope: Scope) -> Iterator[Grant]:
     yield Grant(
         sid="SecretsKeyAlias",
         needed_by=("aws:kms/alias:Alias",),
-        actions=_of("kms", "CreateAlias", "DeleteAlias", "UpdateAlias"),
+        actions=of("kms", "CreateAlias", "DeleteAlias", "UpdateAlias"),
         resources=(alias,),
     )
 
 
-def _of(service: str, *actions: str) -> tuple[str, ...]:
+def of(service: str, *actions: str) -> tuple[str, ...]:
+    """Actions of a service, by their full names."""
     return tuple(f"{service}:{action}" for action in actions)
 
 

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from components.documents.iam import VERSION
 from components.naming import EksNames
-from components.settings import EksSettings
+from components.settings import ExistingEksSettings
+from components.settings.eks import EksStackSettings
 
-from .deployer import Grant, Scope, deploying, looking
-from .rights import is_of
+from .deployer import Grant, Scope
+from .rights import deploying, looking
 
 #: Characters of a managed policy, white space not counted (IAM's quotas).
 LARGEST: Final = 6_144
@@ -19,7 +20,7 @@ LARGEST: Final = 6_144
 Document = dict[str, Any]
 
 
-def documents(settings: EksSettings, partition: str, account: str) -> list[Document]:
+def documents(settings: EksStackSettings, partition: str, account: str) -> list[Document]:
     """What whoever deploys a stack must be allowed, the looks included, in as few documents as it takes.
 
     Args:
@@ -27,8 +28,10 @@ def documents(settings: EksSettings, partition: str, account: str) -> list[Docum
         partition: `aws`, `aws-cn` or `aws-us-gov`.
         account: Id of its account.
     """
-    scope = Scope(partition=partition, region=settings.region, account=account, names=EksNames(settings.name))
-    return list(_packed(grant for grant in (*deploying(scope), *looking(scope)) if is_of(settings, grant)))
+    existing = settings.cluster.existing if isinstance(settings, ExistingEksSettings) else ""
+    names = EksNames(settings.name, existing=existing)
+    scope = Scope(partition=partition, region=settings.region, account=account, names=names)
+    return list(_packed((*deploying(settings, scope), *looking(settings, scope))))
 
 
 def size(document: Mapping[str, Any]) -> int:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from components.documents.endpoints import EndpointService
-from components.settings.eks import NetworkSettings
-from components.settings.existing_network import FoundNetwork, FoundSubnet, WayOut, way_out
+from components.settings.existing_network import FoundNetwork, FoundSubnet, Selection, WayOut, way_out
 
 from .asking import Aws
 
@@ -25,7 +24,7 @@ _TARGETS = (
 )
 
 
-def find(aws: Aws, network: NetworkSettings, cluster: str) -> FoundNetwork:
+def find(aws: Aws, network: Selection, cluster: str) -> FoundNetwork:
     """What the account says of the network that the settings name.
 
     Args:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from ..finding import Finding
-from .subject import Subject
+from .subject import StackSubject
 
 _CALL: Final = "ssm:GetParameter"
 _AL2023: Final = (
@@ -42,9 +42,9 @@ _FAMILIES: Final[Mapping[str, Callable[[str, str], Iterator[str]]]] = {
 }
 
 
-def images(subject: Subject) -> Iterator[Finding]:
+def images(subject: StackSubject) -> Iterator[Finding]:
     """Aliases of which Karpenter would find no image."""
-    kubernetes = subject.settings.cluster.version
+    kubernetes = subject.version
     for name, spec in subject.settings.node_classes.items():
         for term in spec.get("amiSelectorTerms") or ():
             alias = str(term.get("alias") or "")

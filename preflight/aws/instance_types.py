@@ -9,7 +9,7 @@ from karpenter.instance_types import ZONE, Facts
 from karpenter.requirements import allows, fits, requirements
 
 from ..finding import Finding
-from .subject import Subject
+from .subject import StackSubject, Subject
 
 _OFFERINGS: Final = "ec2:DescribeInstanceTypeOfferings"
 _ZONES: Final = "ec2:DescribeAvailabilityZones"
@@ -51,7 +51,7 @@ def system_nodes(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def node_pools(subject: Subject) -> Iterator[Finding]:
+def node_pools(subject: StackSubject) -> Iterator[Finding]:
     """NodePools for which a zone has no instance type that their requirements admit."""
     facts = Facts.load("aws")
     stack_zones = subject.zones()
@@ -81,7 +81,7 @@ def node_pools(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _offered(subject: Subject, zone: str) -> set[str]:
+def _offered(subject: StackSubject, zone: str) -> set[str]:
     found = subject.aws.all(
         "ec2",
         "DescribeInstanceTypeOfferings",

@@ -10,7 +10,7 @@ from components.documents.iam import CONTROLLER_POLICIES
 from components.documents.load_balancer_policy import LOAD_BALANCER_POLICIES
 
 from ..finding import Finding
-from .subject import Subject
+from .subject import StackSubject, Subject
 
 _NO_QUEUE: Final = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
 _OTHER_NAME: Final = "choose another karpstack:name"
@@ -68,19 +68,9 @@ def _deletes_log_group(subject: Subject, name: str) -> str:
     return f"aws logs delete-log-group --region {subject.aws.region} --log-group-name {name}"
 
 
-def roles(subject: Subject) -> Iterator[Finding]:
+def roles(subject: StackSubject) -> Iterator[Finding]:
     """IAM roles, whose names hold in the whole account, whatever the region."""
-    names = subject.names
-    asked_for = [
-        name
-        for name, wanted in (
-            (names.flow_log_role, subject.settings.network.flow_log_retention_days),
-            (names.ebs_csi_role, subject.settings.addons.ebs_csi),
-            (names.load_balancer_role, subject.settings.addons.load_balancer_controller),
-        )
-        if wanted
-    ]
-    for name in (names.cluster_role, names.system_node_role, names.node_role, names.controller_role, *asked_for):
+    for name in _roles(subject):
         if subject.aws.find("iam", "GetRole", ("NoSuchEntity",), RoleName=name) and not subject.state.has(
             "aws:iam/role:Role", name
         ):
@@ -93,13 +83,23 @@ def roles(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def policies(subject: Subject) -> Iterator[Finding]:
-    """IAM policies: the controller's, that of the flow logs, and those of the load balancer controller."""
+def _roles(subject: StackSubject) -> Iterator[str]:
     names = subject.names
-    asked_for = [names.flow_log_role] if subject.settings.network.flow_log_retention_days else []
-    if subject.settings.addons.load_balancer_controller:
-        asked_for += map(names.load_balancer_policy, LOAD_BALANCER_POLICIES)
-    for name in (*map(names.controller_policy, CONTROLLER_POLICIES), *asked_for):
+    yield from (names.node_role, names.controller_role)
+    if isinstance(subject, Subject):
+        yield from (names.cluster_role, names.system_node_role)
+        for name, wanted in (
+            (names.flow_log_role, subject.settings.network.flow_log_retention_days),
+            (names.ebs_csi_role, subject.settings.addons.ebs_csi),
+            (names.load_balancer_role, subject.settings.addons.load_balancer_controller),
+        ):
+            if wanted:
+                yield name
+
+
+def policies(subject: StackSubject) -> Iterator[Finding]:
+    """IAM policies: the controller's, that of the flow logs, and those of the load balancer controller."""
+    for name in _policies(subject):
         arn = subject.arn("iam", f"policy/{name}", region="")
         if subject.aws.find("iam", "GetPolicy", ("NoSuchEntity",), PolicyArn=arn) and not subject.state.has(
             "aws:iam/policy:Policy", arn
@@ -113,7 +113,17 @@ def policies(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def queue(subject: Subject) -> Iterator[Finding]:
+def _policies(subject: StackSubject) -> Iterator[str]:
+    names = subject.names
+    yield from map(names.controller_policy, CONTROLLER_POLICIES)
+    if isinstance(subject, Subject):
+        if subject.settings.network.flow_log_retention_days:
+            yield names.flow_log_role
+        if subject.settings.addons.load_balancer_controller:
+            yield from map(names.load_balancer_policy, LOAD_BALANCER_POLICIES)
+
+
+def queue(subject: StackSubject) -> Iterator[Finding]:
     """The interruption queue."""
     if not subject.settings.karpenter.interruption_queue:
         return
@@ -129,7 +139,7 @@ def queue(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def event_rules(subject: Subject) -> Iterator[Finding]:
+def event_rules(subject: StackSubject) -> Iterator[Finding]:
     """EventBridge rules. PutRule changes a rule that is there, without a word."""
     if not subject.settings.karpenter.interruption_queue:
         return

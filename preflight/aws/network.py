@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from components.problems import Problem
 from components.settings.eks import needed_endpoints
 from components.settings.existing_network import problems
 
 from ..finding import Finding
+from ..judged import judged
 from .subject import Subject
 
 
@@ -18,16 +20,13 @@ def existing(subject: Subject) -> Iterator[Finding]:
         return
     found = subject.existing_network()
     needed = needed_endpoints(settings.karpenter, settings.addons)
-    for problem in problems(settings.network, settings.name, settings.system_nodes.desired_size, found, needed):
-        what, _, consequence = problem.consequence.partition(": ")
-        yield Finding(
-            "warning" if problem.warning else "error",
-            f"{problem.key} = {problem.value} {what}",
-            consequence,
-            problem.fix,
-            "ec2:DescribeSecurityGroups"
-            if "nodeSecurityGroupIds" in problem.key
-            else "ec2:DescribeVpcs"
-            if problem.key.endswith(("vpcId", "Cidr"))
-            else "ec2:DescribeSubnets",
-        )
+    yield from judged(
+        problems(settings.network, settings.name, settings.system_nodes.desired_size, found, needed), told_by
+    )
+
+
+def told_by(problem: Problem) -> str:
+    """The call that tells what a problem of a network is about."""
+    if "nodeSecurityGroupIds" in problem.key:
+        return "ec2:DescribeSecurityGroups"
+    return "ec2:DescribeVpcs" if problem.key.endswith(("vpcId", "Cidr")) else "ec2:DescribeSubnets"

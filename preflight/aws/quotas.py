@@ -17,7 +17,7 @@ from karpenter.quantities import quantity
 from karpenter.requirements import allows, requirements
 
 from ..finding import Finding
-from .subject import Subject
+from .subject import StackSubject, Subject
 
 _CALL: Final = "servicequotas:GetServiceQuota"
 _CATEGORY: Final = "karpenter.k8s.aws/instance-category"
@@ -50,7 +50,7 @@ def system_nodes(subject: Subject) -> Iterator[Finding]:
     yield from _judged(subject, ON_DEMAND, _used_vcpus(subject, "on-demand"), _system_vcpus(subject))
 
 
-def node_pools(subject: Subject) -> Iterator[Finding]:
+def node_pools(subject: StackSubject) -> Iterator[Finding]:
     """NodePools whose limits promise more vCPUs than the account may have.
 
     A pool that may launch both kinds can use what is left of either.
@@ -134,7 +134,7 @@ def _judged(subject: Subject, quota: Quota, used: float, added: float, where: st
         )
 
 
-def _raise(subject: Subject, quota: Quota, wanted: float) -> str:
+def _raise(subject: StackSubject, quota: Quota, wanted: float) -> str:
     value = "<number>" if wanted == _ENDLESS else f"{wanted:g}"
     return (
         f"aws service-quotas request-service-quota-increase --region {subject.aws.region} --service-code "
@@ -142,7 +142,7 @@ def _raise(subject: Subject, quota: Quota, wanted: float) -> str:
     )
 
 
-def _value(subject: Subject, quota: Quota) -> float:
+def _value(subject: StackSubject, quota: Quota) -> float:
     asked = {"ServiceCode": quota.service, "QuotaCode": quota.code}
     # An account has no quota of its own before AWS has ever changed it for this account.
     answer = subject.aws.find("service-quotas", "GetServiceQuota", ("NoSuchResourceException",), **asked)
@@ -150,27 +150,28 @@ def _value(subject: Subject, quota: Quota) -> float:
     return float(answer["Quota"]["Value"])
 
 
-def _used_vcpus(subject: Subject, kind: str) -> int:
-    """What other instances of the standard families hold than the stack's own, which carry the cluster's tag."""
+def _used_vcpus(subject: StackSubject, kind: str) -> int:
+    """What other instances of the standard families hold than the stack's own."""
     found = subject.aws.all(
         "ec2",
         "DescribeInstances",
         "Reservations",
         Filters=[{"Name": "instance-state-name", "Values": ["pending", "running"]}],
     )
-    own = f"kubernetes.io/cluster/{subject.names.cluster}"
     used = Counter(
         instance["InstanceType"]
         for reservation in found
         for instance in reservation["Instances"]
         if _is_standard(instance["InstanceType"])
         and (instance.get("InstanceLifecycle") == "spot") == (kind == "spot")
-        and own not in {tag["Key"] for tag in instance.get("Tags", ())}
+        and not subject.owns({tag["Key"] for tag in instance.get("Tags", ())})
     )
     return sum(_vcpus(subject, name) * number for name, number in used.items())
 
 
-def _system_vcpus(subject: Subject) -> int:
+def _system_vcpus(subject: StackSubject) -> int:
+    if not isinstance(subject, Subject):  # others' nodes are in use already
+        return 0
     nodes = subject.settings.system_nodes
     return nodes.desired_size * _vcpus(subject, nodes.instance_type) if _is_standard(nodes.instance_type) else 0
 
@@ -180,7 +181,7 @@ def _is_standard(instance_type: str) -> bool:
     return letters is not None and letters[0] in _STANDARD
 
 
-def _vcpus(subject: Subject, instance_type: str) -> int:
+def _vcpus(subject: StackSubject, instance_type: str) -> int:
     answer = subject.aws.find("ec2", "DescribeInstanceTypes", ("InvalidInstanceType",), InstanceTypes=[instance_type])
     return sum(int(one["VCpuInfo"]["DefaultVCpus"]) for one in (answer or {}).get("InstanceTypes", ()))
 

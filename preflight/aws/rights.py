@@ -10,9 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
-from components.settings import EksSettings
+from components.settings import EksSettings, ExistingEksSettings
+from components.settings.eks import EksStackSettings
 
 from ..finding import Finding, NotAskedError, Severity
+from . import deployer, existing_deployer
 from .deployer import (
     FLOW_LOG,
     INSTANCE_PROFILE,
@@ -21,9 +23,8 @@ from .deployer import (
     OF_PRIVATE_ACCESS,
     Grant,
     Scope,
-    deploying,
 )
-from .subject import Subject
+from .subject import StackSubject
 
 _CALL: Final = "iam:SimulatePrincipalPolicy"
 POLICY_PAGE: Final = "docs/deployer-policy.md"
@@ -36,9 +37,10 @@ _OF_THE_QUEUE: Final = frozenset(
     }
 )
 _OF_IRSA: Final = frozenset({"aws:iam/openIdConnectProvider:OpenIdConnectProvider"})
+_OF_POD_IDENTITY: Final = frozenset({"aws:eks/podIdentityAssociation:PodIdentityAssociation"})
 
 
-def rights(subject: Subject) -> Iterator[Finding]:
+def rights(subject: StackSubject) -> Iterator[Finding]:
     """Actions that are not allowed, a finding a statement of the deployer's policy."""
     principal = _principal(subject)
     if principal is None:
@@ -56,7 +58,7 @@ def rights(subject: Subject) -> Iterator[Finding]:
         account=subject.caller.account,
         names=subject.names,
     )
-    for grant in deploying(scope):
+    for grant in deploying(subject.settings, scope):
         if not _is_needed(subject, grant):
             continue
         refused: dict[tuple[Severity, str], set[str]] = defaultdict(set)
@@ -73,10 +75,30 @@ def rights(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def is_of(settings: EksSettings, grant: Grant) -> bool:
-    """Whether a stack of these settings needs a grant that others do, in an account of which nothing is known."""
-    if not settings.karpenter.interruption_queue and set(grant.needed_by) <= _OF_THE_QUEUE:
+def deploying(settings: EksStackSettings, scope: Scope) -> Iterator[Grant]:
+    """What `pulumi up` and `pulumi destroy` of a stack do, in an account of which nothing is known."""
+    exists = isinstance(settings, ExistingEksSettings)
+    every = existing_deployer.deploying(scope) if exists else deployer.deploying(scope)
+    return (grant for grant in every if _is_of(settings, grant))
+
+
+def looking(settings: EksStackSettings, scope: Scope) -> Iterator[Grant]:
+    """What the looks before ask beside."""
+    exists = isinstance(settings, ExistingEksSettings)
+    return existing_deployer.looking(scope) if exists else deployer.looking(scope)
+
+
+def _is_of(settings: EksStackSettings, grant: Grant) -> bool:
+    """Whether a stack of these settings needs a grant that others do."""
+    needed_by, identity = set(grant.needed_by), settings.karpenter.identity
+    if not settings.karpenter.interruption_queue and needed_by <= _OF_THE_QUEUE:
         return False
+    if (identity != "irsa" and needed_by <= _OF_IRSA) or (identity == "irsa" and needed_by <= _OF_POD_IDENTITY):
+        return False
+    return not isinstance(settings, EksSettings) or _is_of_own_cluster(settings, grant)
+
+
+def _is_of_own_cluster(settings: EksSettings, grant: Grant) -> bool:
     if not settings.network.flow_log_retention_days and set(grant.needed_by) == {FLOW_LOG}:
         return False
     if not settings.cluster.private_access_cidrs and set(grant.needed_by) == set(OF_PRIVATE_ACCESS):
@@ -87,21 +109,17 @@ def is_of(settings: EksSettings, grant: Grant) -> bool:
     leads_out = settings.network.vpc_id is None and not settings.network.isolated
     if leads_out and set(grant.needed_by) == {INSTANCE_PROFILE}:
         return False
-    if settings.network.vpc_id is not None and set(grant.needed_by) <= set(OF_AN_OWN_NETWORK):
-        return False
-    return settings.karpenter.identity == "irsa" or not set(grant.needed_by) <= _OF_IRSA
+    return settings.network.vpc_id is None or not set(grant.needed_by) <= set(OF_AN_OWN_NETWORK)
 
 
-def _is_needed(subject: Subject, grant: Grant) -> bool:
+def _is_needed(subject: StackSubject, grant: Grant) -> bool:
     """Whether this stack, in this account, needs a grant that others do."""
-    if not is_of(subject.settings, grant):
-        return False
     if service := grant.context.get("iam:AWSServiceName"):
         return not subject.aws.all("iam", "ListRoles", "Roles", PathPrefix=f"/aws-service-role/{service}/")
     return True
 
 
-def _principal(subject: Subject) -> str | None:
+def _principal(subject: StackSubject) -> str | None:
     """ARN of what has the policies: a session's role with its path, which the session's ARN lacks."""
     caller = subject.caller
     if not caller.role:
@@ -114,7 +132,7 @@ def _principal(subject: Subject) -> str | None:
         return subject.arn("iam", f"role/{caller.role}", region="")  # as it is for most roles: without a path
 
 
-def _simulate(subject: Subject, principal: str, grant: Grant) -> Iterator[dict[str, Any]]:
+def _simulate(subject: StackSubject, principal: str, grant: Grant) -> Iterator[dict[str, Any]]:
     """A result for each action and resource."""
     context = {"aws:RequestedRegion": subject.aws.region, **grant.context}
     # One resource at a time: an answer for several is one decision for all of them.

@@ -9,12 +9,12 @@ from karpenter.instance_types import CAPACITY_TYPE
 from karpenter.requirements import allows, requirements
 
 from ..finding import Finding
-from .subject import Subject
+from .subject import StackSubject
 
 _PATH: Final = "/aws-service-role/spot.amazonaws.com/"
 
 
-def spot_role(subject: Subject) -> Iterator[Finding]:
+def spot_role(subject: StackSubject) -> Iterator[Finding]:
     """An account that has never used spot, and NodePools that will."""
     pools = [
         name for name, spec in subject.settings.node_pools.items() if allows(requirements(spec), CAPACITY_TYPE, "spot")

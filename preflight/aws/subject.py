@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from components.documents.subnets import ZONES_WITHOUT_EKS
 from components.naming import EksNames
-from components.settings import EksSettings
+from components.settings import EksSettings, ExistingEksSettings
+from components.settings.eks import EksStackSettings
+from components.settings.existing_cluster import FoundCluster, node_network
 from components.settings.existing_network import FoundNetwork
 
 from ..finding import NotAskedError, UnknowableError
 from ..stack import State
-from . import existing_network
+from . import existing_cluster, existing_network
 from .asking import Aws
 
+#: The tag that Karpenter gives its instances, beside the cluster's.
+OF_KARPENTER: Final = "karpenter.sh/nodepool"
 _ASSUMED: Final = re.compile(r"arn:[^:]+:sts::\d{12}:assumed-role/(?P<name>[^/]+)/.+")
 
 
@@ -40,31 +46,69 @@ class Caller:
 
 
 @dataclass(frozen=True)
-class Subject:
+class StackSubject(ABC):
     """The account, asked as `caller`; the stack's settings; `raw` has the configuration's other namespaces too."""
 
     aws: Aws
     caller: Caller
-    settings: EksSettings
+    settings: EksStackSettings
     raw: Mapping[str, Any]
     state: State
 
     @property
+    @abstractmethod
     def names(self) -> EksNames:
         """Physical names of the stack."""
-        return EksNames(self.settings.name)
+
+    @property
+    @abstractmethod
+    def version(self) -> str:
+        """The cluster's version of Kubernetes, `1.36`.
+
+        Raises:
+            NotAskedError: The account does not tell.
+        """
+
+    @abstractmethod
+    def zones(self) -> list[str]:
+        """The zones of the stack's nodes; fewer than it asks for where the region has no more.
+
+        Raises:
+            NotAskedError: The account does not tell.
+        """
+
+    @abstractmethod
+    def owns(self, tags: Collection[str]) -> bool:
+        """Whether an instance with tags of these keys is the stack's."""
 
     def arn(self, service: str, resource: str, *, region: str | None = None) -> str:
         """An ARN in the account; `region` is the stack's if not said, and empty for IAM."""
         where = self.aws.region if region is None else region
         return f"arn:{self.caller.partition}:{service}:{where}:{self.caller.account}:{resource}"
 
-    def zones(self) -> list[str]:
-        """The zones that the stack will have; fewer than it asks for where the region has no more.
 
-        Raises:
-            NotAskedError: The account does not tell.
-        """
+@dataclass(frozen=True)
+class Subject(StackSubject):
+    """A stack that makes its cluster."""
+
+    settings: EksSettings
+
+    @property
+    def names(self) -> EksNames:
+        """Physical names of the stack."""
+        return EksNames(self.settings.name)
+
+    @property
+    def version(self) -> str:
+        """As the settings have it."""
+        return self.settings.cluster.version
+
+    def owns(self, tags: Collection[str]) -> bool:
+        """System nodes, and Karpenter's."""
+        return of_cluster(self.names.cluster) in tags
+
+    def zones(self) -> list[str]:
+        """Those that the settings name or count, or those of the existing subnets."""
         if self.settings.network.vpc_id is not None:
             subnets = self.existing_network().node_subnets(self.settings.network)
             return sorted({subnet.zone for subnet in subnets})
@@ -98,6 +142,59 @@ class Subject:
         return sorted(zone["ZoneName"] for zone in found if zone["ZoneId"] not in ZONES_WITHOUT_EKS)
 
 
+@dataclass(frozen=True)
+class ExistingSubject(StackSubject):
+    """A stack that puts Karpenter on a cluster that is there."""
+
+    settings: ExistingEksSettings
+
+    @property
+    def names(self) -> EksNames:
+        """Physical names of the stack."""
+        return EksNames(self.settings.name, existing=self.settings.cluster.existing)
+
+    @cached_property
+    def cluster(self) -> FoundCluster | None:
+        """What account and cluster say of it; None where there is none of that name.
+
+        Raises:
+            NotAskedError: The account does not tell.
+        """
+        return existing_cluster.find(self.aws, self.settings)
+
+    @property
+    def found(self) -> FoundCluster:
+        """The same, where it is there.
+
+        Raises:
+            NotAskedError: It is not, or the account does not tell.
+        """
+        if self.cluster is None:
+            what = f"the cluster {self.names.cluster} is not there"
+            raise NotAskedError(existing_cluster.CALL, what, refused=False)
+        return self.cluster
+
+    @property
+    def version(self) -> str:
+        """The cluster's own."""
+        return self.found.version
+
+    def owns(self, tags: Collection[str]) -> bool:
+        """Karpenter's; those of managed node groups are their owner's."""
+        return of_cluster(self.names.cluster) in tags and OF_KARPENTER in tags
+
+    def zones(self) -> list[str]:
+        """Those of the subnets in which Karpenter's nodes are to live."""
+        found = self.found
+        subnets = found.network.node_subnets(node_network(self.settings, found.vpc_id, found.subnet_ids))
+        return sorted({subnet.zone for subnet in subnets})
+
+
+def of_cluster(name: str) -> str:
+    """The tag that instances of a cluster carry."""
+    return f"kubernetes.io/cluster/{name}"
+
+
 def greet(aws: Aws) -> Caller:
     """Ask the account who we are.
 
@@ -127,3 +224,12 @@ def subject(aws: Aws, settings: EksSettings, raw: Mapping[str, Any], state: Stat
         UnknowableError: It does not answer.
     """
     return Subject(aws, greet(aws), settings, raw, state)
+
+
+def existing_subject(aws: Aws, settings: ExistingEksSettings, raw: Mapping[str, Any], state: State) -> ExistingSubject:
+    """The same for a cluster that is there.
+
+    Raises:
+        UnknowableError: It does not answer.
+    """
+    return ExistingSubject(aws, greet(aws), settings, raw, state)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..finding import Finding
-from .subject import LOG_WORKSPACES, METRIC_WORKSPACES, REGISTRIES, VAULTS, Subject
+from .api_versions import LOG_WORKSPACES, METRIC_WORKSPACES, REGISTRIES, VAULTS
+from .subject import Subject
 
 READS_REGISTRIES: Final = "Microsoft.ContainerRegistry/registries/read"
 READS_VAULTS: Final = "Microsoft.KeyVault/vaults/read"

@@ -1,4 +1,4 @@
-"""Questions to Azure Resource Manager. Each is a GET; none changes anything.
+"""Questions to Azure Resource Manager. Each is a GET, or a POST that answers with credentials; none changes anything.
 
 Plain REST over azure-core's pipeline: docs/decisions/0020-azure-is-asked-by-rest.md says why.
 """
@@ -111,8 +111,20 @@ class Azure:
             page = self._get(action, following, {})
         return values
 
-    def _get(self, action: str, url: str, parameters: dict[str, str]) -> dict[str, Any] | None:
-        request = HttpRequest("GET", url, params=parameters)
+    def credentials(self, action: str, path: str, version: str, **query: str) -> dict[str, Any]:
+        """The answer to one POST that lists credentials, which makes none; `query` is sent as it is.
+
+        Raises:
+            NotAskedError: It is refused, or fails.
+        """
+        url = f"{self._endpoint}{path}"
+        found = self._get(action, url, {"api-version": version, **query}, "POST")
+        if found is None:
+            raise NotAskedError(action, f"Azure knows no {path}", refused=False)
+        return found
+
+    def _get(self, action: str, url: str, parameters: dict[str, str], method: str = "GET") -> dict[str, Any] | None:
+        request = HttpRequest(method, url, params=parameters)
         try:
             response = self._client.send_request(request, stream=True, enforce_https=not self.is_local)
             content = read(action, response.iter_bytes())

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from components.documents.roles import Role
-from components.settings import AksSettings
+from components.settings import AksSettings, ExistingAksSettings
+from components.settings.aks import AksStackSettings
 
 from .deployer import (
     Grant,
@@ -21,8 +22,10 @@ from .deployer import (
     looking_out,
     observing,
     registering,
+    seeing,
 )
-from .rights import looks_out, needed
+from .existing_cluster import identifier
+from .rights import looks_out, making, needed, reading
 from .scopes import subscription_of, within
 
 #: Of the language of conditions.
@@ -60,26 +63,47 @@ class Assignment:
         return given + (with_condition if self.condition else "")
 
 
-def definition(settings: AksSettings) -> dict[str, Any]:
+def definition(settings: AksStackSettings) -> dict[str, Any]:
     """The custom role, as `az role definition create` takes it."""
     what = f"Makes, changes and removes the AKS environment {settings.name}."
     return custom_role(_name(settings), what, _grants(settings), _scopes(settings))
 
 
-def assignments(settings: AksSettings) -> list[Assignment]:
+def assignments(settings: AksStackSettings) -> list[Assignment]:
     """That role, on the subscription and on what is named in another one; and what has to be there already."""
-    condition = _CONDITION.format(roles=", ".join(each.value for each in _given(settings)))
+    given = ", ".join(each.value for each in _given(settings))
+    condition = _CONDITION.format(roles=given) if given else ""
     found = [Assignment(_name(settings), scope, condition) for scope in _places(settings)]
-    if settings.cluster.deployer_role == "existing" and not settings.cluster.local_accounts:
+    if isinstance(settings, ExistingAksSettings):
+        if not settings.cluster.local_accounts:
+            found.append(Assignment(_CLUSTER_ADMIN, identifier(settings)))
+    elif (
+        isinstance(settings, AksSettings)
+        and settings.cluster.deployer_role == "existing"
+        and not settings.cluster.local_accounts
+    ):
         found.append(Assignment(_CLUSTER_ADMIN, _places(settings)[0]))
     return found
 
 
-def _name(settings: AksSettings) -> str:
+def _name(settings: AksStackSettings) -> str:
     return f"{settings.name} deployer"
 
 
-def _grants(settings: AksSettings) -> Iterable[Grant]:
+def _grants(settings: AksStackSettings) -> Iterable[Grant]:
+    if isinstance(settings, ExistingAksSettings):
+        yield from reading(settings)
+        yield seeing()
+        if settings.mode == "self-hosted":
+            yield from making(settings)
+            yield assigning()
+            yield from registering()
+    elif isinstance(settings, AksSettings):
+        yield from _grants_of_own(settings)
+    yield from looking()
+
+
+def _grants_of_own(settings: AksSettings) -> Iterable[Grant]:
     yield from needed(settings)
     if settings.network.subnet_id:
         yield joining()
@@ -93,11 +117,13 @@ def _grants(settings: AksSettings) -> Iterable[Grant]:
         if settings.addons.container_insights:
             yield observing()
     yield from registering()
-    yield from looking()
 
 
-def _given(settings: AksSettings) -> list[Role]:
+def _given(settings: AksStackSettings) -> list[Role]:
     """The roles that the stack gives: its cluster's identity, its controller's, and who deploys."""
+    of_controller = [Role.VIRTUAL_MACHINE_CONTRIBUTOR, Role.MANAGED_IDENTITY_OPERATOR]
+    if not isinstance(settings, AksSettings):
+        return [Role.NETWORK_CONTRIBUTOR, *of_controller] if settings.karpenter is not None else []
     found = [Role.NETWORK_CONTRIBUTOR]
     if settings.cluster.own_dns_zone:
         found.append(Role.PRIVATE_DNS_ZONE_CONTRIBUTOR)
@@ -106,26 +132,30 @@ def _given(settings: AksSettings) -> list[Role]:
     if settings.addons.vault_ids:
         found.append(Role.KEY_VAULT_SECRETS_USER)
     if settings.karpenter is not None:
-        found += [Role.VIRTUAL_MACHINE_CONTRIBUTOR, Role.MANAGED_IDENTITY_OPERATOR]
+        found += of_controller
     if settings.cluster.deployer_role != "existing" and not settings.cluster.local_accounts:
         found.append(Role.AKS_RBAC_CLUSTER_ADMIN)
     return found
 
 
-def _places(settings: AksSettings) -> list[str]:
+def _places(settings: AksStackSettings) -> list[str]:
     """The stack's subscription, in which existing subnets lie too, and what is named in another one, by itself."""
     own = f"/subscriptions/{settings.subscription_id}"
+    others = _named(settings) if isinstance(settings, AksSettings) else ()
+    return [own, *(one for one in others if one and not within(one, own))]
+
+
+def _named(settings: AksSettings) -> tuple[str | None, ...]:
     addons = settings.addons
-    others = (
+    return (
         settings.cluster.log_workspace_id,
         settings.cluster.own_dns_zone,
         addons.metrics_workspace_id,
         *addons.registry_ids,
         *addons.vault_ids,
     )
-    return [own, *(one for one in others if one and not within(one, own))]
 
 
-def _scopes(settings: AksSettings) -> list[str]:
+def _scopes(settings: AksStackSettings) -> list[str]:
     """Subscriptions: a custom role can be assigned in those that it names."""
     return list(dict.fromkeys(map(subscription_of, _places(settings))))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from ..finding import Finding
-from . import addons, locks, names, network, quotas, rights, sizes, subscription, versions
-from .subject import Subject
+from . import addons, cluster, locks, names, network, quotas, rights, sizes, subscription, versions
+from .subject import ExistingSubject, Subject
 
 CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
     "subscription": subscription.subscription,
@@ -31,4 +31,18 @@ CHECKS: Final[Mapping[str, Callable[[Subject], Iterable[Finding]]]] = {
     "registries": addons.registries,
     "vaults": addons.vaults,
     "workspaces": addons.workspaces,
+}
+#: Those of a stack that puts NodePools on a cluster that is there.
+EXISTING: Final[Mapping[str, Callable[[ExistingSubject], Iterable[Finding]]]] = {
+    "subscription": subscription.subscription,
+    "rights": rights.rights,
+    "deny assignments": rights.deny_assignments,
+    "locks": locks.locks,
+    "resource providers": subscription.providers,
+    "preview features": subscription.features,
+    "cluster": cluster.existing,
+    "NodePools' sizes": sizes.node_pools,
+    "quota of NodePools": quotas.node_pools,
+    "resource group's name": names.resource_group,
+    "names in the group": names.in_the_group,
 }

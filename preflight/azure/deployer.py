@@ -196,6 +196,24 @@ def finding() -> Grant:
     )
 
 
+def entering() -> Grant:
+    """What a stack on a cluster that is there asks of it."""
+    return Grant(
+        what="looking at the cluster, and its kubeconfig",
+        needed_by=("azure-native:containerservice:ManagedCluster",),
+        actions=_of("Microsoft.ContainerService/managedClusters", "read", "listClusterUserCredential/action"),
+    )
+
+
+def seeing() -> Grant:
+    """What it asks of the network of its nodes."""
+    return Grant(
+        what="looking at the network",
+        needed_by=("azure-native:containerservice:ManagedCluster",),
+        actions=("Microsoft.Network/virtualNetworks/read",),
+    )
+
+
 def administering() -> Grant:
     """What a stack with `cluster.localAccounts` takes its kubeconfig with."""
     return Grant(

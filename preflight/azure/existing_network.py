@@ -9,9 +9,10 @@ from typing import Any, Final
 from components.settings.aks import network_of
 from components.settings.existing_vnet import FoundGateway, FoundNetwork, FoundSubnet, cidrs
 
-from .subject import NETWORK, ZONES, Subject
+from .api_versions import NETWORK, ZONES
+from .existing_cluster import READS_NETWORKS
+from .subject import Subject
 
-READS_NETWORKS: Final = "Microsoft.Network/virtualNetworks/read"
 READS_ZONES: Final = "Microsoft.Network/privateDnsZones/read"
 
 

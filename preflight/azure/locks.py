@@ -6,23 +6,20 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ..finding import Finding
+from .api_versions import LOCKS
 from .asking import Azure
+from .rights import existing_subnets
 from .scopes import subscription_of, within
-from .subject import LOCKS, Subject
+from .subject import ExistingSubject, StackSubject, Subject
 
 CALL: Final = "Microsoft.Authorization/locks/read"
 READ_ONLY: Final = "ReadOnly"
 _PROVIDER: Final = "/providers/Microsoft.Authorization/locks/"
 
 
-def locks(subject: Subject) -> Iterator[Finding]:
+def locks(subject: StackSubject) -> Iterator[Finding]:
     """Read-only locks that would stop `up`, and others that would stop a later `destroy`."""
-    zone = subject.settings.cluster.own_dns_zone
-    addons = subject.settings.addons
-    stores = [*addons.registry_ids, *addons.vault_ids]
-    existing = [*subject.settings.existing_subnet_ids, *([zone] if zone else []), *stores]
-    nodes = subject.azure.group(subject.names.node_resource_group)
-    for scope, lock in found(subject.azure, subject.group, nodes, *existing):
+    for scope, lock in found(subject.azure, subject.group, *_places(subject)):
         read_only = lock["properties"]["level"] == READ_ONLY
         yield Finding(
             "error" if read_only else "note",
@@ -33,6 +30,22 @@ def locks(subject: Subject) -> Iterator[Finding]:
             removes(lock),
             CALL,
         )
+
+
+def _places(subject: StackSubject) -> Iterator[str]:
+    """What the stack changes beside its own resource group."""
+    if isinstance(subject, ExistingSubject):
+        if subject.machines:
+            yield subject.azure.group(subject.machines)
+        yield from existing_subnets(subject)
+    if not isinstance(subject, Subject):
+        return
+    zone = subject.settings.cluster.own_dns_zone
+    addons = subject.settings.addons
+    yield subject.azure.group(subject.names.node_resource_group)
+    yield from (*subject.settings.existing_subnet_ids, *addons.registry_ids, *addons.vault_ids)
+    if zone:
+        yield zone
 
 
 def found(azure: Azure, *scopes: str) -> list[tuple[str, dict[str, Any]]]:

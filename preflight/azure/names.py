@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..finding import Finding
-from .subject import RESOURCES, Subject
+from .api_versions import RESOURCES
+from .subject import StackSubject, Subject
 
 _GROUPS: Final = "Microsoft.Resources/subscriptions/resourceGroups/read"
 _RESOURCES: Final = "Microsoft.Resources/subscriptions/resourceGroups/resources/read"
@@ -14,8 +15,10 @@ _OTHER_NAME: Final = "choose another karpstack:name"
 _IN_AZURE: Final = "Pulumi's provider refuses: cannot create already existing resource"
 
 
-def resource_group(subject: Subject) -> Iterator[Finding]:
+def resource_group(subject: StackSubject) -> Iterator[Finding]:
     """A resource group of the stack's name."""
+    if not subject.makes_group:
+        return
     name = subject.names.resource_group
     if subject.azure.find(_GROUPS, subject.group, RESOURCES) and not subject.made(subject.group):
         yield Finding(
@@ -28,7 +31,7 @@ def resource_group(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def in_the_group(subject: Subject) -> Iterator[Finding]:
+def in_the_group(subject: StackSubject) -> Iterator[Finding]:
     """What an `up` that broke off left in the stack's own resource group."""
     if not subject.made(subject.group):
         return

@@ -8,8 +8,11 @@ from typing import Final
 from components.settings.existing_vnet import problems
 
 from ..finding import Finding
-from .existing_network import READS_NETWORKS, READS_ZONES, find, space
-from .subject import NETWORK, Subject
+from ..judged import judged
+from .api_versions import NETWORK
+from .existing_cluster import READS_NETWORKS
+from .existing_network import READS_ZONES, find, space
+from .subject import Subject
 
 _NAMED: Final = 5
 
@@ -43,12 +46,7 @@ def subnet(subject: Subject) -> Iterator[Finding]:
     subnet_id = subject.settings.network.subnet_id
     if subnet_id is None:
         return
-    for problem in problems(subject.settings, find(subject, subnet_id)):
-        what, _, consequence = problem.consequence.partition(": ")
-        yield Finding(
-            "warning" if problem.warning else "error",
-            f"{problem.key} = {problem.value} {what}",
-            consequence,
-            problem.fix,
-            READS_ZONES if problem.key.endswith("privateDnsZone") else READS_NETWORKS,
-        )
+    yield from judged(
+        problems(subject.settings, find(subject, subnet_id)),
+        lambda problem: READS_ZONES if problem.key.endswith("privateDnsZone") else READS_NETWORKS,
+    )

@@ -14,8 +14,9 @@ from karpenter.quantities import quantity
 from karpenter.requirements import allows, requirements
 
 from ..finding import Finding
+from .api_versions import COMPUTE, NETWORK
 from .sizes import admitted, capability
-from .subject import COMPUTE, NETWORK, Subject
+from .subject import StackSubject, Subject
 
 _COMPUTE: Final = "Microsoft.Compute/locations/usages/read"
 _NETWORK: Final = "Microsoft.Network/locations/usages/read"
@@ -68,15 +69,15 @@ def system_nodes(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def node_pools(subject: Subject) -> Iterator[Finding]:
+def node_pools(subject: StackSubject) -> Iterator[Finding]:
     """NodePools whose limits promise more vCPUs than the subscription may have.
 
     A pool that admits several families, or both kinds of capacity, can use what is left of each.
     """
     room = _room(subject)
-    for name in (str((subject.sizes().get(subject.settings.system_nodes.vm_size) or {}).get("family")), _ALL):
+    for name, vcpus in _of_system_nodes(subject).items():
         if name in room:
-            room[name] -= _system_vcpus(subject)
+            room[name] -= vcpus
     limits: dict[tuple[tuple[str, ...], bool], float] = defaultdict(float)
     for spec in subject.settings.node_pools.values():
         wanted = requirements(spec)
@@ -128,7 +129,7 @@ def network(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _room(subject: Subject) -> dict[str, float]:
+def _room(subject: StackSubject) -> dict[str, float]:
     """vCPUs that are left, by the name of the quota, those counted in that the stack's own machines hold."""
     found = subject.azure.all(
         _COMPUTE, f"{subject.azure.scope}/providers/Microsoft.Compute/locations/{subject.region}/usages", COMPUTE
@@ -140,14 +141,14 @@ def _room(subject: Subject) -> dict[str, float]:
     return room
 
 
-def _own(subject: Subject) -> dict[str, float]:
+def _own(subject: StackSubject) -> dict[str, float]:
     """vCPUs that the stack's system nodes and Karpenter's machines hold now, by the name of the quota."""
-    if not subject.is_up:
+    if not subject.machines:
         return {}
     sizes, held = subject.sizes(), defaultdict[str, float](float)
     machines = subject.azure.all(
         _MACHINES,
-        f"{subject.azure.group(subject.names.node_resource_group)}/providers/Microsoft.Compute/virtualMachines",
+        f"{subject.azure.group(subject.machines)}/providers/Microsoft.Compute/virtualMachines",
         COMPUTE,
     )
     for machine in machines:
@@ -157,17 +158,19 @@ def _own(subject: Subject) -> dict[str, float]:
             names = (_SPOT,) if properties.get("priority") == "Spot" else (_ALL, str(size["family"]))
             for name in names:
                 held[name] += float(capability(size, "vCPUs") or 0)
-    system = sizes.get(subject.settings.system_nodes.vm_size)
-    if system is not None:
-        for name in (_ALL, str(system["family"])):
-            held[name] += _system_vcpus(subject)
+    for name, vcpus in _of_system_nodes(subject).items():
+        held[name] += vcpus
     return held
 
 
-def _system_vcpus(subject: Subject) -> float:
+def _of_system_nodes(subject: StackSubject) -> dict[str, float]:
+    """vCPUs of the stack's system nodes, by the name of the quota; those of a cluster that is there are its owner's."""
+    if not isinstance(subject, Subject):
+        return {}
     nodes = subject.settings.system_nodes
     size = subject.sizes().get(nodes.vm_size)
-    return nodes.count * float(capability(size, "vCPUs") or 0) if size else 0
+    vcpus = nodes.count * float(capability(size, "vCPUs") or 0) if size else 0
+    return {_ALL: vcpus, **({str(size["family"]): vcpus} if size else {})}
 
 
 def _limit(spec: Mapping[str, Any]) -> float:

@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from components.settings import AksSettings
+from components.settings import AksSettings, ExistingAksSettings
+from components.settings import existing_aks_cluster as judging
 from components.settings.aks import network_of
 
 from ..finding import Finding
+from .api_versions import AUTHORIZATION
 from .deployer import (
     COLLECTION,
     ENDPOINT,
@@ -29,15 +31,20 @@ from .deployer import (
     administering,
     assigning,
     deploying,
+    entering,
     finding,
     joining,
     logging,
     looking_out,
     observing,
+    seeing,
 )
+from .existing_cluster import pools
 from .scopes import within
-from .subject import AUTHORIZATION, Subject
+from .subject import GROUP, ExistingSubject, StackSubject, Subject
 
+#: What a stack with a controller of its own makes on a cluster that is there, beside roles.
+_OF_A_CONTROLLER: Final = frozenset({GROUP, "azure-native:managedidentity:UserAssignedIdentity", FEDERATION})
 _PERMISSIONS: Final = "Microsoft.Authorization/permissions/read"
 _DENIES: Final = "Microsoft.Authorization/denyAssignments/read"
 POLICY_PAGE: Final = "docs/deployer-policy.md"
@@ -45,13 +52,13 @@ POLICY_PAGE: Final = "docs/deployer-policy.md"
 _EVERYONE: Final = "00000000-0000-0000-0000-000000000000"
 
 
-def rights(subject: Subject) -> Iterator[Finding]:
+def rights(subject: StackSubject) -> Iterator[Finding]:
     """Actions that no role of the caller has, a finding a grant."""
     for scope, grants in _by_scope(subject):
         yield from _missing(subject, scope, grants)
 
 
-def deny_assignments(subject: Subject) -> Iterator[Finding]:
+def deny_assignments(subject: StackSubject) -> Iterator[Finding]:
     """Deny assignments that hold actions of the stack: they count whatever the roles say."""
     told: set[str] = set()
     for scope, grants in _by_scope(subject):
@@ -83,8 +90,47 @@ def _denied(deny: Mapping[str, Any], actions: Iterable[str]) -> Finding:
     )
 
 
-def _by_scope(subject: Subject) -> Iterator[tuple[str, list[Grant]]]:
+def _by_scope(subject: StackSubject) -> Iterator[tuple[str, list[Grant]]]:
     """Where this stack needs what: what somebody else made is asked about itself."""
+    if isinstance(subject, ExistingSubject):
+        yield from _on_a_cluster(subject)
+    elif isinstance(subject, Subject):
+        yield from _with_a_cluster(subject)
+
+
+def _on_a_cluster(subject: ExistingSubject) -> Iterator[tuple[str, list[Grant]]]:
+    """For a cluster that is there; without it, only what would be made of one's own."""
+    settings, told = subject.settings, subject.told_of_cluster
+    if settings.mode == "self-hosted":
+        yield subject.scope, making(settings)
+    if told is None:
+        return
+    yield subject.cluster_id, reading(settings)
+    subnets = existing_subnets(subject)
+    for network in dict.fromkeys(map(network_of, subnets)):
+        yield network, [seeing()]
+    if settings.mode != "self-hosted":
+        return
+    # The controller's identity gets roles where machines are, and on what they use.
+    kubelet = (told["properties"].get("identityProfile") or {}).get("kubeletidentity") or {}
+    for scope in (subject.azure.group(subject.machines), kubelet.get("resourceId"), *subnets):
+        if scope:
+            yield scope, [assigning()]
+
+
+def existing_subnets(subject: ExistingSubject) -> list[str]:
+    """Resource IDs of the subnets of the nodes of a cluster that is there, each once.
+
+    Raises:
+        NotAskedError: Azure does not tell.
+    """
+    told = subject.told_of_cluster
+    own = judging.subnet_of_nodes(subject.settings, pools(told)) if told else ""
+    named = (str(spec.get("vnetSubnetID") or "") for spec in subject.settings.node_classes.values())
+    return list({one.lower(): one for one in (own, *named) if one}.values())
+
+
+def _with_a_cluster(subject: Subject) -> Iterator[tuple[str, list[Grant]]]:
     settings = subject.settings
     yield subject.scope, needed(settings)
     for subnet in settings.existing_subnet_ids:
@@ -125,6 +171,18 @@ def needed(settings: AksSettings) -> list[Grant]:
     return [grant for grant in deploying() if not set(grant.needed_by) <= types and grant not in without]
 
 
+def making(settings: ExistingAksSettings) -> list[Grant]:
+    """What a stack on a cluster that is there makes in its own resource group; nothing with node auto provisioning."""
+    return [
+        grant for grant in deploying() if settings.mode == "self-hosted" and set(grant.needed_by) <= _OF_A_CONTROLLER
+    ]
+
+
+def reading(settings: ExistingAksSettings) -> list[Grant]:
+    """What it needs of the cluster."""
+    return [entering(), *([administering()] if settings.cluster.local_accounts else [])]
+
+
 def looks_out(settings: AksSettings) -> bool:
     """Whether the program asks for the way out of subnets that are there."""
     return settings.network.subnet_id is not None and settings.network.outbound_type != "loadBalancer"
@@ -134,7 +192,7 @@ def _makes_way_out(settings: AksSettings) -> bool:
     return settings.network.subnet_id is None and settings.network.outbound_type == "userAssignedNATGateway"
 
 
-def _missing(subject: Subject, scope: str, grants: Iterable[Grant]) -> Iterator[Finding]:
+def _missing(subject: StackSubject, scope: str, grants: Iterable[Grant]) -> Iterator[Finding]:
     permissions = subject.azure.all(
         _PERMISSIONS, f"{scope}/providers/Microsoft.Authorization/permissions", AUTHORIZATION
     )

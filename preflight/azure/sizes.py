@@ -9,7 +9,7 @@ from karpenter.instance_types import ZONE, Facts
 from karpenter.requirements import allows, fits, requirements
 
 from ..finding import Finding
-from .subject import Subject
+from .subject import StackSubject, Subject
 
 _CALL: Final = "Microsoft.Compute/skus/read"
 
@@ -67,7 +67,7 @@ def system_nodes(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def node_pools(subject: Subject) -> Iterator[Finding]:
+def node_pools(subject: StackSubject) -> Iterator[Finding]:
     """NodePools of which the subscription may have no size, or none in a zone."""
     for pool, spec in subject.settings.node_pools.items():
         wanted = requirements(spec)
@@ -94,7 +94,7 @@ def node_pools(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def admitted(subject: Subject, spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def admitted(subject: StackSubject, spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The sizes of the region that a NodePool's requirements admit, whatever their zone, restricted ones too.
 
     Raises:

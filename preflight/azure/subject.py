@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from components.naming import AksNames
-from components.settings import AksSettings
+from components.settings import AksSettings, ExistingAksSettings
+from components.settings.aks import AksStackSettings
+from components.settings.existing_aks_cluster import FoundCluster
 
 from ..finding import NotAskedError, UnknowableError
 from ..stack import State
+from . import existing_cluster
+from .api_versions import SKUS, SUBSCRIPTIONS
 from .asking import Azure
-
-#: API versions of what is asked, by resource provider: stable ones that have all that is read.
-AUTHORIZATION: Final = "2022-04-01"
-COMPUTE: Final = "2025-04-01"
-CONTAINER_SERVICE: Final = "2025-09-01"
-LOG_WORKSPACES: Final = "2023-09-01"
-LOCKS: Final = "2020-05-01"
-METRIC_WORKSPACES: Final = "2023-04-03"
-NETWORK: Final = "2024-05-01"
-REGISTRIES: Final = "2025-11-01"
-RESOURCES: Final = "2021-04-01"
-VAULTS: Final = "2024-11-01"
-ZONES: Final = "2024-06-01"
-SKUS: Final = "2021-07-01"
-SUBSCRIPTIONS: Final = "2022-12-01"
 
 CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 GROUP: Final = "azure-native:resources:ResourceGroup"
 
 
 @dataclass(frozen=True)
-class Subject:
+class StackSubject(ABC):
     """The subscription, with what it says of itself; the stack's settings; its state.
 
     Attributes:
@@ -45,7 +36,7 @@ class Subject:
 
     azure: Azure
     told: Mapping[str, Any]
-    settings: AksSettings
+    settings: AksStackSettings
     state: State
 
     @property
@@ -64,14 +55,23 @@ class Subject:
         return self.azure.group(self.names.resource_group)
 
     @property
-    def is_up(self) -> bool:
-        """Whether the stack has made its cluster."""
-        return bool(self.state.count(CLUSTER))
+    @abstractmethod
+    def machines(self) -> str:
+        """The resource group of Karpenter's machines; empty where there is none yet.
+
+        Raises:
+            NotAskedError: Azure does not tell.
+        """
 
     @property
     def scope(self) -> str:
         """Where the stack works: its resource group if it has made that, the subscription before."""
         return self.group if self.made(self.group) else self.azure.scope
+
+    @property
+    def makes_group(self) -> bool:
+        """Whether the stack has a resource group: not where it puts NodePools on a cluster whose Karpenter is AKS's."""
+        return True
 
     def made(self, identifier: str) -> bool:
         """Whether the stack itself has made the resource of this ID, in which Azure does not tell upper from lower."""
@@ -90,6 +90,66 @@ class Subject:
             filter=f"location eq '{self.region}'",
         )
         return {one["name"]: one for one in found if one.get("resourceType") == "virtualMachines"}
+
+
+@dataclass(frozen=True)
+class Subject(StackSubject):
+    """A stack that makes its cluster."""
+
+    settings: AksSettings
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the stack has made its cluster."""
+        return bool(self.state.count(CLUSTER))
+
+    @property
+    def machines(self) -> str:
+        """By its name."""
+        return self.names.node_resource_group if self.is_up else ""
+
+
+@dataclass(frozen=True)
+class ExistingSubject(StackSubject):
+    """A stack that puts NodePools on a cluster that is there."""
+
+    settings: ExistingAksSettings
+
+    @property
+    def makes_group(self) -> bool:
+        """For a controller's identity."""
+        return self.settings.mode == "self-hosted"
+
+    @property
+    def cluster_id(self) -> str:
+        """Resource ID of the cluster."""
+        return existing_cluster.identifier(self.settings)
+
+    @cached_property
+    def told_of_cluster(self) -> Mapping[str, Any] | None:
+        """What Azure says of the cluster; None where it is not there.
+
+        Raises:
+            NotAskedError: Azure does not tell.
+        """
+        return existing_cluster.told(self.azure, self.settings)
+
+    @cached_property
+    def cluster(self) -> FoundCluster | None:
+        """The same, with what the cluster says itself, as the program's rules take it.
+
+        Raises:
+            NotAskedError: Azure does not tell.
+        """
+        told = self.told_of_cluster
+        if told is None:
+            return None
+        return existing_cluster.found(self.azure, self.settings, told, str(self.told.get("tenantId", "")))
+
+    @property
+    def machines(self) -> str:
+        """As the cluster has it."""
+        return str(((self.told_of_cluster or {}).get("properties") or {}).get("nodeResourceGroup") or "")
 
 
 def greet(azure: Azure) -> dict[str, Any]:
@@ -114,3 +174,12 @@ def subject(azure: Azure, settings: AksSettings, state: State) -> Subject:
         UnknowableError: It does not answer.
     """
     return Subject(azure, greet(azure), settings, state)
+
+
+def existing_subject(azure: Azure, settings: ExistingAksSettings, state: State) -> ExistingSubject:
+    """The same for a cluster that is there.
+
+    Raises:
+        UnknowableError: It does not answer.
+    """
+    return ExistingSubject(azure, greet(azure), settings, state)

@@ -9,7 +9,8 @@ from components.settings import AksSettings
 
 from ..finding import Finding
 from ..stack import not_read
-from .subject import RESOURCES, SUBSCRIPTIONS, Subject
+from .api_versions import RESOURCES, SUBSCRIPTIONS
+from .subject import StackSubject, Subject
 
 _FEATURES: Final = "2021-07-01"
 _READ: Final = "Microsoft.Resources/subscriptions/read"
@@ -25,12 +26,13 @@ _ASKED: Final[Mapping[str, str]] = {
 }
 #: Those that AKS asks, for whom nobody registers them.
 _BEHIND: Final[Mapping[str, str]] = {"Microsoft.Compute": "the nodes", "Microsoft.Storage": "volumes and images"}
+_IDENTITIES: Final = "Microsoft.ManagedIdentity"
 _INSIGHTS: Final = "Microsoft.Insights"
 _WORKSPACES: Final = "Microsoft.OperationalInsights"
 _METRICS: Final = "Microsoft.Monitor"
 
 
-def subscription(subject: Subject) -> Iterator[Finding]:
+def subscription(subject: StackSubject) -> Iterator[Finding]:
     """Who asks, where; a subscription that is not enabled; a state that could not be read."""
     told = subject.told
     yield Finding(
@@ -53,10 +55,14 @@ def subscription(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def providers(subject: Subject) -> Iterator[Finding]:
+def providers(subject: StackSubject) -> Iterator[Finding]:
     """Resource providers that the subscription is not registered to use."""
-    asked = {**_ASKED, **_monitoring(subject.settings)}
-    for namespace, needed_for in {**asked, **_BEHIND}.items():
+    asked, behind = {**_ASKED}, {**_BEHIND}
+    if isinstance(subject, Subject):
+        asked |= _monitoring(subject.settings)
+    else:  # a cluster that is there has the rest
+        asked, behind = ({_IDENTITIES: _ASKED[_IDENTITIES]} if subject.makes_group else {}), {}
+    for namespace, needed_for in {**asked, **behind}.items():
         found = subject.azure.ask(_PROVIDERS, f"{subject.azure.scope}/providers/{namespace}", RESOURCES)
         state = found.get("registrationState")
         if state == "Registered":
@@ -89,7 +95,7 @@ def _monitoring(settings: AksSettings) -> dict[str, str]:
     return found
 
 
-def features(subject: Subject) -> Iterator[Finding]:
+def features(subject: StackSubject) -> Iterator[Finding]:
     """Features that node classes ask for and the subscription is not registered for."""
     wanted = [
         name

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..finding import Finding
-from .subject import CONTAINER_SERVICE, Subject
+from .api_versions import CONTAINER_SERVICE
+from .subject import Subject
 
 _CALL: Final = "Microsoft.ContainerService/locations/kubernetesVersions/read"
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ..azure import locks as on_azure
+from ..azure.api_versions import COMPUTE, NETWORK, RESOURCES
 from ..azure.asking import Azure
 from ..azure.scopes import within
-from ..azure.subject import COMPUTE, NETWORK, RESOURCES
 from ..finding import Finding
 from .subject import Subject
 

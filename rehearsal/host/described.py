@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 _T = TypeVar("_T")
+#: So many mistakes of a file are told at once.
+_MOST = 20
 
 
 class DescriptionError(ValueError):
@@ -37,11 +39,14 @@ def read(
     except DescriptionError as refused:
         raise error(f"{path}: {refused}") from refused
     except ValidationError as invalid:
-        first = invalid.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "it"
+        wrong = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in invalid.errors()[:_MOST])
         raise error(
-            f"{path}: {place}: {first['msg']}, so that this {what} could not be rehearsed; write it as "
-            f"`{command}` does, see {page}"
+            f"{path}: {wrong}, so that this {what} could not be rehearsed; write it as `{command}` does, see {page}"
         ) from invalid
+    except json.JSONDecodeError as broken:
+        raise error(
+            f"{path}, line {broken.lineno}, column {broken.colno}: {broken.msg}, so it is no JSON and nothing of it "
+            f"could be rehearsed; mend that line, or write the file anew as {page} says"
+        ) from broken
     except (OSError, ValueError, RecursionError) as broken:
         raise error(f"{path} cannot be read as JSON: {broken}; see {page}") from broken

@@ -22,6 +22,7 @@ DESCRIPTION: Final = (
 #: Exit code where there is no network.
 FAILED: Final = 1
 _NAT: Final = "nat"
+_ZONES: Final = 3
 _PAGES: Final = {"aws": "docs/existing-vpc.md", "azure": "docs/existing-vnet.md"}
 
 
@@ -31,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cidr", type=_network, default=IPv4Network("10.20.0.0/16"), help="its range (default: 10.20.0.0/16)"
     )
-    parser.add_argument("--zones", type=int, default=3, help="zones with a subnet for nodes, on AWS (default: 3)")
+    parser.add_argument("--zones", type=int, help="zones with a subnet for nodes, on AWS alone (default: 3)")
     parser.add_argument(
         "--way-out",
         choices=[_NAT, "transit-gateway", "firewall", "load-balancer"],
@@ -62,13 +63,25 @@ def run(options: argparse.Namespace) -> int:
         from rehearsal.networks import aws
 
         _check(options.way_out, aws.WAYS_OUT, "AWS")
-        made = aws.make(options.stack, stack_file.region, options.cidr, options.zones, options.way_out)
+        made = aws.make(options.stack, stack_file.region, options.cidr, options.zones or _ZONES, options.way_out)
     else:
         from rehearsal.azure.subscription import SUBSCRIPTION_ID
         from rehearsal.networks import azure
 
         _check(options.way_out, azure.WAYS_OUT, "Azure")
+        if options.zones is not None:
+            raise ValueError(
+                f"--zones {options.zones}: a subnet of Azure spans all zones of its region, so it would change "
+                "nothing; leave it out, and say in the stack file in which zones nodes live: systemNodes.zones, and "
+                "a NodePool's requirement on topology.kubernetes.io/zone"
+            )
         made = azure.make(stack_file.subscription or SUBSCRIPTION_ID, stack_file.region, options.cidr, options.way_out)
+    for key, given in stack_file.ranges().items():
+        if given.overlaps(options.cidr):
+            raise ValueError(
+                f"--cidr {options.cidr} overlaps karpstack:network.{key} = {given} of {stack_file.path.name}: traffic "
+                "for one would be sent to the other, and the program refuses the stack; give another range"
+            )
     stack_file.network.write_text(json.dumps(made.content, indent=2) + "\n", encoding="utf-8")
     tell(f"{stack_file.network} describes {made.words}.")
     tell(

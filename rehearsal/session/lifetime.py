@@ -12,7 +12,7 @@ from rehearsal.engines import EngineSet
 from rehearsal.engines.builder import ensure
 from rehearsal.host import limits
 from rehearsal.host.processes import stop_marked
-from rehearsal.session import daemon, lock
+from rehearsal.session import daemon, descriptions, lock
 from rehearsal.session.deployment import PROJECT, CommandError, Deployment
 from rehearsal.session.stack_file import StackFile
 from rehearsal.session.terminal import tell
@@ -62,6 +62,9 @@ def bring_up(
     """
     for sentence in never_lifted(stack_file.node_pools()):
         tell(f"{sentence}.")
+    descriptions.look(stack_file)
+    if program == PROJECT:  # another one's settings are its own
+        descriptions.look_before_building(stack_file, PROJECT)
     engines = ensure([stack_file.cloud], stack_file.releases)
     running = daemon.running(folder)
     if running:

@@ -11,19 +11,23 @@ import json
 import re
 import reprlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from rehearsal.engines import releases
+from rehearsal.engines import EngineSet, releases
 from rehearsal.session.clouds import CLOUDS, Name
 from rehearsal.session.waits import AS_ASKED, Waits
 from rehearsal.state import records
 
 _SALT = "encryptionsalt"
 _ENCRYPTION = (_SALT, "encryptedkey", "secretsprovider")
+#: Of an earlier release.
+_LATER = "built before, once, in a quarter of an hour"
 _ALLOWED = "aws:allowedAccountIds"
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _MINOR = re.compile(r"1\.[0-9]{1,3}")
@@ -171,6 +175,32 @@ class StackFile:
         """The versions that it asks for, of Kubernetes and of charts, for the engines."""
         return self.kubernetes, self.karpenter, self.cilium
 
+    @property
+    def releases_of_preview(self) -> tuple[str, ...]:
+        """Those that a preview needs: of Kubernetes' only that of a cluster that is there, which the program asks."""
+        return (self.kubernetes if self.cluster.is_file() else "", self.karpenter, self.cilium)
+
+    def named_in_addons(self, key: str) -> list[str]:
+        """IDs that a setting of karpstack:addons lists; none where the program would refuse it.
+
+        Raises:
+            StackFileError: It cannot be read any more.
+        """
+        given = _section(self.configuration(), "addons").get(key)
+        return [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
+
+    def ranges(self) -> dict[str, IPv4Network]:
+        """The ranges of karpstack:network that are the cluster's own, by key, where they are some.
+
+        Raises:
+            StackFileError: It cannot be read any more.
+        """
+        found = {}
+        for key in ("podCidr", "serviceCidr"):
+            with suppress(ValueError):
+                found[key] = IPv4Network(_section(self.configuration(), "network").get(key) or "")
+        return found
+
     def check_versions(self) -> None:
         """See that the versions that it asks for are some that the engines have, before anything is made of others.
 
@@ -186,8 +216,9 @@ class StackFile:
             if version not in ("", *known):
                 described = part == "kubernetes" and self.cluster.is_file()
                 where = f"{self.cluster}: the cluster's version" if described else f"{self.path}: karpstack:{key}"
+                named = " and ".join(one if _is_built(one, part) else f"{one} ({_LATER})" for one in known)
                 raise StackFileError(
-                    f'{where} = "{version}": the rehearsal has {what} {" and ".join(known)} '
+                    f'{where} = "{version}": the rehearsal has {what} {named} '
                     f'alone, so something else would be rehearsed; nothing was started. Write "{known[0]}", or '
                     "rehearse a copy that does: --config-file FILE; `review` takes any version of Kubernetes"
                 )
@@ -229,6 +260,12 @@ def _section(config: dict[str, Any], name: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _is_built(version: str, part: str) -> bool:
+    """Whether a release is there already, or is the newest, without which nothing is rehearsed."""
+    parts = releases(part)
+    return version == next(iter(parts)) or EngineSet.current().complete(parts[version])
 
 
 def _description(path: Path) -> Path:

@@ -73,20 +73,45 @@ class Cluster:
         """
         return self._ask("GET", _path(wanted), None, HTTPStatus.NOT_FOUND)
 
-    def labelled(self, api_version: str, kind: str, selector: str) -> list[dict[str, Any]]:
+    def labelled(self, api_version: str, kind: str, selector: str, fields: str = "") -> list[dict[str, Any]]:
         """What there is of a kind, in all namespaces, by its labels; nothing where the cluster has no such kind.
 
         Args:
             api_version: API version of the kind.
             kind: The kind.
             selector: Which labels it has; empty for any.
+            fields: Which fields, `spec.nodeName=x` for example; empty for any.
 
         Raises:
             ClusterError: The API server does not answer, or refuses.
         """
-        path = f"{_paths(api_version, kind)}?{urlencode({'labelSelector': selector})}"
+        query = {"labelSelector": selector, **({"fieldSelector": fields} if fields else {})}
+        path = f"{_paths(api_version, kind)}?{urlencode(query)}"
         collection = self._ask("GET", path, None, HTTPStatus.NOT_FOUND)
         return list(collection["items"]) if collection else []
+
+    def evict(self, pod: Mapping[str, Any]) -> str:
+        """Ask for the end of a pod as `kubectl drain` does; why it must stay for now, empty if it goes or is gone.
+
+        Raises:
+            ClusterError: The API server does not answer, or refuses for another reason than a disruption budget.
+        """
+        name, namespace, uid = (pod["metadata"][key] for key in ("name", "namespace", "uid"))
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": namespace},
+            "deleteOptions": {"preconditions": {"uid": uid}},
+        }
+        path = f"{_paths('v1', 'Pod', namespace)}/{name}/eviction"
+        held = HTTPStatus.TOO_MANY_REQUESTS
+        # Gone, or another pod of that name is there by now.
+        answer = self._answered("POST", path, eviction, held, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
+        if answer[0] != held:
+            return ""
+        said = json.loads(answer[1])
+        causes = [str(cause.get("message", "")) for cause in (said.get("details") or {}).get("causes") or ()]
+        return cut(visible("; ".join([str(said.get("message", "")), *causes])), _REASON)
 
     def delete(self, wanted: Mapping[str, Any], uid: str) -> bool:
         """Ask for the end of the object that has this uid; False where it is not there any more.
@@ -117,6 +142,16 @@ class Cluster:
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *expected: HTTPStatus
     ) -> dict[str, Any] | None:
         """The answer to a request; None if it has one of the expected statuses."""
+        status, content = self._answered(method, path, body, *expected)
+        if status in expected:
+            return None
+        answer: dict[str, Any] = json.loads(content)
+        return answer
+
+    def _answered(
+        self, method: str, path: str, body: Mapping[str, Any] | None, *expected: HTTPStatus
+    ) -> tuple[int, bytes]:
+        """Status and content of the answer to a request that succeeds, or has one of the expected statuses."""
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         headers = {"Accept": "application/json", "Content-Type": kind}
         request = self._api.param_serialize(
@@ -127,13 +162,10 @@ class Cluster:
             content = response.read()
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise ClusterError(f"{method} {path}: {visible(error)}; is the API server there?") from error
-        if response.status in expected:
-            return None
-        if response.status not in (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED):
+        if response.status not in (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED, *expected):
             reason = cut(visible(content.decode(errors="replace")), _REASON)
             raise ClusterError(f"{method} {path}: {response.status} {reason}")
-        answer: dict[str, Any] = json.loads(content)
-        return answer
+        return response.status, content
 
 
 def _collection(wanted: Mapping[str, Any]) -> str:

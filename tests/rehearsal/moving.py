@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -15,6 +15,25 @@ from tests.rehearsal.conftest import RehearsedStack
 
 REPLICAS: Final = 5
 OF_KARPENTER: Final = "karpenter.sh/nodepool"
+#: Nodes that are empty go soon, and half of them at once, which is as many as the policy pack lets pass.
+SOON: Final = {
+    "consolidationPolicy": "WhenEmpty",
+    "consolidateAfter": "5s",
+    "budgets": [{"nodes": "50%"}],
+}
+
+
+def moved(stack: RehearsedStack, **given: str) -> subprocess.CompletedProcess[str]:
+    """`ansible-playbook playbooks/move.yml` with what is given; its output is merged."""
+    options = [part for name, value in given.items() for part in ("-e", f"{name}={value}")]
+    return stack.by_hand("ansible-playbook", "playbooks/move.yml", *options)
+
+
+def move(stack: RehearsedStack, **given: str) -> str:
+    """The same, which must succeed; what it said at its end."""
+    result = moved(stack, **given)
+    assert result.returncode == 0, result.stdout
+    return " ".join(result.stdout.partition("Say what was moved")[2].split())
 
 
 class Shop:
@@ -80,30 +99,6 @@ class Shop:
         extensions: Any = client.ApiextensionsV1Api(self.core.api_client)
         found = extensions.list_custom_resource_definition().items
         return [one.metadata.name for one in found if group in one.spec.group]
-
-    def cordon(self, *nodes: str) -> None:
-        for node in nodes:
-            self.core.patch_node(node, {"spec": {"unschedulable": True}})
-
-    def drain(self, node: str) -> None:
-        """Evict what no DaemonSet has put there, as often as it takes until budgets let it go."""
-        until = time.monotonic() + 120
-        while pods := [
-            pod
-            for pod in self.core.list_pod_for_all_namespaces(field_selector=f"spec.nodeName={node}").items
-            if not any(owner.kind == "DaemonSet" for owner in pod.metadata.owner_references or ())
-        ]:
-            assert time.monotonic() < until, f"{node} still has {[pod.metadata.name for pod in pods]}"
-            for pod in pods:
-                name, namespace = pod.metadata.name, pod.metadata.namespace
-                try:
-                    self.core.create_namespaced_pod_eviction(
-                        name, namespace, {"metadata": {"name": name, "namespace": namespace}}
-                    )
-                except client.ApiException as error:
-                    if error.status not in (404, 429):  # it is gone, or a budget holds it
-                        raise
-            time.sleep(0.5)
 
     def limit(self, node_pool: str, cpu: int) -> None:
         """Set how much a NodePool may make."""

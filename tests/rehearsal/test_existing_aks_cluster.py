@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
 import requests
 import yaml
 
 from rehearsal.host.processes import wait_until
 from tests.rehearsal.conftest import ROOT, RehearsedStack, changed_example
-from tests.rehearsal.moving import OF_KARPENTER, REPLICAS, Shop
+from tests.rehearsal.moving import OF_KARPENTER, REPLICAS, SOON, Shop, move
 
 STACK = "aks-existing-cluster"
 CLUSTER = "Shop_1"
@@ -26,9 +27,7 @@ def example(folder: Path, change: Callable[[dict[str, Any]], object] = lambda cl
     stack = changed_example(
         folder, "existing-aks-cluster", STACK, "cluster", lambda described: change(described["cluster"])
     )
-    # Nodes that are empty go soon, and half of them at once.
-    disruption = {"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "10s"}
-    stack.configure(**{"karpstack:nodePools/general/disruption": disruption | {"budgets": [{"nodes": "50%"}]}})
+    stack.configure(**{"karpstack:nodePools/general/disruption": SOON})
     return stack
 
 
@@ -106,6 +105,17 @@ def refused(answer: requests.Response, code: str) -> None:
     assert (answer.status_code // 100, answer.json()["error"]["code"]) == (4, code), answer.text
 
 
+def looked(stack: RehearsedStack) -> str:
+    """What is in the way, by the look before `up`."""
+    result = stack.by_hand(
+        sys.executable, "-m", "preflight", STACK, "--config-file", str(stack.configuration), "--json"
+    )
+    found = [each for one in json.loads(result.stdout)["checks"] for each in one["findings"]]
+    errors = [each["what"] for each in found if each["severity"] == "error"]
+    assert result.returncode == bool(errors), result.stdout
+    return "; ".join(errors)
+
+
 def _gone(shop: Shop, pool: str) -> bool:
     return not shop.nodes(f"{OF_POOL}={pool}")
 
@@ -115,13 +125,10 @@ def _wait_for_pods(shop: Shop, label: str, name: str) -> None:
     wait_until(lambda: shop.available() == REPLICAS and shop.homes(label) == {name}, f"the pods on {name}", 120)
 
 
-def _empty(shop: Shop) -> None:
+def _empty(stack: RehearsedStack, shop: Shop) -> None:
     """Karpenter makes no more nodes, and those that it has made go, with their pods on the pool `general`."""
     shop.limit("general", 0)
-    mine = shop.nodes(OF_KARPENTER)
-    shop.cordon(*mine)
-    for node in mine:
-        shop.drain(node)
+    move(stack, from_node_pools="general")
     _wait_for_pods(shop, OF_POOL, "general")
     wait_until(lambda: not shop.nodes(OF_KARPENTER), "the end of Karpenter's nodes", 300)
 
@@ -131,13 +138,16 @@ def _destroy(stack: RehearsedStack) -> None:
     assert destroyed.returncode == 0, destroyed.stdout
 
 
-@pytest.mark.timeout(580)
 def test_the_move_to_node_auto_provisioning_and_the_way_back(tmp_path: Path) -> None:
     """docs/move-to-nap.md, with both user pools under load."""
     stack = example(tmp_path, _before)
     try:
         before = stack.command("up", "--keep")
         assert before.returncode != 0
+        errors = looked(stack)
+        assert "has node auto provisioning switched off" in errors
+        for pool in ("general", "batch"):
+            assert f"has the pool {pool}, which the cluster autoscaler scales" in errors
         assert "the stack's configuration has 3 errors; nothing was created in the cloud" in before.stdout
         for pool in ("general", "batch"):
             command = f"nodepool update --resource-group shop --cluster-name {CLUSTER} --name {pool}"
@@ -156,11 +166,10 @@ def test_the_move_to_node_auto_provisioning_and_the_way_back(tmp_path: Path) -> 
             taken(owner.update(nodeProvisioningProfile=auto))
             stack.succeed("up")
             assert not stack.made()
+            assert looked(stack) == ""
 
-            shop.cordon(*shop.nodes(f"{OF_POOL} in (general, batch)"))
+            assert "PodDisruptionBudgets that were broken: none" in move(stack, from_groups="general,batch")
             for pool in ("general", "batch"):
-                for node in shop.nodes(f"{OF_POOL}={pool}"):
-                    shop.drain(node)
                 taken(owner.update_pool(pool, count=0))
                 wait_until(partial(_gone, shop, pool), f"the end of {pool}'s nodes", 60)
             _wait_for_pods(shop, OF_KARPENTER, "general")
@@ -169,7 +178,7 @@ def test_the_move_to_node_auto_provisioning_and_the_way_back(tmp_path: Path) -> 
             taken(owner.update_pool("general", count=4))
             wait_until(lambda: len(shop.nodes(f"{OF_POOL}=general")) == 4, "the pool's nodes", 60)
             refused(owner.update(nodeProvisioningProfile={"mode": "Manual"}), "NodeAutoProvisioningDisableNotAllowed")
-            _empty(shop)
+            _empty(stack, shop)
         assert shop.least >= REPLICAS - 1
         _destroy(stack)
         taken(owner.update(nodeProvisioningProfile={"mode": "Manual"}))
@@ -183,7 +192,6 @@ def _manual(cluster: dict[str, Any]) -> None:
     cluster["nodeProvisioningProfile"] = {"mode": "Manual"}
 
 
-@pytest.mark.timeout(580)
 def test_the_move_from_a_karpenter_of_ones_own(tmp_path: Path) -> None:
     """The same page: one that a stack has put on the cluster, and its CRDs, are gone before AKS's comes."""
     stack = example(tmp_path, _manual)
@@ -195,13 +203,13 @@ def test_the_move_from_a_karpenter_of_ones_own(tmp_path: Path) -> None:
         assert "azure-native:authorization:RoleAssignment" in stack.made()
         assert "azure-native:containerservice:ManagedCluster" not in stack.made()
         owner, shop = Owner(stack), Shop(stack)
-        shop.cordon(*shop.nodes(f"{OF_POOL} in (general, batch)"))
+        move(stack, from_groups="general,batch")
         shop.open()
         assert shop.homes(OF_KARPENTER) == {"general"}
         with shop.watched():
             taken(owner.update_pool("general", count=6))
             wait_until(lambda: len(shop.nodes(f"{OF_POOL}=general")) == 6, "the pool's nodes", 60)
-            _empty(shop)
+            _empty(stack, shop)
             _destroy(stack)
             assert not shop.definitions("karpenter")
 
@@ -209,10 +217,7 @@ def test_the_move_from_a_karpenter_of_ones_own(tmp_path: Path) -> None:
             stack.configure(**{"karpstack:mode": "nap", "karpstack:karpenter": None})
             stack.succeed("up")
             assert not stack.made()
-            for node in shop.nodes(f"{OF_POOL}=general"):
-                shop.cordon(node)
-            for node in shop.nodes(f"{OF_POOL}=general"):
-                shop.drain(node)
+            move(stack, from_groups="general")
             _wait_for_pods(shop, OF_KARPENTER, "general")
         assert shop.least >= REPLICAS - 1
         shop.close()  # there is no place for it but Karpenter's nodes

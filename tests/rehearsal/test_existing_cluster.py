@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from rehearsal.host.processes import wait_until
 from tests.rehearsal.conftest import RehearsedStack, changed_example
-from tests.rehearsal.moving import OF_KARPENTER, REPLICAS, Shop
+from tests.rehearsal.moving import OF_KARPENTER, REPLICAS, SOON, Shop, move, moved
 
 STACK = "eks-existing-cluster"
 CLUSTER = "Shop_1"
@@ -17,7 +19,23 @@ OF_GROUP = "eks.amazonaws.com/nodegroup"
 
 def example(folder: Path, change: Callable[[dict[str, Any]], object] = lambda cluster: None) -> RehearsedStack:
     """The example, with its cluster changed."""
-    return changed_example(folder, "existing-cluster", STACK, "cluster", change)
+    stack = changed_example(folder, "existing-cluster", STACK, "cluster", change)
+    stack.configure(**{"karpstack:nodePools/default/disruption": SOON})
+    return stack
+
+
+def looked(stack: RehearsedStack) -> dict[tuple[str, str], str]:
+    """What the look before `up` finds: by check and severity."""
+    result = stack.by_hand(
+        sys.executable, "-m", "preflight", STACK, "--config-file", str(stack.configuration), "--json"
+    )
+    checks = json.loads(result.stdout)["checks"]
+    found = [(one["name"], each["severity"], each["what"]) for one in checks for each in one["findings"]]
+    assert result.returncode == any(severity == "error" for _, severity, _ in found), result.stdout
+    return {
+        (name, severity): "; ".join(what for *same, what in found if same == [name, severity])
+        for name, severity, _ in found
+    }
 
 
 def _strange(file: dict[str, Any]) -> None:
@@ -29,9 +47,18 @@ def _strange(file: dict[str, Any]) -> None:
 
 def test_what_is_wrong_is_told_before_anything_is_made(tmp_path: Path) -> None:
     stack = example(tmp_path, _strange)
-    result = stack.command("up")
-    assert result.returncode != 0
-    assert not stack.made()
+    try:
+        result = stack.command("up", "--keep")
+        assert result.returncode != 0
+        assert not stack.made()
+        stack.aws("sqs").create_queue(QueueName="karpstack-shop-interruption")
+        errors = {name: what for (name, severity), what in looked(stack).items() if severity == "error"}
+    finally:
+        stack.command("down", "--force")
+    assert "the authentication mode CONFIG_MAP" in errors["cluster"]
+    assert "does not let in whoever deploys as an administrator" in errors["cluster"]
+    assert "the SQS queue karpstack-shop-interruption is there already" in errors["queue's name"]
+    assert errors.keys() == {"cluster", "queue's name"}
     assert "the stack's configuration has 2 errors; nothing was created in the cloud" in result.stdout
     assert "has the authentication mode CONFIG_MAP" in result.stdout
     assert "authenticationMode=API_AND_CONFIG_MAP" in result.stdout
@@ -70,25 +97,28 @@ def test_the_move_to_karpenter_and_the_way_back(tmp_path: Path) -> None:
         assert "has Cluster Autoscaler too, the Deployment kube-system/cluster-autoscaler" in output
         assert "aws:iam/role:Role" in stack.made()
         assert not {"aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"} & stack.made()
+        found = looked(stack)
+        assert "has Cluster Autoscaler too" in found["cluster", "warning"]
+        assert {severity for _, severity in found} == {"note", "warning"}
         shop = GroupedShop(stack)
         shop.open()
         assert shop.homes(OF_GROUP) == {"general", "batch"}
+        assert "kubectl scale deployment cluster-autoscaler" in moved(stack, from_groups="general").stdout
+        shop.apps.patch_namespaced_deployment_scale("cluster-autoscaler", "kube-system", {"spec": {"replicas": 0}})
         with shop.watched():
-            shop.apps.patch_namespaced_deployment_scale("cluster-autoscaler", "kube-system", {"spec": {"replicas": 0}})
-            shop.cordon(*shop.nodes(f"{OF_GROUP} in (general, batch)"))
-            for group in ("general", "batch"):
-                for node in shop.nodes(f"{OF_GROUP}={group}"):
-                    shop.drain(node)
-                shop.scale(group, 0)
-            wait_until(lambda: shop.available() == REPLICAS, "the pods on Karpenter's nodes", 120)
+            said = move(stack, from_groups="general,batch")
+            assert "pods of 4 nodes have moved" in said
+            assert "PodDisruptionBudgets that were broken: none" in said
+            assert "--nodegroup-name batch --scaling-config" in said
             assert shop.homes(OF_KARPENTER) == {"default"}
+            for group in ("general", "batch"):
+                shop.scale(group, 0)
+            assert "nothing is left to move; groups with nodes: core" in move(stack, from_groups="general,batch")
 
             shop.scale("general", 4)
+            assert "the NodePool default would make new nodes" in moved(stack, from_node_pools="default").stdout
             shop.limit("default", 0)
-            mine = shop.nodes(OF_KARPENTER)
-            shop.cordon(*mine)
-            for node in mine:
-                shop.drain(node)
+            assert "Karpenter removes them" in move(stack, from_node_pools="default")
             wait_until(lambda: shop.available() == REPLICAS, "the pods on the group's nodes", 120)
             assert shop.homes(OF_GROUP) == {"general"}
             wait_until(lambda: not shop.nodes(OF_KARPENTER), "the end of Karpenter's nodes", 300)

@@ -22,6 +22,13 @@ ALLOWED: dict[str, set[str]] = {
         "components/documents",
         "components/naming",
         "components/versions",
+        "components/workloads",
+    },
+    "components/workloads": {
+        "components/workloads",
+        "components/documents",
+        "components/naming",
+        "components/settings",
     },
     "components/settings": {
         "karpenter",
@@ -33,6 +40,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "components/eks": {
         "components/eks",
+        "components/workloads",
         "components/kubernetes",
         "components/documents",
         "components/naming",
@@ -42,6 +50,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "components/aks": {
         "components/aks",
+        "components/workloads",
         "components/kubernetes",
         "components/documents",
         "components/naming",
@@ -54,13 +63,14 @@ ALLOWED: dict[str, set[str]] = {
     "policies/rules": {"policies/rules", "karpenter"},
     # How a comment on a pull request is written is the same for all; the folder imports nothing of the rest.
     "review": {"review", "policies/rules", "policies/reference", "karpenter", "scale_test/text/markdown"},
-    "playbooks": {"playbooks", "preflight", "scale_test", "snapshot", "whatif", "karpenter"},
+    "playbooks": {"playbooks", "preflight", "scale_test", "snapshot", "whatif", "karpenter", "components/workloads"},
     "preflight": {
         "preflight",
         "components/documents",
         "components/naming",
         "components/problems",
         "components/settings",
+        "components/workloads",
         "karpenter",
         # The reader of YAML that others wrote; the folder imports nothing of the rest.
         "scale_test/text/yaml_file",

@@ -18,9 +18,10 @@ from hypothesis import settings as examples
 from hypothesis.strategies import DataObject, data
 
 from components import aks, settings
-from components.aks import existing_workloads, node_bootstrap
+from components.aks import node_bootstrap
 from components.problems import Problem, SettingsError
 from components.settings.existing_aks_cluster import FoundCluster, FoundPool, Workloads, problems
+from components.workloads import aks as existing_workloads
 from tests.mutations import mutations
 from tests.unit.example_stack import ROOT, configuration, raw
 from tests.unit.mock_engine import SUBSCRIPTION, Deployment, Registered, deploy

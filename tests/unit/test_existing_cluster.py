@@ -16,10 +16,10 @@ from hypothesis import settings as examples
 from hypothesis.strategies import DataObject, data
 
 from components import eks, settings
-from components.eks import existing_workloads
 from components.problems import Problem, SettingsError
 from components.settings.existing_cluster import FoundCluster, Workloads, problems
 from components.settings.existing_network import FoundNetwork
+from components.workloads import eks as existing_workloads
 from tests.conftest import Golden
 from tests.mutations import mutations
 from tests.unit.example_stack import ROOT, changed, raw

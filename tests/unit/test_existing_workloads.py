@@ -10,9 +10,9 @@ import kubernetes.client
 import pytest
 from urllib3.exceptions import MaxRetryError
 
-from components.eks import existing_workloads
-from components.eks.existing_workloads import look
 from components.settings.existing_cluster import Workloads
+from components.workloads import eks as existing_workloads
+from components.workloads.eks import look
 
 OURS = {"karpstack.io/stack": "shop"}
 THEIRS = {"karpstack.io/stack": "other"}

@@ -133,12 +133,16 @@ class _Maker:
         self._following = threading.Lock()
 
     def make(self) -> None:
-        if problems := list(self._kind.examine(self._said)):
-            raise ClusterFileError(problems[0].reason)
+        wrong = [problem.reason for problem in self._kind.examine(self._said)]
         self._group(self._id.group)
         if identity := self._identity():
             self._give(identity)
-        self._arm.put(self._id.text, self._kind.version, self._body(identity))
+        try:
+            self._arm.put(self._id.text, self._kind.version, self._body(identity))
+        except ArmError as error:
+            wrong.append(error.message)
+        if wrong:
+            raise ClusterFileError("; and ".join(wrong))
         self._kind.complete(self._id.text, self._arm.get(self._id.text, self._kind.version), JOIN_SECONDS)
         running = self._session.clusters.get(self._id.name)
         if running is not None:

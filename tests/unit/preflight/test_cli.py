@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from components.settings import ExistingAksSettings, ExistingEksSettings
 from preflight import cli
 from preflight.finding import Checked, Finding, UnknowableError
 from preflight.looking import before_up
@@ -119,12 +120,11 @@ def test_the_stacks_file_is_read_as_the_engine_reads_it() -> None:
 
 
 @pytest.mark.parametrize(("folder", "stack"), [("existing", "eks"), ("existing-aks", "aks")])
-def test_a_cluster_that_is_there_is_looked_at_by_the_program(folder: str, stack: str) -> None:
+def test_a_stack_for_a_cluster_that_is_there_is_read(folder: str, stack: str) -> None:
     file = ROOT / "examples" / f"{folder}-cluster" / f"Pulumi.{stack}-existing-cluster.yaml"
-    with pytest.raises(
-        UnknowableError, match=rf"cluster\.existing = 'Shop_1'.* run `pulumi preview`.*docs/{folder}-cluster\.md"
-    ):
-        configuration(file)
+    read = configuration(file).settings
+    assert isinstance(read, ExistingEksSettings | ExistingAksSettings)
+    assert read.cluster.existing == "Shop_1"
 
 
 def test_secrets_stay_closed(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ class FakeClusters:
         self.started: list[dict[str, Any]] = []
         self.never_ready = False
         self._kubeconfig = folder / "kubeconfig"
-        self._kubeconfig.write_text("kind: Config\n")
+        self._kubeconfig.write_text("kind: Config\nserver: https://127.0.0.1:6443\ncertificate-authority-data: eA==\n")
 
     def start(self, name: str, **options: Any) -> FakeCluster:
         assert set(options) == {"version", "service_cidr", "issuer", "cloud"}

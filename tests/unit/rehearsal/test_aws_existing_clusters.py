@@ -222,7 +222,7 @@ def test_a_cluster_that_cannot_be_is_refused(tmp_path: Path, case: str) -> None:
 def test_what_is_no_json_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "cluster.json"
     path.write_text("cluster:")
-    with pytest.raises(ClusterFileError, match="cannot be read as JSON"):
+    with pytest.raises(ClusterFileError, match="so it is no JSON"):
         Description.load(path)
 
 

@@ -267,7 +267,7 @@ def test_parts_that_do_not_fit_are_refused(
 def test_what_is_no_json_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "network.json"
     path.write_text("Vpcs:")
-    with pytest.raises(NetworkFileError, match="cannot be read as JSON"):
+    with pytest.raises(NetworkFileError, match="so it is no JSON"):
         Networks.load(path)
 
 

@@ -243,6 +243,15 @@ def test_a_cluster_that_cannot_be_is_refused(subscription: Subscriptions, case: 
         subscription(change)
 
 
+def test_what_is_not_played_hides_nothing_that_azure_refuses(subscription: Subscriptions) -> None:
+    def change(cluster: dict[str, Any]) -> None:
+        _with("azure", "networkProfile", "networkDataplane")(cluster)
+        _with("Standard_Z1", *POOL, "vmSize")(cluster)
+
+    with pytest.raises(ClusterFileError, match=r"Cilium dataplane only.*; and The VM size of AgentPoolProfile:general"):
+        subscription(change)
+
+
 @pytest.mark.parametrize("content", ["cluster:", "[]", '{"clusters": {}}', '{"cluster": []}', '{"cluster": null}'])
 def test_what_is_no_description_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "cluster.json"

@@ -94,7 +94,7 @@ def test_what_cannot_be_is_told(change: Callable[[Any], object], text: str, tmp_
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ("[", "cannot be read as JSON"),
+        ("[", "so it is no JSON"),
         ("[{}]", "0.id: Field required"),
         ('[{"id": "net", "type": "x", "location": "y", "properties": {}}]', "0.id: "),
     ],

@@ -199,7 +199,7 @@ def test_another_kubernetes_version_is_refused_before_anything_starts(
     state = ["--state", str(tmp_path / "state"), "--config-file", str(configuration)]
     assert cli.main([command, "eks", *state]) == 1
     assert (
-        f'cluster.version = "1.30": the rehearsal has Kubernetes {" and ".join(releases("kubernetes"))} alone'
+        f'cluster.version = "1.30": the rehearsal has Kubernetes {" and ".join(releases("kubernetes"))}'
         in capsys.readouterr().err
     )
 

@@ -92,6 +92,26 @@ def test_the_same_comes_out_each_time_and_nothing_is_written_over(
 
 
 @pytest.mark.parametrize(
+    ("stack", "key", "cidr"), [("eks", "podCidr", "10.244.0.0/16"), ("aks-nap", "serviceCidr", "")]
+)
+def test_a_range_that_is_the_clusters_own_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], stack: str, key: str, cidr: str
+) -> None:
+    path = stack_file(tmp_path, stack)
+    given = yaml.safe_load(path.read_text())["config"]["karpstack:network"][key]
+    assert cli.main(["network", "mine", "--config-file", str(path), "--cidr", cidr or given]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"overlaps karpstack:network.{key} = {given}" in said
+    assert not path.with_name("Pulumi.mine.network.json").exists()
+
+
+def test_zones_are_no_choice_on_azure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = stack_file(tmp_path, "aks-nap")
+    assert cli.main(["network", "mine", "--config-file", str(path), "--zones", "2"]) == 1
+    assert "--zones 2: a subnet of Azure spans all zones" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
     ("stack", "section"),
     [
         ("eks", {"network": {"vpcId": "vpc-1"}}),

@@ -10,7 +10,7 @@ import pytest
 
 from components.documents.roles import Role
 from preflight.azure import addons, assignments, locks, rights, subscription
-from preflight.azure.subject import LOG_WORKSPACES, METRIC_WORKSPACES, REGISTRIES, VAULTS
+from preflight.azure.api_versions import LOG_WORKSPACES, METRIC_WORKSPACES, REGISTRIES, VAULTS
 from rehearsal.azure.identity import roles
 from rehearsal.azure.monitor.workspaces import LOG_WORKSPACE_TYPE, METRIC_WORKSPACE_TYPE
 from rehearsal.azure.stores.kinds import REGISTRY_TYPE, VAULT_TYPE

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rehearsal.engines import releases
+from rehearsal.engines import EngineSet, releases
 from rehearsal.session.stack_file import StackFile, StackFileError
 
 GOOD = {"config": {"karpstack:cloud": "aws", "aws:region": "us-east-1", "karpstack:name": "demo"}}
@@ -95,6 +95,22 @@ def test_a_version_of_a_described_cluster_is_refused_by_its_file(tmp_path: Path)
     assert "karpstack:cluster.version" not in str(error.value)
 
 
+def test_a_release_that_is_built_before_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EngineSet, "complete", lambda self, part: False)
+    newest, *_, oldest = releases("kubernetes")
+    path = write(tmp_path, {"config": {**GOOD["config"], "karpstack:cluster": {"version": "1.30"}}})
+    with pytest.raises(StackFileError, match=rf"Kubernetes {newest} and {oldest} \(built before, once, in a quarter"):
+        StackFile.load(path).check_versions()
+
+
+def test_a_preview_needs_no_kubernetes_but_that_of_a_cluster_that_is_there(tmp_path: Path) -> None:
+    path = write(tmp_path, {"config": {**GOOD["config"], "karpstack:cluster": {"version": "1.35"}}})
+    assert StackFile.load(path).releases_of_preview[0] == ""
+    path.with_name("Pulumi.eks.cluster.json").write_text(json.dumps({"cluster": {"version": "1.35"}}))
+    path = write(tmp_path, {"config": {**GOOD["config"], "karpstack:cluster": {"existing": "shop"}}})
+    assert StackFile.load(path).releases_of_preview[0] == "1.35"
+
+
 def test_an_existing_subnet_must_be_described(tmp_path: Path) -> None:
     azure = {"karpstack:cloud": "azure", "azure-native:location": "westus2"}
     path = write(tmp_path, {"config": {**azure, "karpstack:network": {"subnetId": "/subscriptions/1"}}})
@@ -126,7 +142,7 @@ def test_another_kubernetes_version_is_refused(tmp_path: Path, section: object) 
     assert found.kubernetes == "1.34"
     known, *_, oldest = releases("kubernetes")
     with pytest.raises(
-        StackFileError, match=rf'version = "1\.34": .* Kubernetes {known} and {oldest} alone, .*Write "{known}"'
+        StackFileError, match=rf'version = "1\.34": .* Kubernetes {known} and {oldest}.* alone, .*Write "{known}"'
     ):
         found.check_versions()
     StackFile.load(

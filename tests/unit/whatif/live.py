@@ -55,7 +55,7 @@ class Live(Cluster):
     def read(self, wanted: Mapping[str, Any]) -> Object | None:
         return self.objects.get((wanted["kind"], wanted["metadata"]["name"]))
 
-    def labelled(self, api_version: str, kind: str, selector: str) -> list[Object]:
+    def labelled(self, api_version: str, kind: str, selector: str, fields: str = "") -> list[Object]:
         return [one for (of, _), one in list(self.objects.items()) if of == kind and _has(one, selector)]
 
     def delete(self, wanted: Mapping[str, Any], uid: str) -> bool:

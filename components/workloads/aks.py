@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ..kubernetes import ask, running
 from ..settings.existing_aks_cluster import Workloads
+from . import running
+from .asking import ask
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient

@@ -1,0 +1,116 @@
+"""What whoever puts Karpenter on an EKS cluster that is there must be allowed: much less than `deployer` has.
+
+The cluster, its network and its node groups are read; roles, queue, rules and the cluster's own entries are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from components.documents.iam import CONTROLLER_POLICIES
+
+from .deployer import TAGGING, Grant, Scope, interruptions, making_policies, making_roles, of, passing_roles
+
+_ENTRY = "aws:eks/accessEntry:AccessEntry"
+_ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
+_PROVIDER = "aws:iam/openIdConnectProvider:OpenIdConnectProvider"
+
+
+def deploying(scope: Scope) -> Iterator[Grant]:
+    """What `pulumi up` and `pulumi destroy` do; `scope.names.existing` is the cluster."""
+    names = scope.names
+    yield Grant(
+        sid="TheNetwork",
+        needed_by=(_ENTRY,),
+        actions=of(
+            "ec2",
+            "DescribePrefixLists",
+            "DescribeRouteTables",
+            "DescribeSecurityGroups",
+            "DescribeSubnets",
+            "DescribeVpcAttribute",
+            "DescribeVpcEndpoints",
+            "DescribeVpcs",
+        ),
+        context={"aws:RequestedRegion": scope.region},
+    )
+    yield Grant(sid="Clusters", needed_by=(_ENTRY,), actions=of("eks", "ListClusters"))
+    yield Grant(
+        sid="TheCluster",
+        needed_by=(_ENTRY,),
+        actions=of("eks", "CreateAccessEntry", "DescribeCluster", "ListNodegroups", *TAGGING),
+        resources=(scope.arn("eks", f"cluster/{names.cluster}"),),
+    )
+    yield Grant(
+        sid="WhatItHas",
+        needed_by=(_ENTRY,),
+        actions=of("eks", "DescribeAddon", "DescribeNodegroup"),
+        resources=tuple(scope.arn("eks", f"{kind}/{names.cluster}/*") for kind in ("addon", "nodegroup")),
+    )
+    yield Grant(
+        sid="AccessEntry",
+        needed_by=(_ENTRY,),
+        actions=of("eks", "DeleteAccessEntry", "DescribeAccessEntry", "UpdateAccessEntry", *TAGGING),
+        resources=(scope.arn("eks", f"access-entry/{names.cluster}/*"),),
+    )
+    yield Grant(
+        sid="PodIdentities",
+        needed_by=(_ASSOCIATION,),
+        actions=of("eks", "CreatePodIdentityAssociation", "ListPodIdentityAssociations"),
+        resources=(scope.arn("eks", f"cluster/{names.cluster}"),),
+    )
+    yield Grant(
+        sid="PodIdentityAssociation",
+        needed_by=(_ASSOCIATION,),
+        actions=of(
+            "eks",
+            "DeletePodIdentityAssociation",
+            "DescribePodIdentityAssociation",
+            "UpdatePodIdentityAssociation",
+            *TAGGING,
+        ),
+        resources=(scope.arn("eks", f"podidentityassociation/{names.cluster}/*"),),
+    )
+    yield Grant(sid="OpenIdConnectProviders", needed_by=(_PROVIDER,), actions=of("iam", "ListOpenIDConnectProviders"))
+    yield Grant(
+        sid="OpenIdConnectProvider",
+        needed_by=(_PROVIDER,),
+        actions=of("iam", "GetOpenIDConnectProvider"),
+        resources=(scope.arn("iam", f"oidc-provider/oidc.eks.{scope.region}.amazonaws.com/id/*"),),
+    )
+    roles = names.node_role, names.controller_role
+    yield making_roles(
+        scope, "Roles", ("aws:iam/role:Role", "aws:iam/rolePolicyAttachment:RolePolicyAttachment"), roles
+    )
+    yield passing_roles(scope, "PassControllerRole", _ASSOCIATION, roles[1:], "pods.eks.amazonaws.com")
+    policies = map(names.controller_policy, CONTROLLER_POLICIES)
+    yield making_policies(scope, "ControllerPolicies", "aws:iam/policy:Policy", policies)
+    yield from interruptions(scope)
+
+
+def looking(scope: Scope) -> Iterator[Grant]:
+    """What only the looks before `up` and `destroy` ask, beside the reads that deploying needs anyway."""
+    yield Grant(
+        sid="LookBefore",
+        needed_by=("preflight",),
+        actions=(
+            "ec2:DescribeInstanceTypeOfferings",
+            "ec2:DescribeInstanceTypes",
+            "ec2:DescribeInstances",
+            "iam:ListRoles",
+            "servicequotas:GetAWSDefaultServiceQuota",
+            "servicequotas:GetServiceQuota",
+        ),
+    )
+    yield Grant(
+        sid="PublicParameters",
+        needed_by=("preflight",),
+        actions=("ssm:GetParameter",),
+        resources=(f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/service/*",),
+    )
+    yield Grant(
+        sid="WhatMayIDo",
+        needed_by=("preflight",),
+        actions=("iam:GetRole", "iam:SimulatePrincipalPolicy"),
+        resources=(scope.arn("iam", "role/*"), scope.arn("iam", "user/*")),
+    )

@@ -1,0 +1,97 @@
+"""What files beside a stack's describe, looked at before engines are built and a daemon is started.
+
+Whoever makes it in the account says what the cloud refuses of it; here it is what the files themselves have wrong, and
+what the stack names and no file describes.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from rehearsal.engines import EngineSet, wanted
+from rehearsal.host.described import DescriptionError
+from rehearsal.session.stack_file import StackFile, StackFileError
+
+#: Settings of karpstack:addons with IDs of what somebody else's subscription has, and what these are.
+_NAMED: Final = {"registryIds": "registry", "vaultIds": "vault"}
+_NOBODYS: Final = "123456789012"  # no account is asked
+_REFUSED: Final = 2
+
+
+def look(stack_file: StackFile) -> None:
+    """Refuse what cannot be rehearsed.
+
+    Raises:
+        StackFileError: With everything that is wrong.
+    """
+    wrong = [*_unreadable(stack_file), *_not_described(stack_file)]
+    if wrong:
+        raise StackFileError("\n".join(wrong))
+
+
+def look_before_building(stack_file: StackFile, project: Path) -> None:
+    """Have the program judge the configuration, where an engine would be built before it is asked.
+
+    Raises:
+        StackFileError: It refuses it.
+    """
+    engines = EngineSet.current()
+    if all(map(engines.complete, wanted([stack_file.cloud], stack_file.releases))):
+        return
+    stack = stack_file.path.stem.removeprefix("Pulumi.")
+    command = [sys.executable, "-m", "preflight", "rights", stack, "--account", _NOBODYS]
+    read = subprocess.run(
+        [*command, "--config-file", str(stack_file.path)], cwd=project, capture_output=True, text=True, check=False
+    )
+    if read.returncode == _REFUSED:
+        raise StackFileError(read.stderr.strip().removeprefix("error: "))
+
+
+def _unreadable(stack_file: StackFile) -> Iterator[str]:
+    for path in (stack_file.network, stack_file.cluster):
+        if path.is_file():
+            try:
+                _load(stack_file, path)
+            except DescriptionError as error:
+                yield str(error)
+
+
+def _load(stack_file: StackFile, path: Path) -> None:
+    # Each cloud's own libraries are loaded for that cloud alone.
+    if stack_file.cloud == "aws":
+        from rehearsal.aws.ec2.existing import Networks
+        from rehearsal.aws.eks.existing import Description as EksDescription
+
+        Networks.load(path) if path == stack_file.network else EksDescription.load(path)
+    else:
+        from rehearsal.azure.clusters.existing import Description as AksDescription
+        from rehearsal.azure.network import existing
+
+        existing.load(path) if path == stack_file.network else AksDescription.load(path)
+
+
+def _not_described(stack_file: StackFile) -> Iterator[str]:
+    """Registries and vaults: a role on one that is not there is refused when the cluster has long been made."""
+    named = [(key, one) for key in _NAMED for one in stack_file.named_in_addons(key)]
+    if not named:
+        return
+    from rehearsal.azure.network import existing
+
+    path = stack_file.network
+    try:
+        there = {one.id.lower() for one in (existing.load(path) if path.is_file() else ())}
+    except DescriptionError:  # said above
+        return
+    for key, one in named:
+        if one.lower() not in there:
+            yield (
+                f"{stack_file.path}: karpstack:addons.{key} names the {_NAMED[key]} {one}: the rehearsed subscription "
+                f"has it only if {path} describes it, which "
+                + ("has none of that ID" if path.is_file() else "is not there")
+                + ", so that Azure would refuse the role on it after the cluster was made; add what `az resource show "
+                f"--ids {one}` prints, see docs/existing-vnet.md"
+            )

@@ -1,0 +1,224 @@
+"""Pods move from nodes to others: what is refused before, what stops it, and what is seen meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any, cast
+
+import pytest
+
+from scale_test.acting import moving
+from scale_test.acting.cluster import Cluster
+from scale_test.acting.moving import MARK, MoveError
+
+GROUP = "eks.amazonaws.com/nodegroup"
+PATIENCE = 30.0
+
+
+def node(name: str, **labels: str) -> dict[str, Any]:
+    return {"kind": "Node", "metadata": {"name": name, "labels": {**labels}}, "spec": {}}
+
+
+def pod(name: str, on: str = "", owner: str = "ReplicaSet", phase: str = "Running", **more: Any) -> dict[str, Any]:
+    owners = [{"kind": owner}] if owner else []
+    metadata = {"name": name, "namespace": "shop", "uid": name, "ownerReferences": owners}
+    said = [{"type": "PodScheduled", "status": "False", "message": "no NodePool fits"}]
+    return {
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"nodeName": on, **more},
+        "status": {"phase": phase, "conditions": said},
+    }
+
+
+def pool(name: str, cpu: str = "100", ready: str = "True") -> dict[str, Any]:
+    conditions = [{"type": "Ready", "status": ready}]
+    return {
+        "kind": "NodePool",
+        "metadata": {"name": name},
+        "spec": {"limits": {"cpu": cpu}},
+        "status": {"conditions": conditions},
+    }
+
+
+def budget(healthy: int = 3, desired: int = 2, allowed: int = 1) -> dict[str, Any]:
+    status = {"expectedPods": 3, "currentHealthy": healthy, "desiredHealthy": desired, "disruptionsAllowed": allowed}
+    return {"kind": "PodDisruptionBudget", "metadata": {"name": "web", "namespace": "shop"}, "status": status}
+
+
+class Live:
+    """A cluster of a few objects, in which time passes when somebody sleeps."""
+
+    def __init__(self, *items: dict[str, Any]) -> None:
+        self.items = [*deepcopy(items)]
+        self.now = 0.0
+        self.evicted: list[str] = []
+        self.changed: list[str] = []
+        #: Why a pod must stay, while it must.
+        self.held: Callable[[str], str] = lambda name: ""
+        #: What becomes of a pod that was evicted.
+        self.after: Callable[[str], None] = lambda name: None
+        self.passing: Callable[[], None] = lambda: None
+
+    def labelled(self, api: str, kind: str, selector: str, fields: str = "") -> list[dict[str, Any]]:
+        found = [one for one in self.items if one["kind"] == kind]
+        if selector:
+            key, _, value = selector.partition("=")
+            found = [one for one in found if one["metadata"].get("labels", {}).get(key) == value]
+        for field in filter(None, fields.split(",")):
+            (section, key), value = field.partition("=")[0].split("."), field.partition("=")[2]
+            found = [one for one in found if one[section].get(key) == value]
+        return deepcopy(found)
+
+    def change(self, wanted: dict[str, Any], patch: dict[str, Any]) -> None:
+        (one,) = (one for one in self.items if one["metadata"]["name"] == wanted["metadata"]["name"])
+        self.changed.append(wanted["metadata"]["name"])
+        one["spec"] |= patch["spec"]
+        one["metadata"].setdefault("annotations", {}).update(patch["metadata"]["annotations"])
+        one["metadata"]["annotations"] = {key: value for key, value in one["metadata"]["annotations"].items() if value}
+
+    def evict(self, given: dict[str, Any]) -> str:
+        name = given["metadata"]["name"]
+        if reason := self.held(name):
+            return reason
+        self.evicted.append(name)
+        self.items = [one for one in self.items if one["metadata"]["name"] != name]
+        self.after(name)
+        return ""
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.passing()
+
+    @property
+    def cluster(self) -> Cluster:
+        return cast(Cluster, self)
+
+    def drain(self, name: str = "a", accepted: tuple[str, ...] = ()) -> moving.Drained:
+        return moving.drain(self.cluster, name, PATIENCE, accepted, lambda: self.now, self.sleep)
+
+    def refused(self, *node_pools: str) -> str:
+        nodes = moving.chosen(self.cluster, [] if node_pools else ["batch"], node_pools)
+        with pytest.raises(MoveError) as error:
+            moving.refuse(self.cluster, nodes, node_pools, accept_waiting=False)
+        return str(error.value)
+
+
+def test_nodes_are_those_of_the_groups_in_their_order_on_either_cloud() -> None:
+    pools = {"kubernetes.azure.com/agentpool": "general"}
+    live = Live(node("b", **{GROUP: "batch"}), node("a", **{GROUP: "batch"}), node("c", **pools), node("d"))
+    found = moving.chosen(live.cluster, ["general", "batch"], [])
+    assert [one["metadata"]["name"] for one in found] == ["c", "a", "b"]
+    assert moving.known(live.cluster) == ["batch", "general"]
+    azure, aws = moving.to_nothing(found)
+    assert azure.startswith("az aks nodepool scale")
+    assert azure.endswith("--name general --node-count 0")
+    assert "--nodegroup-name batch --scaling-config minSize=0" in aws
+
+
+def test_what_a_move_has_cordoned_it_takes_back_and_nothing_else() -> None:
+    live = Live(node("a", **{GROUP: "batch"}), node("b", **{GROUP: "batch"}))
+    live.items[1]["spec"]["unschedulable"] = True  # by somebody else
+    nodes = moving.chosen(live.cluster, ["batch"], [])
+    assert moving.cordon(live.cluster, nodes) == ["a"]
+    assert MARK in live.items[0]["metadata"]["annotations"]
+    assert moving.cordon(live.cluster, moving.chosen(live.cluster, ["batch"], [])) == []
+    assert moving.uncordon(live.cluster, moving.chosen(live.cluster, ["batch"], [])) == ["a"]
+    assert not live.items[0]["spec"]["unschedulable"]
+    assert live.items[1]["spec"]["unschedulable"]
+
+
+def test_all_that_would_go_wrong_is_told_before_anything_is_changed() -> None:
+    live = Live(node("a", **{GROUP: "batch"}), pod("bare", "a", owner=""), pod("new", phase="Pending"))
+    said = live.refused()
+    assert said.startswith("nothing was changed: no NodePool is ready")
+    assert "shop/bare on a would not come again" in said
+    assert "shop/new is without a node already" in said
+    live.items.append(pool("default", ready="False"))
+    assert "no NodePool is ready" in live.refused()
+    live.items.append(pool("other"))
+    assert "no NodePool is ready" not in live.refused()
+    assert live.changed == []
+
+
+def test_pods_that_wait_already_may_be_accepted() -> None:
+    live = Live(node("a", **{GROUP: "batch"}), pool("default"), pod("new", phase="Pending"))
+    moving.refuse(live.cluster, moving.chosen(live.cluster, ["batch"], []), [], accept_waiting=True)
+    assert live.drain(accepted=("shop/new",)).waited == 0
+
+
+def test_on_the_way_back_karpenter_must_make_no_more() -> None:
+    live = Live(node("a", **{"karpenter.sh/nodepool": "default"}), pool("default"), pool("other"))
+    assert "the NodePool default would make new nodes" in live.refused("default")
+    live.items[1]["spec"]["limits"]["cpu"] = "0"
+    moving.refuse(live.cluster, moving.chosen(live.cluster, [], ["default"]), ["default"], accept_waiting=False)
+
+
+def test_pods_leave_and_the_move_waits_until_each_has_a_node() -> None:
+    live = Live(pod("web-1", "a"), pod("web-2", "a"), pod("agent", "a", owner="DaemonSet"))
+    live.items += [pod("done", "a", phase="Succeeded"), pod("elsewhere", "b")]
+    live.after = lambda name: live.items.append(pod(f"{name}-again", phase="Pending"))
+
+    def passing() -> None:
+        if live.now >= 10:
+            for one in live.items:
+                if not one["spec"]["nodeName"]:
+                    one["spec"]["nodeName"], one["status"]["phase"] = "c", "Running"
+
+    live.passing = passing
+    done = live.drain()
+    assert live.evicted == ["web-1", "web-2"]
+    assert (done.pods, done.broken) == (2, set())
+    assert 8 <= done.waited <= 11
+    # Again, there is nothing to do.
+    assert live.drain().pods == 0
+
+
+def test_a_budget_is_waited_for_as_long_as_pods_go() -> None:
+    live = Live(*(pod(f"web-{number}", "a") for number in range(3)), budget())
+    last = [0.0]
+
+    def held(name: str) -> str:
+        if live.now - last[0] < PATIENCE - 5:
+            return "the budget web needs 2 healthy pods"
+        last[0] = live.now
+        return ""
+
+    live.held = held
+    assert live.drain().pods == 3
+    assert live.now > 2 * PATIENCE
+
+
+def test_a_pod_that_no_budget_lets_go_stops_the_move_by_name() -> None:
+    live = Live(pod("web-1", "a"), budget(allowed=0))
+    live.held = lambda name: "Cannot evict pod; The disruption budget web needs 3 healthy pods and has 3 currently"
+    assert moving.lets_none_go(live.cluster) == ["shop/web"]
+    with pytest.raises(MoveError, match=r"a: the pod shop/web-1 was not let go for 30 s: .* budget web needs 3"):
+        live.drain()
+    assert live.now < PATIENCE + 5
+
+
+def test_the_first_pod_without_a_node_stops_the_move_by_name() -> None:
+    live = Live(pod("web-1", "a"), pod("web-2", "a"))
+    live.after = lambda name: live.items.append(pod(f"{name}-again", phase="Pending"))
+    live.held = lambda name: "" if name == "web-1" else "the budget web"
+    with pytest.raises(MoveError, match=r"the pod shop/web-1-again is without a node for 30 s: no NodePool fits"):
+        live.drain()
+    assert live.evicted == ["web-1"]
+
+
+def test_a_pod_that_somebody_holds_back_is_not_waited_for() -> None:
+    gated = pod("held", phase="Pending", schedulingGates=[{"name": "quota"}])
+    assert Live(pod("web-1", "a"), gated).drain().waited == 0
+
+
+@pytest.mark.parametrize(("before", "broken"), [(3, {"shop/web"}), (1, set())])
+def test_a_budget_that_is_broken_meanwhile_is_told(before: int, broken: set[str]) -> None:
+    live = Live(pod("web-1", "a"), budget(healthy=before))
+
+    def after(name: str) -> None:
+        live.items[-1]["status"]["currentHealthy"] = 1
+
+    live.after = after
+    assert live.drain().broken == broken
