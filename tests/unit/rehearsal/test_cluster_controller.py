@@ -129,10 +129,10 @@ class Rig:
 
 @pytest.fixture
 def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
-    monkeypatch.setattr(ControllerEndpoint, "ready", lambda _: made.processes.ready)
     monkeypatch.setattr(module, "_FIRST_BACK_OFF", 0.1)
     monkeypatch.setattr(module, "create_token", lambda *arguments: "token")
     made = Rig(tmp_path)
+    monkeypatch.setattr(ControllerEndpoint, "ready", lambda _: made.processes.ready)
     yield made
     made.controller.stop()
 
