@@ -25,6 +25,7 @@ from .addon_checks import tags_of_others, taint_of_none, version_of_none
 from .chart_checks import chart_values, resource_values
 from .eks import needed_endpoints
 from .node_pool_checks import endless_drain, node_class_reference
+from .proxy import proxy_checks
 from .region_checks import aws_zones, region_checks
 from .requirement_checks import instance_type, requirement_checks
 from .sections import public_network
@@ -95,6 +96,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         yield from _too_many_replicas(karpenter, system_nodes)
     if cluster is not None and addons is not None:
         yield from version_of_none(cluster, addons)
+    yield from proxy_checks(valid, today)
     if addons is not None:
         yield from tags_of_others(valid.get("tags") or {}, addons)
     for name, spec in (node_classes or {}).items():
