@@ -133,8 +133,11 @@ def key_of(*location: int | str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as JSON, cut where it gets too long to read."""
-    return _cut(json.dumps(value, default=str), _LONGEST_VALUE)
+    """A value as JSON, cut where it gets too long to read; private keys and passwords of URLs are not shown."""
+    text = json.dumps(value, default=str)
+    if "PRIVATE KEY-----" in text:
+        return _SECRET
+    return _cut(re.sub(r"(?<=://)[^/@\"]*@", f"{_SECRET}@", text), _LONGEST_VALUE)
 
 
 def in_quotes(value: float) -> str:

@@ -10,6 +10,7 @@ from .live import wait_until_served
 from .node_pools import NodePools, NodePoolsArgs
 from .options import in_cluster
 from .reach import warns_of_another_way, warns_of_no_way
+from .trusted_certificates import TrustedCertificates
 
 __all__ = [
     "Cilium",
@@ -20,6 +21,7 @@ __all__ = [
     "KarpenterArgs",
     "NodePools",
     "NodePoolsArgs",
+    "TrustedCertificates",
     "in_cluster",
     "wait_until_served",
     "warns_of_another_way",

@@ -15,6 +15,7 @@ from ..documents import charts, endpoints, images, subnets
 from ..documents.endpoints import EndpointService
 from ..naming import RESERVED_TAG_PREFIXES, EksNames
 from ..problems import Reason, refuse
+from .proxy import Certificates, ProxySettings
 from .sections import (
     CHART_VERSION,
     AccessCidr,
@@ -33,6 +34,7 @@ from .sections import (
     chart_version,
     fitting_name,
     kubernetes_version,
+    mirror,
     separate,
 )
 
@@ -93,6 +95,26 @@ def pod_shares(mask: int, pods: IPv4Network | None) -> int:
             f"choose more than {pods.prefixlen}, or a larger podCidr",
         )
     return mask
+
+
+def _registry(name: str) -> str:
+    if not re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?\.[a-z]+(:[0-9]+)?|localhost(:[0-9]+)?", name):
+        refuse(
+            "is not how the name of an image begins: containerd would never ask a mirror for it",
+            "write the registry alone, like docker.io or ghcr.io, without https:// and without a path",
+        )
+    return name
+
+
+def _open_mirror(prefix: str) -> str:
+    if re.match(r"[0-9]+\.dkr[.-]ecr[.-]", prefix):
+        refuse(
+            "is a registry of ECR, which wants to be signed in to: the kubelet does so for images whose names begin "
+            "with it, and containerd asks a mirror without. Each pull would be refused, and go to the registry itself",
+            "name ECR in images.mirrors, where it stands in the names, and in those of your own images; for nodes name "
+            "a mirror that answers everybody in the network",
+        )
+    return mirror(prefix)
 
 
 #: EKS's add-ons that an environment has.
@@ -405,6 +427,11 @@ class ImagesSettings(MirrorSettings):
         images.CILIUM, images.KARPENTER_AWS, images.METRICS_SERVER, images.LOAD_BALANCER_CONTROLLER
     )
 
+    node_mirrors: dict[Annotated[str, AfterValidator(_registry)], Annotated[str, AfterValidator(_open_mirror)]] = Field(
+        {},
+        description="what nodes ask first for images of a registry, of any pod, as docker.io: mirror.example.com/hub",
+    )
+
 
 class EksStackSettings(StackSettings):
     """What an environment on EKS says whether its cluster is there already or not."""
@@ -438,6 +465,10 @@ class EksStackSettings(StackSettings):
     tags: Tags = Field({}, description="tags of every resource")
     karpenter: KarpenterSettings = Field(KarpenterSettings(), description="the controller")
     images: ImagesSettings = Field(ImagesSettings(), description="where images come from")
+    proxy: ProxySettings | None = Field(None, description="the proxy through which nodes and controllers get out")
+    trusted_certificates: Certificates = Field(
+        [], description="certificates of authorities, in PEM, that nodes and controllers trust beside the public ones"
+    )
     node_classes: NodeClassSpecs = Field(description="EC2NodeClass specs by name")
 
     @field_validator("assume_roles")

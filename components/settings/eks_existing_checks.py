@@ -15,6 +15,7 @@ from karpenter.offers import Offers
 
 from ..problems import Problem, key_of, shown
 from .chart_checks import chart_values, resource_values
+from .egress_checks import egress_checks
 from .eks_checks import bottlerocket_on_arm, node_class, node_pool, windows_alone
 from .node_pool_checks import endless_drain
 from .region_checks import region_checks
@@ -30,7 +31,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
 
     Args:
         valid: Valid sections by the names of `ExistingEksSettings`' fields.
-        today: Of no matter here: the cluster has a version already.
+        today: The day for which certificates must be good; the cluster has a version already.
     """
     region: str | None = valid.get("region")
     network: ExistingNetworkSettings | None = valid.get("network")
@@ -49,6 +50,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     if karpenter is not None:
         yield from chart_values(karpenter.settings)
         yield from resource_values(karpenter.resources.requests, karpenter.resources.limits)
+    yield from egress_checks(valid, today)
     for name, spec in (node_classes or {}).items():
         yield from node_class(name, spec, network.pod_cidr_mask_size if overlay and network else None)
     for name, spec in (valid.get("node_pools") or {}).items():

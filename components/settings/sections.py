@@ -172,7 +172,8 @@ class ResourceSettings(Section):
     limits: dict[str, str | int] = Field({"cpu": "1", "memory": "1Gi"}, description="what is never exceeded")
 
 
-def _mirror(prefix: str) -> str:
+def mirror(prefix: str) -> str:
+    """What an image's name may begin with."""
     if not re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*", prefix):
         refuse(
             "is nothing that an image's name could begin with: no pod whose image is named so would start",
@@ -187,7 +188,7 @@ class MirrorSettings(Section):
     #: Those from which a stack's charts take images.
     REGISTRIES: ClassVar[Sequence[str]] = ()
 
-    mirrors: dict[str, Annotated[str, AfterValidator(_mirror)]] = Field(
+    mirrors: dict[str, Annotated[str, AfterValidator(mirror)]] = Field(
         {}, description="what stands in place of a registry in images' names, as quay.io: registry.example.com/quay"
     )
 

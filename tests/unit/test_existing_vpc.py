@@ -18,6 +18,7 @@ from components.eks import existing_network
 from components.kubernetes import reach
 from components.problems import SettingsError
 from components.settings.existing_network import FoundNetwork, problems, way_out
+from components.settings.proxy import ProxySettings
 from tests.conftest import Golden
 from tests.unit.example_stack import ROOT, raw
 from tests.unit.found_network import found_network
@@ -365,11 +366,15 @@ def test_the_examples_documents(golden: Golden) -> None:
 
 
 def test_without_a_way_out_karpenter_asks_nothing_that_has_no_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_a_way_out = one(stack(), NODE_CLASS)  # kept once deployed, so before another network is found
     services = ("ec2", "ecr.api", "ecr.dkr", "eks", "eks-auth", "s3", "sqs", "ssm", "sts")
+    assert "role" in one(stack(), NODE_CLASS)["spec"]  # which is kept, so that it must not be made below
     isolated = replace(with_subnets(a={"way_out": "none"}), endpoints=services)
     monkeypatch.setattr(existing_network, "find", lambda *asked: isolated)
     made = deployed()
     assert one(made, NODE_CLASS)["spec"]["instanceProfile"] == f"{NAME}-karpenter-nodes"
     assert made.one("eks-karpenter-controller").inputs["values"]["settings"]["isolatedVPC"] is True
-    assert "role" in with_a_way_out["spec"]
+    through = {"proxy": ProxySettings(https="http://proxy.corp.example:3128")}
+    behind = deploy(lambda: eks.Environment("eks", example(NETWORK).model_copy(update=through)))
+    told = str(behind.one("eks-karpenter-controller").inputs["values"]["controller"]["env"])
+    assert "sqs.us-east-1.amazonaws.com" in told
+    assert "elasticloadbalancing" not in told
