@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from rehearsal.attachment.resource import Failure, Properties
-from rehearsal.aws.resource import AwsResource, api, pairs, properties, unpaired
+from rehearsal.aws.resource import AwsResource, api, properties
+from rehearsal.aws.tags import pairs, unpaired
 
 #: How often KMS makes new key material when nobody says so.
 ROTATION_DAYS = 365

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from botocore.exceptions import ClientError, ParamValidationError
 
 from rehearsal.attachment.resource import UNKNOWN, Created, Failure, Properties, RefusedError, Resource
+from rehearsal.aws import tags as tags_of
 
 if TYPE_CHECKING:
     from rehearsal.aws.account import Account
@@ -28,9 +29,6 @@ _log = logging.getLogger(__name__)
 _GONE = re.compile(r"NotFound|NoSuchEntity|NonExistentQueue|QueueDoesNotExist")
 #: Properties with keys of the user's: of a block, what the program leaves out is AWS's to choose; of these it is gone.
 _MAPS = frozenset({"tags", "tagsAll", "labels"})
-_TAGS_LIMIT = 50
-_TAG_KEY_LIMIT = 128
-_TAG_VALUE_LIMIT = 256
 
 
 @dataclass
@@ -152,7 +150,7 @@ class AwsResource(Resource):
                     f"{self.name_limit} for an {self.title}; choose a shorter one",
                 )
             )
-        failures.extend(_tag_failures(checked.get("tags")))
+        failures.extend(tags_of.failures(checked.get("tags")))
         if not failures:
             failures.extend(self.examine(checked))
         return checked, failures
@@ -380,29 +378,5 @@ def moment(time: datetime) -> str:
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def pairs(tags: Mapping[str, str], key: str = "Key", value: str = "Value") -> list[dict[str, str]]:
-    """Tags as most APIs take them."""
-    return [{key: name, value: text} for name, text in tags.items()]
-
-
-def unpaired(tags: Iterable[Mapping[str, str]], key: str = "Key", value: str = "Value") -> dict[str, str]:
-    """Tags as Pulumi takes them."""
-    return {tag[key]: tag[value] for tag in tags}
-
-
 def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=str)
-
-
-def _tag_failures(tags: Any) -> Iterator[Failure]:
-    if not isinstance(tags, Mapping):
-        return
-    if len(tags) > _TAGS_LIMIT:
-        yield Failure("tags", f"{len(tags)} tags; AWS takes {_TAGS_LIMIT}: remove some")
-    for key, value in tags.items():
-        if key.lower().startswith("aws:"):
-            yield Failure("tags", f"the key {key!r} begins with aws:, which AWS keeps for itself; rename it")
-        if not 1 <= len(key) <= _TAG_KEY_LIMIT:
-            yield Failure("tags", f"the key {key!r} has {len(key)} characters, AWS takes 1 to {_TAG_KEY_LIMIT}")
-        if isinstance(value, str) and len(value) > _TAG_VALUE_LIMIT:
-            yield Failure("tags", f"the value of {key!r} has {len(value)} characters, AWS takes {_TAG_VALUE_LIMIT}")

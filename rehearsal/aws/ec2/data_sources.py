@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.attachment.resource import Properties, RefusedError
 from rehearsal.aws.arguments import filters, given, takes
-from rehearsal.aws.resource import unpaired
+from rehearsal.aws.tags import unpaired
 
 if TYPE_CHECKING:
     from rehearsal.aws.account import Account

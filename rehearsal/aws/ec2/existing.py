@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_pascal
 
 from rehearsal.aws.patching import Patches
-from rehearsal.aws.resource import unpaired
+from rehearsal.aws.tags import unpaired
 from rehearsal.host import described
 from rehearsal.host.described import DescriptionError
 

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from rehearsal.attachment.resource import Properties
 from rehearsal.aws.ec2.resources import Ec2Resource
-from rehearsal.aws.resource import api, capital, pairs, unpaired
+from rehearsal.aws.resource import api, capital
+from rehearsal.aws.tags import pairs, unpaired
 
 #: Flags of a block device, which the provider writes as text so that they can be left out.
 _TEXT_FLAGS = frozenset({"encrypted", "deleteOnTermination"})

@@ -10,7 +10,8 @@ import re
 from typing import Any, ClassVar
 
 from rehearsal.attachment.resource import Properties
-from rehearsal.aws.resource import AwsRefusalError, AwsResource, api, pairs, properties, unpaired
+from rehearsal.aws.resource import AwsRefusalError, AwsResource, api, properties
+from rehearsal.aws.tags import pairs, unpaired
 
 
 class Ec2Resource(AwsResource):

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 
 from rehearsal.attachment.resource import Properties
 from rehearsal.aws.ec2.resources import Ec2Resource
-from rehearsal.aws.resource import AwsRefusalError, capital, properties, unpaired
+from rehearsal.aws.resource import AwsRefusalError, capital, properties
+from rehearsal.aws.tags import unpaired
 
 NO_DEFAULT_GROUP = "The VPC {vpc} has no default security group"
 

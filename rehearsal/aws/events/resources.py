@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from rehearsal.attachment.resource import Properties
-from rehearsal.aws.resource import AwsRefusalError, AwsResource, api, halves, pairs, properties, unpaired
+from rehearsal.aws.resource import AwsRefusalError, AwsResource, api, halves, properties
+from rehearsal.aws.tags import pairs, unpaired
 
 NO_SCHEDULE_OR_PATTERN = "Parameter(s) EventPattern or ScheduleExpression must be specified."
 HAS_TARGETS = "Rule can't be deleted since it has targets."

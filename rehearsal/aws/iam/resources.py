@@ -14,7 +14,8 @@ from urllib.parse import unquote
 from botocore.exceptions import ClientError
 
 from rehearsal.attachment.resource import Failure, Properties
-from rehearsal.aws.resource import AwsRefusalError, AwsResource, api, moment, pairs, properties, unpaired
+from rehearsal.aws.resource import AwsRefusalError, AwsResource, api, moment, properties
+from rehearsal.aws.tags import pairs, unpaired
 
 #: IAM's default quotas, in characters without white space, and in policies.
 TRUST_POLICY_LIMIT = 2048
