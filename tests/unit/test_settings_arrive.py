@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from components import aks, eks, settings
 from components.aks import node_bootstrap
 from tests.unit.example_stack import example
+from tests.unit.made_certificates import certificate
 from tests.unit.mock_engine import SUBSCRIPTION, deploy
 
 NAP, SELF_HOSTED, EKS = "aks-nap", "aks-self-hosted", "eks"
@@ -39,6 +40,9 @@ EXISTING: dict[str, Any] = {
 
 WORKSPACES = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/logs/providers/Microsoft.OperationalInsights/workspaces"
 
+PROXY = {"http": "http://proxy:3128", "https": "http://proxy:3128"}
+ROOT = certificate()
+
 STORES = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft"
 
 #: What the examples say otherwise here, so that each setting can be changed by itself.
@@ -61,6 +65,9 @@ GIVEN_WITH: dict[str, dict[str, Any]] = {
     },
     "addons.vaultIds": {"addons.secretsProvider": True},
     "addons.secretRotation": {"addons.secretsProvider": True},
+    "proxy.http": {"proxy": PROXY},
+    "proxy.https": {"proxy": PROXY},
+    "proxy.noProxy": {"proxy": PROXY},
     "network.subnetIds": EXISTING,
     "network.subnetTags": EXISTING | {"network.subnetIds": [], "network.subnetTags": {"tier": "private"}},
     "network.tagSubnets": EXISTING,
@@ -176,6 +183,10 @@ OTHER: dict[str, dict[str, Any]] = {
         "addons.secretsProvider": True,
         "addons.vaultIds": [f"{STORES}.KeyVault/vaults/shared"],
         "addons.secretRotation": "1h",
+        "proxy.http": "http://other:3128",
+        "proxy.https": "http://other:3128",
+        "proxy.noProxy": [".corp.example"],
+        "trustedCertificates": [ROOT],
         "nodeClasses": {"mine": {"maxPods": 100}},
         "nodePools": {"mine": MINE | {"weight": 2}},
     },
