@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from .charts import SYSTEM_TAINT_KEY, Leaf, Values
+from .proxy import NO_EGRESS, Egress, entries
 
 #: Keeps pods off a node until the EBS CSI driver runs there, which lifts it (aws-ebs-csi-driver, docs/install.md).
 EBS_CSI_STARTUP_TAINT: Final = {
@@ -35,7 +36,7 @@ _TOLERATIONS: Final = [{"key": SYSTEM_TAINT_KEY, "operator": "Exists"}]
 _ONE_BY_ONE: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
 
 
-def ebs_csi_driver(*, region: str, tags: Mapping[str, str]) -> Values:
+def ebs_csi_driver(*, region: str, tags: Mapping[str, str], egress: Egress = NO_EGRESS) -> Values:
     """Configuration of the EKS add-on aws-ebs-csi-driver, which has the keys of the driver's chart.
 
     Its controller tolerates the taint by default, its node pods every taint.
@@ -43,8 +44,15 @@ def ebs_csi_driver(*, region: str, tags: Mapping[str, str]) -> Values:
     Args:
         region: Of the cluster. The driver would ask the instance metadata service, which pods cannot reach.
         tags: Of the volumes that the driver makes, and of their snapshots.
+        egress: How its controller gets out; the pods on nodes ask the API server alone. `proxy` of the chart would tell
+            the sidecars too, which have nothing to do outside.
     """
-    return {"controller": {"region": region, "affinity": _SYSTEM_NODES, "extraVolumeTags": dict(tags)}}
+    controller: Values = {"region": region, "affinity": _SYSTEM_NODES, "extraVolumeTags": dict(tags)}
+    if egress.pod_variables:
+        controller["env"] = entries(egress.pod_variables)
+    if egress.volumes:
+        controller |= {"volumes": egress.volumes, "volumeMounts": egress.volume_mounts}
+    return {"controller": controller}
 
 
 def storage_class() -> dict[str, Any]:
@@ -92,6 +100,7 @@ def load_balancer_controller(
     replicas: int,
     isolated: bool,
     tags: Mapping[str, str],
+    egress: Egress = NO_EGRESS,
 ) -> Values:
     """Values of the AWS Load Balancer Controller's chart.
 
@@ -107,6 +116,7 @@ def load_balancer_controller(
         isolated: Whether the controller reaches what has a VPC endpoint alone, which WAF has not (EKS's user guide,
             "Deploy private clusters with limited internet access").
         tags: Of the load balancers and of all that belongs to them.
+        egress: How the controller gets out.
     """
     return {
         "clusterName": cluster_name,
@@ -128,4 +138,6 @@ def load_balancer_controller(
         # Otherwise each upgrade draws a new certificate, which pods that are still there do not serve.
         "keepTLSSecret": True,
         "defaultTags": dict(tags),
+        **({"env": egress.pod_variables} if egress.pod_variables else {}),
+        **({"extraVolumes": egress.volumes, "extraVolumeMounts": egress.volume_mounts} if egress.volumes else {}),
     }

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
+from .proxy import NO_EGRESS, Egress, entries
+
 Values = dict[str, Any]
 
 #: A value, or what stands for one that comes later (a Pulumi output): it is put in its place, and never looked at. So
@@ -177,6 +179,7 @@ def karpenter_aws(
     resources: Mapping[str, Any],
     role_arn: Leaf | None = None,
     labels: Mapping[str, str] | None = None,
+    egress: Egress = NO_EGRESS,
 ) -> Values:
     """Values of the Karpenter chart for AWS.
 
@@ -192,6 +195,7 @@ def karpenter_aws(
         resources: Requests and limits of the controller.
         role_arn: IAM role for the service account's annotation (IRSA); None with Pod Identity.
         labels: Labels of everything that the chart makes.
+        egress: How the controller gets out.
     """
     annotations = {} if role_arn is None else {"eks.amazonaws.com/role-arn": role_arn}
     return {
@@ -200,9 +204,11 @@ def karpenter_aws(
         "serviceAccount": {"name": service_account, "annotations": annotations},
         "controller": {
             # The controller would ask the instance metadata service, which pods cannot reach (hop limit 1).
-            "env": [{"name": "AWS_REGION", "value": region}],
+            "env": [{"name": "AWS_REGION", "value": region}, *entries(egress.pod_variables)],
             "resources": dict(resources),
+            **({"extraVolumeMounts": egress.volume_mounts} if egress.volume_mounts else {}),
         },
+        **({"extraVolumes": egress.volumes} if egress.volumes else {}),
         "settings": {
             **settings,
             "clusterName": cluster_name,

@@ -7,6 +7,7 @@ Karpenter would make, and the price list, so Karpenter takes the prices that it 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, Literal
 
 from .iam import VERSION
@@ -66,6 +67,27 @@ def needed(
     if load_balancer_controller:
         more.append("elasticloadbalancing")
     return (*ALWAYS, *more)
+
+
+def host_names(services: Iterable[str], region: str) -> list[str]:
+    """Names that lead to endpoints inside the VPC; names below them do too, as those of S3's buckets."""
+    return [_host_name(service, region) for service in services]
+
+
+def api_servers(region: str) -> str:
+    """What the names of EKS's API servers in a region end with."""
+    return f".{region}.eks.{_suffix(region)}"
+
+
+def _host_name(service: str, region: str) -> str:
+    if service == "eks-auth":
+        return f"eks-auth.{region}.api.{'amazonwebservices.com.cn' if region.startswith('cn-') else 'aws'}"
+    # ecr.api is called api.ecr, and ecr.dkr is dkr.ecr below the registries' own names.
+    return f"{'.'.join(reversed(service.split('.')))}.{region}.{_suffix(region)}"
+
+
+def _suffix(region: str) -> str:
+    return "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
 
 
 def endpoint_policy(service: EndpointService, account_id: str) -> dict[str, Any] | None:

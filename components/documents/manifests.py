@@ -57,6 +57,7 @@ def ec2_node_class(
     tags: Mapping[str, str],
     overlay: bool = True,
     makes_profile: bool = True,
+    user_data: str | None = None,
 ) -> Manifest:
     """An EC2NodeClass manifest.
 
@@ -71,8 +72,11 @@ def ec2_node_class(
             knows best how many there are.
         makes_profile: Whether Karpenter makes the instance profile, for which it asks IAM; if not, there is one of the
             role's name.
+        user_data: The spec's own with what the environment adds; None where there is neither.
     """
     completed = deepcopy(dict(spec))
+    if user_data is not None:
+        completed["userData"] = user_data
     completed["role" if makes_profile else "instanceProfile"] = role
     completed.setdefault("subnetSelectorTerms", deepcopy(list(subnets)))
     completed.setdefault("securityGroupSelectorTerms", deepcopy(list(security_groups)))

@@ -20,9 +20,12 @@ import pulumi_aws as aws
 import pulumi_kubernetes
 
 from .. import versions
-from ..documents import charts, images, manifests
+from ..documents import charts, images, manifests, proxy
 from ..documents.addons import EBS_CSI_STARTUP_TAINT
+from ..documents.endpoints import api_servers, host_names
 from ..documents.iam import CNI_MANAGED_POLICY
+from ..documents.proxy import NO_EGRESS, Egress
+from ..documents.user_data import node_class_user_data
 from ..kubernetes import (
     Cilium,
     CiliumArgs,
@@ -32,6 +35,7 @@ from ..kubernetes import (
     KarpenterArgs,
     NodePools,
     NodePoolsArgs,
+    TrustedCertificates,
     in_cluster,
 )
 from ..naming import KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, STACK_LABEL, EksNames
@@ -68,6 +72,7 @@ class _Ground:
         beside: What runs beside Karpenter and answers its nodes' pods.
         node_policies: Names of AWS's policies that Karpenter's nodes need beside those of every node.
         isolated: Whether Karpenter reaches what has a VPC endpoint alone, which IAM has not.
+        egress: How programs on nodes and in pods get out.
     """
 
     cluster: Cluster | ExistingCluster
@@ -81,6 +86,7 @@ class _Ground:
     beside: tuple[pulumi.Resource, ...] = ()
     node_policies: Sequence[str] = ()
     isolated: bool = False
+    egress: Egress = NO_EGRESS
 
 
 class Environment(pulumi.ComponentResource):
@@ -141,7 +147,8 @@ class Environment(pulumi.ComponentResource):
         )
         self._kubernetes = self._in(cluster)
         labels = {STACK_LABEL: args.name}
-        needed: list[pulumi.Resource] = []
+        egress = self._egress(cluster.direct)
+        needed: list[pulumi.Resource] = self._certificates(egress, labels)
         if args.cilium.install:
             needed.append(self._roll_out(self._cilium(cluster, operators=1, labels=labels), []))
         return _Ground(
@@ -153,6 +160,7 @@ class Environment(pulumi.ComponentResource):
             labels=labels,
             startup_taints=[manifests.CILIUM_STARTUP_TAINT] if args.cilium.install else [],
             node_policies=[CNI_MANAGED_POLICY] if cluster.nodes_need_cni_rights else [],
+            egress=egress,
         )
 
     def _made(self, args: EksSettings) -> _Ground:
@@ -164,15 +172,23 @@ class Environment(pulumi.ComponentResource):
         cilium = self._cilium(cluster, operators=min(2, args.system_nodes.desired_size))
         endpoints = self._endpoints(args, network, cluster)
         before_nodes = [network, cilium, *([endpoints] if endpoints else [])]
-        system_nodes = self._system_nodes(args, network, cluster, before_nodes)
+        egress = self._egress(
+            [
+                *map(str, (args.network.vpc_cidr, args.network.pod_cidr, args.network.service_cidr)),
+                api_servers(args.region),
+                *host_names(args.endpoints or sorted(network.endpoints), args.region),
+            ]
+        )
+        system_nodes = self._system_nodes(args, network, cluster, egress, before_nodes)
         self._roll_out(cilium, [system_nodes])
         addons = self._addons(args, cluster, system_nodes)
-        extra_addons = self._extra_addons(args, network, cluster, addons)
+        certificates = self._certificates(egress)
+        extra_addons = self._extra_addons(args, network, cluster, egress, [addons, *certificates])
         return _Ground(
             cluster=cluster,
             subnet_terms=network.subnet_terms,
             security_group_terms=network.security_group_terms,
-            needed=(addons,),
+            needed=(addons, *certificates),
             admins=args.cluster.admins,
             startup_taints=[
                 manifests.CILIUM_STARTUP_TAINT,
@@ -180,7 +196,32 @@ class Environment(pulumi.ComponentResource):
             ],
             beside=(extra_addons,) if extra_addons else (),
             isolated=network.isolated,
+            egress=egress,
         )
+
+    def _egress(self, inside: Sequence[str]) -> Egress:
+        """How programs get out; `inside` is what they reach directly, beside what they always do."""
+        said = self._args.proxy
+        direct = proxy.direct(said.no_proxy if said else (), *proxy.POD_IDENTITY_AGENT, *proxy.NODES, *inside)
+        return Egress(
+            variables=proxy.variables(http=said.http, https=said.https, no_proxy=direct) if said else {},
+            certificates=self._args.trusted_certificates,
+            mirrors=self._args.images.node_mirrors,
+        )
+
+    def _certificates(self, egress: Egress, labels: Mapping[str, str] | None = None) -> list[pulumi.Resource]:
+        """What pods that trust the certificates need in the cluster."""
+        if not egress.certificates:
+            return []
+        return [
+            TrustedCertificates(
+                f"{self._stem}-trusted-certificates",
+                egress,
+                KARPENTER_NAMESPACE,
+                labels or {},
+                opts=in_cluster(self, self._kubernetes),
+            )
+        ]
 
     @property
     def _role_arn(self) -> str:
@@ -306,7 +347,12 @@ class Environment(pulumi.ComponentResource):
         )
 
     def _system_nodes(
-        self, args: EksSettings, network: Network, cluster: Cluster, after: Sequence[pulumi.Resource]
+        self,
+        args: EksSettings,
+        network: Network,
+        cluster: Cluster,
+        egress: Egress,
+        after: Sequence[pulumi.Resource],
     ) -> SystemNodes:
         return SystemNodes(
             f"{self._stem}-system",
@@ -318,6 +364,7 @@ class Environment(pulumi.ComponentResource):
                 subnet_ids=network.private_subnet_ids,
                 security_group_ids=self._security_groups(args, cluster),
                 settings=args.system_nodes,
+                egress=egress,
                 # Routes and endpoints are no input of the group, yet its nodes pull images through them.
                 after=after,
                 tags=args.tags,
@@ -344,7 +391,12 @@ class Environment(pulumi.ComponentResource):
         )
 
     def _extra_addons(
-        self, args: EksSettings, network: Network, cluster: Cluster, addons: Addons
+        self,
+        args: EksSettings,
+        network: Network,
+        cluster: Cluster,
+        egress: Egress,
+        after: Sequence[pulumi.Resource],
     ) -> ExtraAddons | None:
         if not args.addons.wanted:
             return None
@@ -363,10 +415,11 @@ class Environment(pulumi.ComponentResource):
                 replicas=min(2, args.system_nodes.desired_size),
                 isolated=network.isolated,
                 mirrors=args.images.mirrors,
+                egress=egress,
                 tags=args.tags,
             ),
             # The Pod Identity agent answers pods that are admitted after it is there; names are resolved by CoreDNS.
-            opts=in_cluster(self, self._kubernetes, [addons]),
+            opts=in_cluster(self, self._kubernetes, after),
         )
 
     def _node_role(self, ground: _Ground) -> NodeRole:
@@ -464,6 +517,7 @@ class Environment(pulumi.ComponentResource):
                         resources=settings.resources.model_dump(),
                         role_arn=identity.annotated_role_arn if settings.identity == "irsa" else None,
                         labels=ground.labels,
+                        egress=ground.egress,
                     ),
                     images.KARPENTER_AWS,
                     self._args.images.mirrors,
@@ -488,6 +542,7 @@ class Environment(pulumi.ComponentResource):
                         security_groups=ground.security_group_terms,
                         overlay=ground.cilium,
                         makes_profile=not ground.isolated,
+                        user_data=node_class_user_data(spec, ground.egress),
                     )
                     for name, spec in self._args.node_classes.items()
                 ],

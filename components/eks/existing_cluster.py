@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import pulumi
 from pulumi_aws import eks, iam
 
+from ..documents.endpoints import host_names
 from ..documents.kubeconfig import eks as eks_kubeconfig
 from ..settings import ExistingEksSettings
 from ..settings import existing_cluster as judged
@@ -40,6 +42,7 @@ class ExistingCluster(pulumi.ComponentResource):
         name, endpoint, issuer, kubeconfig: As `Cluster` has them.
         subnet_terms, security_group_terms: As `Network` has them.
         nodes_need_cni_rights: Whether the VPC CNI acts with the role of the node that it runs on.
+        direct: What is inside: the API server, ranges, and names of the VPC's endpoints.
     """
 
     name: pulumi.Output[str]
@@ -49,6 +52,7 @@ class ExistingCluster(pulumi.ComponentResource):
     subnet_terms: Sequence[Mapping[str, Any]]
     security_group_terms: Sequence[Mapping[str, Any]]
     nodes_need_cni_rights: bool
+    direct: Sequence[str]
 
     def __init__(self, name: str, args: ExistingClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:eks:ExistingCluster", name, {}, opts)
@@ -77,6 +81,12 @@ class ExistingCluster(pulumi.ComponentResource):
         )
         self.security_group_terms = [{"id": one} for one in (found.security_group_id, *network.node_security_group_ids)]
         self.nodes_need_cni_rights = found.nodes_need_cni_rights
+        self.direct = [
+            *(urlsplit(seen.endpoint).hostname or "",),
+            *found.network.cidrs,
+            *filter(None, [found.service_cidr, str(settings.network.pod_cidr or "")]),
+            *host_names(sorted(found.network.endpoints), settings.region),
+        ]
         self.name = pulumi.Output.from_input(seen.name)
         self.endpoint = pulumi.Output.from_input(seen.endpoint)
         self.issuer = pulumi.Output.from_input(_issuer(seen))

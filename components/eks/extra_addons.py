@@ -21,6 +21,7 @@ from ..documents import images
 from ..documents.charts import Values
 from ..documents.iam import EBS_CSI_MANAGED_POLICIES, Document
 from ..documents.load_balancer_policy import LOAD_BALANCER_POLICIES, LoadBalancerScope
+from ..documents.proxy import NO_EGRESS, Egress
 from ..naming import ADDON_NAMESPACE, EBS_CSI_SERVICE_ACCOUNT, LOAD_BALANCER_SERVICE_ACCOUNT, EksNames
 from ..settings.eks import AddonName, AddonsSettings
 from .addons import addon_version
@@ -44,6 +45,7 @@ class ExtraAddonsArgs:
         replicas: At most the number of system nodes that are there first.
         isolated: Whether pods reach what has a VPC endpoint alone.
         mirrors: What stands in place of registries of images.
+        egress: How pods that call AWS get out.
         tags: For every resource, and for what the driver and the controller make.
     """
 
@@ -59,6 +61,7 @@ class ExtraAddonsArgs:
     replicas: int
     isolated: bool
     mirrors: Mapping[str, str]
+    egress: Egress = NO_EGRESS
     tags: Mapping[str, str]
 
 
@@ -99,7 +102,9 @@ class ExtraAddons(pulumi.ComponentResource):
             cluster_name=args.cluster_name,
             addon_name=EBS_CSI_ADDON,
             addon_version=addon_version(EBS_CSI_ADDON, args.addon_versions, args.kubernetes_version, self),
-            configuration_values=json.dumps(documents.ebs_csi_driver(region=args.region, tags=args.tags)),
+            configuration_values=json.dumps(
+                documents.ebs_csi_driver(region=args.region, tags=args.tags, egress=args.egress)
+            ),
             resolve_conflicts_on_update="PRESERVE",
             tags=args.tags,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[role]),
@@ -133,6 +138,7 @@ class ExtraAddons(pulumi.ComponentResource):
             replicas=args.replicas,
             isolated=args.isolated,
             tags=args.tags,
+            egress=args.egress,
         )
         self._release(
             versions.LOAD_BALANCER_CONTROLLER_CHART,

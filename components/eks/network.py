@@ -11,7 +11,7 @@ have. Only where the settings say so its subnets get the discovery tag.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -56,6 +56,7 @@ class Network(pulumi.ComponentResource):
         control_plane_subnet_ids: Subnets of the control plane's interfaces, in two zones at least.
         route_table_ids: Route tables of the nodes' subnets; empty for an existing VPC.
         isolated: Whether a subnet of nodes has no way out, so that its nodes reach what has a VPC endpoint alone.
+        endpoints: Services that an existing VPC without a way out has endpoints of.
         subnet_terms: By which Karpenter finds the subnets of nodes, as `subnetSelectorTerms` has it.
         security_group_terms: The same for `securityGroupSelectorTerms`.
     """
@@ -66,6 +67,7 @@ class Network(pulumi.ComponentResource):
     control_plane_subnet_ids: pulumi.Output[list[str]]
     route_table_ids: pulumi.Output[list[str]]
     isolated: bool
+    endpoints: Collection[str]
     subnet_terms: Sequence[Mapping[str, Any]]
     security_group_terms: Sequence[Mapping[str, Any]]
 
@@ -76,6 +78,7 @@ class Network(pulumi.ComponentResource):
         # The cluster's own group carries the tag in any case: EKS makes it for this cluster.
         self.security_group_terms = [by_tag, *({"id": group} for group in args.settings.node_security_group_ids)]
         self.isolated = args.settings.isolated
+        self.endpoints = ()
         if args.settings.vpc_id is None:
             self._make(name, args)
         else:
@@ -95,6 +98,7 @@ class Network(pulumi.ComponentResource):
         for doubt in judged.check(network, args.cluster_name, args.system_nodes, found, args.needed):
             pulumi.log.warn(str(doubt), self)
         self.isolated = any(subnet.way_out == "none" for subnet in found.node_subnets(network))
+        self.endpoints = found.endpoints
         subnet_ids = [subnet.id for subnet in found.node_subnets(network)]
         if network.tag_subnets:
             for subnet_id in subnet_ids:

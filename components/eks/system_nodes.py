@@ -6,6 +6,7 @@ group as created once its nodes are Ready, which takes a CNI: Cilium must be ins
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +14,9 @@ from typing import Final
 import pulumi
 from pulumi_aws import ec2, eks, ssm
 
+from ..documents import user_data
 from ..documents.charts import SYSTEM_TAINT_KEY
+from ..documents.proxy import NO_EGRESS, Egress
 from ..naming import EksNames, named
 from ..settings.eks import SystemNodesSettings
 from .node_role import NodeRole, NodeRoleArgs
@@ -34,6 +37,7 @@ class SystemNodesArgs:
         subnet_ids: Private subnets.
         security_group_ids: The nodes' groups, the cluster's own among them; of an empty list EKS makes that one.
         settings: Image and instance type must be of one architecture.
+        egress: How programs on them get out.
         after: What must be there before the first node boots; the role and the template need not wait for it.
         tags: For every resource, instances and volumes included.
     """
@@ -45,6 +49,7 @@ class SystemNodesArgs:
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
     security_group_ids: Sequence[pulumi.Input[str]] = ()
     settings: SystemNodesSettings
+    egress: Egress = NO_EGRESS
     after: Sequence[pulumi.Resource] = ()
     tags: Mapping[str, str]
 
@@ -91,6 +96,8 @@ class SystemNodes(pulumi.ComponentResource):
                     ),
                 )
             ],
+            # EKS puts the NodeConfig with which they join behind it.
+            user_data=_encoded(user_data.al2023(args.egress)) if args.egress.for_nodes else None,
             tag_specifications=[
                 ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=instance_tags)
                 for kind in ("instance", "volume")
@@ -132,3 +139,8 @@ class SystemNodes(pulumi.ComponentResource):
             name=f"{folder}/recommended/release_version", opts=pulumi.InvokeOutputOptions(parent=self)
         ).insecure_value
         return release
+
+
+def _encoded(text: str) -> str:
+    """User data as a launch template has it."""
+    return base64.b64encode(text.encode()).decode()

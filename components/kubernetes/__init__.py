@@ -11,6 +11,7 @@ from .live import ask, wait_until_served
 from .node_pools import NodePools, NodePoolsArgs
 from .options import in_cluster
 from .reach import warns_of_another_way, warns_of_no_way
+from .trusted_certificates import TrustedCertificates
 
 __all__ = [
     "Cilium",
@@ -21,6 +22,7 @@ __all__ = [
     "KarpenterArgs",
     "NodePools",
     "NodePoolsArgs",
+    "TrustedCertificates",
     "ask",
     "in_cluster",
     "running",

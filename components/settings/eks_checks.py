@@ -23,9 +23,9 @@ from ..documents import manifests
 from ..problems import Problem, did_you_mean, key_of, shown
 from .addon_checks import tags_of_others, taint_of_none, version_of_none
 from .chart_checks import chart_values, resource_values
+from .egress_checks import egress_checks, opened_before_it_is_trusted, system_nodes_too_old
 from .eks import needed_endpoints
 from .node_pool_checks import endless_drain, node_class_reference
-from .proxy import proxy_checks
 from .region_checks import aws_zones, region_checks
 from .requirement_checks import instance_type, requirement_checks
 from .sections import public_network
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         NetworkSettings,
         SystemNodesSettings,
     )
+    from .proxy import ProxySettings
 
 
 #: Fields of `NetworkSettings` that say something of a VPC that is there, and of one that the stack makes.
@@ -82,7 +83,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
             yield from _no_way_in(network, cluster)
         if karpenter is not None and addons is not None:
             yield from _no_way_out(network, karpenter, addons)
-            yield from _no_images(network, addons, valid.get("images"))
+            yield from _no_images(network, addons, valid.get("images"), valid.get("proxy"))
         if region is not None:
             yield from aws_zones(region, network.zones)
     if region is not None and system_nodes is not None:
@@ -96,7 +97,11 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         yield from _too_many_replicas(karpenter, system_nodes)
     if cluster is not None and addons is not None:
         yield from version_of_none(cluster, addons)
-    yield from proxy_checks(valid, today)
+    yield from egress_checks(valid, today)
+    if system_nodes is not None:
+        yield from system_nodes_too_old(system_nodes, valid.get("proxy"))
+    if network is not None and region is not None:
+        yield from opened_before_it_is_trusted(network, region, valid)
     if addons is not None:
         yield from tags_of_others(valid.get("tags") or {}, addons)
     for name, spec in (node_classes or {}).items():
@@ -193,9 +198,11 @@ def _no_way_out(network: NetworkSettings, karpenter: KarpenterSettings, addons: 
         )
 
 
-def _no_images(network: NetworkSettings, addons: AddonsSettings, settings: ImagesSettings | None) -> Iterator[Problem]:
-    """A network out of which nothing leads, to public registries neither."""
-    if not network.isolated or settings is None:
+def _no_images(
+    network: NetworkSettings, addons: AddonsSettings, settings: ImagesSettings | None, proxy: ProxySettings | None
+) -> Iterator[Problem]:
+    """A network out of which nothing leads, to public registries neither, unless through a proxy."""
+    if not network.isolated or settings is None or (proxy is not None and proxy.https is not None):
         return
     used = chart_images.registries(
         chart_images.CILIUM,

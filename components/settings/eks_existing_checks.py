@@ -15,9 +15,9 @@ from karpenter.offers import Offers
 
 from ..problems import Problem, key_of, shown
 from .chart_checks import chart_values, resource_values
+from .egress_checks import egress_checks
 from .eks_checks import bottlerocket_on_arm, node_class, node_pool, windows_alone
 from .node_pool_checks import endless_drain
-from .proxy import proxy_checks
 from .region_checks import region_checks
 from .requirement_checks import requirement_checks
 
@@ -50,7 +50,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     if karpenter is not None:
         yield from chart_values(karpenter.settings)
         yield from resource_values(karpenter.resources.requests, karpenter.resources.limits)
-    yield from proxy_checks(valid, today)
+    yield from egress_checks(valid, today)
     for name, spec in (node_classes or {}).items():
         yield from node_class(name, spec, network.pod_cidr_mask_size if overlay and network else None)
     for name, spec in (valid.get("node_pools") or {}).items():

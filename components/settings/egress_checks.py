@@ -1,0 +1,99 @@
+"""Rules about how programs on EKS's nodes get out: proxy, certificates, mirrors, and who can be told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import TYPE_CHECKING, Any, Final
+
+from ..documents import proxy, user_data
+from ..problems import Problem, key_of, shown
+from .proxy import proxy_checks
+
+if TYPE_CHECKING:
+    from .eks import ImagesSettings, NetworkSettings, SystemNodesSettings
+    from .proxy import ProxySettings
+
+#: Consequence and fix of an image that is told of a proxy and does not listen.
+_TOO_OLD_FOR_PROXY: Final = (
+    "is older than v20251007, the first release of the image that knows what karpstack:proxy becomes: it would be "
+    "ignored, and no node would get out",
+    "choose v20251007 or a later one",
+)
+
+
+def egress_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
+    """Problems of proxy, certificates and mirrors of nodes, and of node classes that cannot be told of them."""
+    yield from proxy_checks(valid, today)
+    settings: ProxySettings | None = valid.get("proxy")
+    images_settings: ImagesSettings | None = valid.get("images")
+    egress = proxy.Egress(
+        variables=proxy.variables(http=settings.http, https=settings.https, no_proxy=proxy.direct(settings.no_proxy))
+        if settings
+        else {},
+        certificates=valid.get("trusted_certificates") or (),
+        mirrors=images_settings.node_mirrors if images_settings else {},
+    )
+    if egress.for_nodes:
+        for name, spec in (valid.get("node_classes") or {}).items():
+            yield from _told_of_egress(name, spec, egress)
+
+
+def _told_of_egress(name: str, spec: Mapping[str, Any], egress: proxy.Egress) -> Iterator[Problem]:
+    """Problems of a node class whose nodes are to be told how they get out."""
+    family = user_data.family(spec)
+    if family not in user_data.FAMILIES:
+        yield Problem(
+            key_of("nodeClasses", name, "amiFamily"),
+            shown(spec.get("amiFamily", family)),
+            "has user data of which the stack knows nothing, so its nodes are not told of karpstack:proxy, "
+            "trustedCertificates and images.nodeMirrors",
+            "write it in userData, or have it in the image; AL2023 and Bottlerocket are told",
+            warning=True,
+        )
+        return
+    try:
+        user_data.node_class_user_data(spec, egress)
+    except user_data.UserDataError as error:
+        # User data may hold credentials.
+        yield Problem(key_of("nodeClasses", name, "userData"), "(not shown)", error.consequence, error.fix)
+    if family == "bottlerocket" and "HTTP_PROXY" in egress.variables and "HTTPS_PROXY" not in egress.variables:
+        yield Problem(
+            key_of("proxy", "https"),
+            "(not set)",
+            f"is the only proxy that Bottlerocket has a setting for: nodes of {name} get none",
+            "set it; it may be the one for http",
+        )
+    if family == "al2023" and egress.variables:
+        for index, term in enumerate(spec.get("amiSelectorTerms") or []):
+            alias = str(term.get("alias", "")) if isinstance(term, Mapping) else ""
+            if _before_environment(alias.partition("@v")[2]):
+                yield Problem(
+                    key_of("nodeClasses", name, "amiSelectorTerms", index, "alias"), shown(alias), *_TOO_OLD_FOR_PROXY
+                )
+
+
+def system_nodes_too_old(nodes: SystemNodesSettings, settings: ProxySettings | None) -> Iterator[Problem]:
+    """System nodes whose image is told of a proxy and does not listen."""
+    if settings is not None and _before_environment(nodes.release_version.rpartition("-")[2]):
+        yield Problem(key_of("systemNodes", "releaseVersion"), shown(nodes.release_version), *_TOO_OLD_FOR_PROXY)
+
+
+def _before_environment(release: str) -> bool:
+    """Whether a release of AL2023's image, which is called by its day, knows no variables for services."""
+    return release.isdecimal() and int(release) < user_data.KNOWS_ENVIRONMENT
+
+
+def opened_before_it_is_trusted(network: NetworkSettings, region: str, valid: Mapping[str, Any]) -> Iterator[Problem]:
+    """A warning about a call that nodes make before they know any certificate but the public ones."""
+    settings: ProxySettings | None = valid.get("proxy")
+    has_endpoint = network.endpoints is True or (isinstance(network.endpoints, list) and "ec2" in network.endpoints)
+    if settings and settings.https and valid.get("trusted_certificates") and not network.vpc_id and not has_endpoint:
+        yield Problem(
+            key_of("proxy", "https"),
+            shown(settings.https),
+            f"is asked for ec2.{region}.amazonaws.com before a node has karpstack:trustedCertificates, by nodeadm, "
+            "which runs before user data: if the proxy answers there with a certificate of its own, no node joins",
+            "have the proxy pass it on unopened; or set karpstack:network.endpoints to true, and it is not asked",
+            warning=True,
+        )
