@@ -20,7 +20,7 @@ from tests.unit.made_certificates import certificate
 from tests.unit.mock_engine import SUBSCRIPTION, deploy
 
 NAP, SELF_HOSTED = "aks-nap", "aks-self-hosted"
-FILE = ROOT / "examples" / "proxy-aks" / "Pulumi.aks-proxy.yaml"
+FILE = ROOT / "examples" / "proxy" / "Pulumi.aks-proxy.yaml"
 URL = "http://proxy.corp.example:3128"
 PROXY = {"http": URL, "https": URL}
 ROOTS = [certificate(f"Root {number}") for number in range(11)]
