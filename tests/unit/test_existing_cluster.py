@@ -24,6 +24,7 @@ from tests.conftest import Golden
 from tests.mutations import mutations
 from tests.unit.example_stack import ROOT, changed, raw
 from tests.unit.found_network import found_network
+from tests.unit.made_certificates import certificate
 from tests.unit.mock_engine import ACCOUNT, PARTITION, Deployment, Registered, deploy
 from tests.unit.test_settings_arrive import keys
 
@@ -107,6 +108,28 @@ def test_subnets_are_the_managed_node_groups_and_the_group_is_the_clusters() -> 
     spec = one(stack(), NODE_CLASS)["spec"]
     assert spec["subnetSelectorTerms"] == [{"id": A}, {"id": B}]
     assert spec["securityGroupSelectorTerms"] == [{"id": "sg-cluster"}]
+
+
+def test_behind_a_proxy_what_was_found_is_reached_directly() -> None:
+    said: dict[str, Any] = {
+        "proxy": {"https": "http://proxy.corp.example:3128"},
+        "trustedCertificates": [certificate()],
+    }
+    made = deployed(**said)
+    values = release(made, "karpenter-controller").inputs["values"]
+    told = {one["name"]: one["value"] for one in values["controller"]["env"]}
+    inside = ("def.gr7.us-east-1.eks.amazonaws.com", "10.0.0.0/16", "172.20.0.0/16", "169.254.170.23")
+    assert {*inside} <= {*told["NO_PROXY"].split(",")}
+    assert told["NO_PROXY"] in one(made, NODE_CLASS)["spec"]["userData"]
+    files = one(made, "kubernetes:core/v1:ConfigMap")
+    assert files["metadata"]["labels"] == {"karpstack.io/stack": NAME}
+    assert values["extraVolumes"][0]["configMap"]["name"] == files["metadata"]["name"]
+    (config_map,) = made.of("kubernetes:core/v1:ConfigMap")
+    assert made.needs(release(made, "karpenter-controller"), config_map)
+    overlay = release(deployed(BARE, **CILIUM, **said), "karpenter-controller").inputs["values"]
+    assert "10.244.0.0/16" in next(
+        each["value"] for each in overlay["controller"]["env"] if each["name"] == "NO_PROXY"
+    ).split(",")
 
 
 def test_subnets_and_groups_may_be_named() -> None:

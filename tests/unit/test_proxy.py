@@ -188,7 +188,7 @@ def test_what_cannot_work_is_refused(changes: dict[str, Any], key: str, said: st
     ],
 )
 def test_what_may_not_work_is_said(changes: dict[str, Any], key: str, said: str) -> None:
-    warned = []
+    warned: list[Any] = []
     settings.load(example_stack.example(proxy=PROXY, **changes), warn=warned.append)
     assert said in next(problem.consequence for problem in warned if problem.key == f"karpstack:{key}")
     endpoint = {**changes, "network__endpoints": True}

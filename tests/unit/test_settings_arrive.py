@@ -57,6 +57,8 @@ GIVEN_WITH: dict[str, dict[str, Any]] = {
     "systemNodes.amiType": {"systemNodes.instanceType": "g4ad.xlarge"},
     "cluster.logCategories": {"cluster.logWorkspaceId": f"{WORKSPACES}/one"},
     "addons.containerInsights": {"cluster.logWorkspaceId": f"{WORKSPACES}/one"},
+    # A proxy for something must be there.
+    "proxy.noProxy": {"proxy.https": "http://proxy.corp.example:3128"},
     "addons.logWorkspaceLocation": {"cluster.logWorkspaceId": f"{WORKSPACES}/one", "addons.containerInsights": True},
     "addons.metricsWorkspaceId": {"addons.prometheus": True},
     "addons.metricsWorkspaceLocation": {
@@ -137,6 +139,11 @@ OTHER: dict[str, dict[str, Any]] = {
         "karpenter.resources.requests": {"cpu": "500m"},
         "karpenter.resources.limits": {"cpu": "2"},
         "images.mirrors": {"quay.io": "registry.example.com/quay"},
+        "images.nodeMirrors": {"docker.io": "mirror.example.com/hub"},
+        "proxy.http": "http://proxy.corp.example:3128",
+        "proxy.https": "http://proxy.corp.example:3128",
+        "proxy.noProxy": [".corp.example"],
+        "trustedCertificates": [certificate()],
         "nodeClasses": {"default": IMAGES | {"detailedMonitoring": True}},
         "nodePools": {"default": POOL | {"weight": 2}},
     },

@@ -3,12 +3,13 @@
 Changes in moto: interfaces that come with an instance go with it; terminating twice is not an error; a NAT
 gateway gives its interface and address back when it is deleted; a subnet, security group, VPC, internet gateway
 or address that is in use refuses to go, with AWS's DependencyViolation (moto lets most of them go, and destroying
-in the wrong order would never be found). EC2's state-change events are emitted. Instances run at once: how long
-they take to boot is the registrar's matter.
+in the wrong order would never be found). Launch templates take as much user data as EC2 does. EC2's
+state-change events are emitted. Instances run at once: how long they take to boot is the registrar's matter.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -19,6 +20,9 @@ from rehearsal.aws.patching import Patches
 #: which no other request is answered.
 MOST_AT_ONCE: Final = 1_000
 
+#: Bytes of user data, before base64 (EC2's user guide, "Run commands on your Linux instance at launch").
+MOST_USER_DATA: Final = 16_384
+
 _TOO_MANY = "{count} instances: the rehearsal launches from 1 to {most} with one call"
 _SUBNET_IN_USE = "The subnet '{id}' has dependencies and cannot be deleted."
 _GROUP_IN_USE = "resource {id} has a dependent object"
@@ -27,6 +31,9 @@ _MAPPED_ADDRESSES = (
     "Network {id} has some mapped public address(es). Please unmap those public address(es) before "
     "detaching the gateway."
 )
+#: As CreateLaunchTemplateVersion was seen to answer (github-aws-runners/terraform-aws-github-runner#3700).
+_LONG_USER_DATA = f"User data is limited to {MOST_USER_DATA} bytes."
+_BAD_USER_DATA = "Invalid BASE64 encoding of user data."
 _ADDRESS_IN_USE = "Address {address} is in use."
 
 
@@ -39,6 +46,7 @@ def patch(patches: Patches, changed: Callable[[str, str], object]) -> None:
     """
     from moto.ec2.models import EC2Backend
     from moto.ec2.models.instances import Instance
+    from moto.ec2.models.launch_templates import LaunchTemplate
 
     def run_instances(original: Callable[..., Any]) -> Callable[..., Any]:
         def run(backend: Any, image_id: str, count: int, *arguments: Any, **options: Any) -> Any:
@@ -75,6 +83,7 @@ def patch(patches: Patches, changed: Callable[[str, str], object]) -> None:
     for name, refuse in _REFUSALS.items():
         patches.wrap(EC2Backend, name, _guard(refuse))
     patches.wrap(EC2Backend, "delete_nat_gateway", _give_back)
+    patches.wrap(LaunchTemplate, "create_version", _guard(_user_data))
 
 
 def _guard(refuse: Callable[..., None]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -90,6 +99,15 @@ def _guard(refuse: Callable[..., None]) -> Callable[[Callable[..., Any]], Callab
 
 def _violation(message: str, code: str = "DependencyViolation") -> Exception:
     return answer(code, message)
+
+
+def _user_data(_: Any, data: dict[str, Any], *__: Any) -> None:
+    try:
+        length = len(base64.b64decode(str(data.get("UserData") or ""), validate=True))
+    except ValueError:
+        raise _violation(_BAD_USER_DATA, "InvalidUserData.Malformed") from None
+    if length > MOST_USER_DATA:
+        raise _violation(_LONG_USER_DATA, "InvalidUserData.Malformed")
 
 
 def _subnet(backend: Any, subnet_id: str) -> None:

@@ -352,18 +352,20 @@ class MotoEks:
             "eks:nodegroup-name": group.nodegroup_name,
             f"kubernetes.io/cluster/{group.cluster_name}": "owned",
         }
+        template = self._template(group)
         while len(ids) < wanted:
             reservation = self._eks.ec2.run_instances(
                 image.id,
                 1,
-                None,
+                template.get("UserData"),
                 [],
                 instance_type=group.instance_types[0],
                 is_instance_type_default=False,
                 region_name=self._region,
                 subnet_id=group.subnets[len(ids) % len(group.subnets)],
                 placement=None,
-                security_group_ids=self._node_groups(group),
+                # Its launch template's alone, where that names any.
+                security_group_ids=template.get("SecurityGroupIds") or [self._eks.security_group(group.cluster_name)],
                 tags={"instance": tags, "volume": tags},
                 nics=[{"DeviceIndex": 0, "DeleteOnTermination": True, "Groups": []}],
                 block_device_mappings=[
@@ -379,15 +381,14 @@ class MotoEks:
             )
             ids.append(instance.id)
 
-    def _node_groups(self, group: Any) -> list[str]:
-        """Security groups of a node group's instances: those of its launch template alone, where that names any."""
+    def _template(self, group: Any) -> dict[str, Any]:
+        """What a node group's launch template says, as the API has it; nothing where it has none."""
         given = group.launch_template or {}
-        if given.get("id"):
-            template = self._eks.ec2.get_launch_template(given["id"])
-            version = template.get_version(str(given.get("version") or "$Default"))
-            if named := version.data.get("SecurityGroupIds"):
-                return list(named)
-        return [self._eks.security_group(group.cluster_name)]
+        if not given.get("id"):
+            return {}
+        template = self._eks.ec2.get_launch_template(given["id"])
+        data: dict[str, Any] = template.get_version(str(given.get("version") or "$Default")).data
+        return data
 
     def _node_image(self, ami_type: str, version: str, release: str | None) -> Image:
         """The image of a release, or the newest one."""

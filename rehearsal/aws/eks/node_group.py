@@ -1,12 +1,15 @@
 """EKS's managed node group: instances in the account, nodes in the cluster, and the wait between the two.
 
-Simplified: nodes take nothing from the launch template but its existence, and a new version of it replaces no node.
+Simplified: nodes take security groups and user data from the launch template, without the NodeConfig that EKS puts
+behind it, and a new version of it replaces no node. What EKS finds wrong with it at the first node is refused before.
 Absent: upgrades of Kubernetes, and changes of the labels and taints of running nodes.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Mapping
+from email import message_from_bytes
 from typing import Any, ClassVar
 
 from botocore.exceptions import ClientError
@@ -27,6 +30,11 @@ NOT_JOINED = (
 NOT_READY = (
     "{nodes} registered and did not become Ready in {seconds:g} s: a node is Ready when a network plugin runs "
     "on it, so deploy Cilium before the node group"
+)
+#: EKS's user guide, "Customize managed nodes with launch templates"; aws-ia/terraform-aws-eks-blueprints#843.
+NOT_MIME = (
+    "unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: Ec2LaunchTemplateInvalidConfiguration: User "
+    "data was not in the MIME multipart format."
 )
 NO_TYPE = "The following supplied instance types do not exist: [{types}]"
 OTHER_VPC = "Subnet(s) [{subnets}] are not in the VPC {vpc} of the cluster"
@@ -229,7 +237,11 @@ class NodeGroup(EksResource):
         if template:
             name, version = template.get("id") or template["name"], str(template["version"])
             key = "LaunchTemplateId" if template.get("id") else "LaunchTemplateName"
-            ec2.describe_launch_template_versions(**{key: name}, Versions=[version])
+            (found,) = ec2.describe_launch_template_versions(**{key: name}, Versions=[version])[
+                "LaunchTemplateVersions"
+            ]
+            if not _is_mime(found["LaunchTemplateData"].get("UserData", ""), inputs.get("amiType") or ""):
+                raise RefusedError(NOT_MIME)
 
     def _check_sizes(self, sizes: Mapping[str, int]) -> None:
         desired, least, most = sizes["desiredSize"], sizes["minSize"], sizes["maxSize"]
@@ -241,6 +253,13 @@ class NodeGroup(EksResource):
                 raise AwsRefusalError(
                     "InvalidParameterException", BAD_SIZES.format(desired=desired, how=how, which=which, size=size)
                 )
+
+
+def _is_mime(user_data: str, ami_type: str) -> bool:
+    """Whether EKS can put something of its own behind it; Bottlerocket's is TOML."""
+    if not user_data or ami_type.startswith("BOTTLEROCKET"):
+        return True
+    return message_from_bytes(base64.b64decode(user_data)).is_multipart()
 
 
 def _taints(taints: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from typing import Any
 
@@ -64,6 +65,22 @@ def test_a_group_named_by_a_rule_refuses_to_go(stack: Stack) -> None:
     own = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": stack.group}]}]
     ec2.authorize_security_group_ingress(GroupId=stack.group, IpPermissions=own)
     ec2.delete_security_group(GroupId=stack.group)
+
+
+def test_user_data_has_a_limit_which_templates_keep(stack: Stack) -> None:
+    ec2 = stack.account.client("ec2")
+    longest = base64.b64encode(b"#" * 16_384).decode()
+    stack.add_template(UserData=longest)
+    for user_data, said in ((base64.b64encode(b"#" * 16_385).decode(), "limited to 16384 bytes"), ("%", "BASE64")):
+        with pytest.raises(ClientError, match=rf"InvalidUserData\.Malformed.*{said}"):
+            ec2.create_launch_template_version(
+                LaunchTemplateName="template", LaunchTemplateData={"UserData": user_data}
+            )
+        with pytest.raises(ClientError, match=r"InvalidUserData\.Malformed"):
+            ec2.create_launch_template(LaunchTemplateName="other", LaunchTemplateData={"UserData": user_data})
+    (launched,) = stack.fleet("m5.large")["Instances"]
+    answer = ec2.describe_instance_attribute(InstanceId=launched["InstanceIds"][0], Attribute="userData")
+    assert answer["UserData"]["Value"] == longest
 
 
 def test_gateways_and_addresses_go_in_order(stack: Stack) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -259,6 +260,28 @@ def test_node_group_goes_after_its_control_plane(world: World, cluster: Created)
     world.clusters.stop("rehearsed")
     world.delete(NODES, created)
     assert _instances(world) == []
+
+
+def test_nodes_get_the_user_data_of_their_template_which_must_be_mime(world: World, cluster: Created) -> None:
+    def template(name: str, user_data: str) -> dict[str, str]:
+        encoded = base64.b64encode(user_data.encode()).decode()
+        made = world.create("aws:ec2/launchTemplate:LaunchTemplate", name=name, userData=encoded)
+        return {"id": made.id, "version": "1"}
+
+    inputs = world.node_group_inputs(cluster)
+    script = "#!/bin/sh\necho Hello\n"
+    _refuses(
+        lambda: world.create(NODES, **{**inputs, "launchTemplate": template("script", script)}),
+        "User data was not in the MIME multipart format",
+    )
+    assert not _instances(world)
+    archive = f'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="b"\n\n--b\n\n{script}\n--b--\n'
+    world.create(NODES, **{**inputs, "launchTemplate": template("archive", archive)})
+    for instance in _instances(world):
+        answer = world.client("ec2").describe_instance_attribute(
+            InstanceId=instance["InstanceId"], Attribute="userData"
+        )
+        assert base64.b64decode(answer["UserData"]["Value"]).decode() == archive
 
 
 def test_a_new_launch_template_version_is_taken(world: World, cluster: Created) -> None:
