@@ -40,8 +40,8 @@ EXISTING: dict[str, Any] = {
 
 WORKSPACES = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/logs/providers/Microsoft.OperationalInsights/workspaces"
 
-PROXY = {"http": "http://proxy:3128", "https": "http://proxy:3128"}
-ROOT = certificate()
+#: AKS wants both of its addresses.
+PROXY = {"proxy.http": "http://proxy:3128", "proxy.https": "http://proxy:3128"}
 
 STORES = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft"
 
@@ -57,8 +57,6 @@ GIVEN_WITH: dict[str, dict[str, Any]] = {
     "systemNodes.amiType": {"systemNodes.instanceType": "g4ad.xlarge"},
     "cluster.logCategories": {"cluster.logWorkspaceId": f"{WORKSPACES}/one"},
     "addons.containerInsights": {"cluster.logWorkspaceId": f"{WORKSPACES}/one"},
-    # A proxy for something must be there.
-    "proxy.noProxy": {"proxy.https": "http://proxy.corp.example:3128"},
     "addons.logWorkspaceLocation": {"cluster.logWorkspaceId": f"{WORKSPACES}/one", "addons.containerInsights": True},
     "addons.metricsWorkspaceId": {"addons.prometheus": True},
     "addons.metricsWorkspaceLocation": {
@@ -67,9 +65,9 @@ GIVEN_WITH: dict[str, dict[str, Any]] = {
     },
     "addons.vaultIds": {"addons.secretsProvider": True},
     "addons.secretRotation": {"addons.secretsProvider": True},
-    "proxy.http": {"proxy": PROXY},
-    "proxy.https": {"proxy": PROXY},
-    "proxy.noProxy": {"proxy": PROXY},
+    "proxy.http": PROXY,
+    "proxy.https": PROXY,
+    "proxy.noProxy": PROXY,
     "network.subnetIds": EXISTING,
     "network.subnetTags": EXISTING | {"network.subnetIds": [], "network.subnetTags": {"tier": "private"}},
     "network.tagSubnets": EXISTING,
@@ -193,7 +191,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "proxy.http": "http://other:3128",
         "proxy.https": "http://other:3128",
         "proxy.noProxy": [".corp.example"],
-        "trustedCertificates": [ROOT],
+        "trustedCertificates": [certificate()],
         "nodeClasses": {"mine": {"maxPods": 100}},
         "nodePools": {"mine": MINE | {"weight": 2}},
     },
