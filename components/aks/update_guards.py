@@ -102,24 +102,25 @@ def refuse_other_network(args: pulumi.ResourceHookArgs) -> None:
         )
 
 
-def refuse_no_proxy_any_more(args: pulumi.ResourceHookArgs) -> None:
+def refuse_leaving_out(args: pulumi.ResourceHookArgs) -> None:
     """Hook for updates of a managed cluster.
 
     Raises:
-        RunError: The update leaves out the proxy, or all certificates, which takes neither away.
+        RunError: The update leaves out the proxy, or the key of certificates. What AKS makes of that is not documented.
     """
     before, after = args.old_inputs or {}, args.new_inputs or {}
     if before.get("httpProxyConfig") and not after.get("httpProxyConfig"):
         raise pulumi.RunError(
             f"the AKS cluster {args.name} stays as it is; karpstack:proxy is gone, and in AKS's API of the pinned "
-            "version nothing takes a proxy away (httpProxyConfig.enabled came later): nodes and pods would go on "
+            "version nothing takes a proxy away (httpProxyConfig.enabled came later): nodes and pods may go on "
             "asking it, unseen. Take the change back; beside the stack, `az aks update --disable-http-proxy` switches "
             "it off"
         )
     if _certificates(before) and _certificates(after) is None:
         raise pulumi.RunError(
-            f"the AKS cluster {args.name} stays as it is; karpstack:trustedCertificates is gone, and AKS keeps those "
-            "that it is not told of. Write `karpstack:trustedCertificates: []` to take all of them away"
+            f"the AKS cluster {args.name} stays as it is; karpstack:trustedCertificates is gone, and what AKS makes of "
+            "that is not documented: nodes may go on trusting them. Write `karpstack:trustedCertificates: []` to take "
+            "all of them away"
         )
 
 
@@ -153,7 +154,7 @@ def guards(name: str, *, allow_stranded_nodes: bool) -> list[pulumi.ResourceHook
     options = pulumi.ResourceHookOptions(on_dry_run=True)
     fixed = pulumi.ResourceHook(f"{name}-system-pool", refuse_fixed, options)
     network = pulumi.ResourceHook(f"{name}-network", refuse_other_network, options)
-    proxy = pulumi.ResourceHook(f"{name}-proxy", refuse_no_proxy_any_more, options)
+    proxy = pulumi.ResourceHook(f"{name}-proxy", refuse_leaving_out, options)
     told = pulumi.ResourceHook(f"{name}-new-nodes", warn_of_new_nodes, options)
     stranding_hook = pulumi.ResourceHook(f"{name}-node-provisioning", refuse_stranding, options)
     return [*([] if allow_stranded_nodes else [stranding_hook]), fixed, network, proxy, told]

@@ -11,7 +11,7 @@ import yaml
 
 from components import aks as environments
 from components import settings
-from components.aks.update_guards import refuse_no_proxy_any_more, warn_of_new_nodes
+from components.aks.update_guards import refuse_leaving_out, warn_of_new_nodes
 from components.documents import aks_proxy
 from components.problems import Problem, SettingsError
 from tests.conftest import Golden
@@ -203,7 +203,7 @@ BEHIND = {"httpProxyConfig": {"httpProxy": f"{URL}/"}}
 )
 def test_an_update_that_would_take_nothing_away_is_refused(old: dict[str, Any], new: dict[str, Any], text: str) -> None:
     with pytest.raises(pulumi.RunError, match="stays as it is") as caught:
-        refuse_no_proxy_any_more(update(old, new))
+        refuse_leaving_out(update(old, new))
     assert text in str(caught.value)
 
 
@@ -212,7 +212,7 @@ def test_an_update_that_would_take_nothing_away_is_refused(old: dict[str, Any], 
     [({}, BEHIND), (BEHIND, BEHIND), (trusting("a"), trusting()), (trusting(), {}), ({}, trusting("a"))],
 )
 def test_what_aks_does_is_not_refused(old: dict[str, Any], new: dict[str, Any]) -> None:
-    refuse_no_proxy_any_more(update(old, new))
+    refuse_leaving_out(update(old, new))
 
 
 @pytest.mark.parametrize(

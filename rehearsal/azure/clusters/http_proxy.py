@@ -3,11 +3,12 @@
 Codes and the text on URLs are AKS's (Azure/AKS#5561, of the API version 2025-09-01, which takes no URL without a path),
 and so is the text on certificates that cannot be read (learn.microsoft.com/azure/aks/custom-certificate-authority). The
 other texts are ours. What is refused, and that a proxy knows no passwords: http-proxy there. That certificates of a
-proxy are 20 at the most: AKS's release notes of 2026-04-28.
+proxy are 20 at the most: AKS's release notes of 2026-04-02.
 
-What it adds is what `az aks show` was seen to answer of clusters that named less: konnectivity, the API server's name,
-the nodes' network, loopback, 169.254.169.254, 168.63.129.16 and the ranges of pods and Services. In `noProxy` itself;
-`effectiveNoProxy`, which says the same, is of preview versions.
+What it adds is what `az aks show` was seen to answer of clusters that named less: konnectivity, the API server's name
+(of a private cluster its private name too, which is assumed), the nodes' network, loopback, 169.254.169.254,
+168.63.129.16 and the ranges of pods and Services. In `noProxy` itself; `effectiveNoProxy`, which says the same, is of
+preview versions.
 
 Not documented, and so refused: an update without what the cluster has. `enabled`, by which a proxy is switched off,
 came with a later version; certificates go with an empty list.
