@@ -21,8 +21,6 @@ from email.message import Message
 from email.parser import Parser
 from typing import Any, Final, NamedTuple
 
-from karpenter.images import family as family_of_alias
-
 from .proxy import Egress, fingerprint
 
 #: Bytes of user data that EC2 takes, before they are encoded in base64.
@@ -34,6 +32,8 @@ KNOWS_ENVIRONMENT: Final = 20251007
 
 _NODE_CONFIG: Final = "application/node.eks.aws"
 _SCRIPT: Final = 'text/x-shellscript; charset="us-ascii"'
+#: What a NodeConfig says of itself.
+_KIND: Final = re.compile(r"""["']?kind["']?\s*:\s*["']?NodeConfig\b""")
 _ANCHORS: Final = "/etc/pki/ca-trust/source/anchors"
 #: The first of nodeadm's folders for hosts of registries (nodeadm/internal/containerd/config2.template.toml).
 _HOSTS: Final = "/etc/containerd/certs.d"
@@ -65,7 +65,7 @@ def family(node_class: Mapping[str, Any]) -> str:
         return str(named).lower()
     terms = node_class.get("amiSelectorTerms")
     aliases = [str(term["alias"]) for term in terms or [] if isinstance(term, Mapping) and term.get("alias")]
-    return family_of_alias(aliases[0]) if aliases else ""
+    return aliases[0].partition("@")[0].lower() if aliases else ""
 
 
 def node_class_user_data(node_class: Mapping[str, Any], egress: Egress) -> str | None:
@@ -74,7 +74,7 @@ def node_class_user_data(node_class: Mapping[str, Any], egress: Egress) -> str |
     That of families other than Amazon Linux 2023 and Bottlerocket stays as it is.
 
     Raises:
-        UserDataError: Both say the same, its own cannot be read, or together they are too long.
+        UserDataError: Its own cannot be read or kept, or together they are too long.
     """
     own = str(node_class.get("userData") or "")
     made = own
@@ -93,26 +93,18 @@ def al2023(egress: Egress, own: str = "") -> str:
     """User data of Amazon Linux 2023, a MIME archive; the user's own parts come last, and run last.
 
     Raises:
-        UserDataError: The user's own names variables that the stack sets, or cannot be read.
+        UserDataError: The user's own cannot be read.
     """
-    theirs = list(_parts(own))
-    for part in theirs:
-        if part.kind == _NODE_CONFIG and (twice := _environment(part.text) & _both_cases(egress.variables).keys()):
-            raise UserDataError(
-                f"sets {', '.join(sorted(twice))} in a NodeConfig, and karpstack:proxy does too: of two, nodes would "
-                "have one",
-                "remove them here, or remove karpstack:proxy",
-            )
     ours = []
     if egress.variables:
-        environment = {"default": _both_cases(egress.variables)}
+        environment = {"default": both_cases(egress.variables)}
         config = {"apiVersion": "node.eks.aws/v1alpha1", "kind": "NodeConfig"}
         # JSON is YAML.
         text = json.dumps({**config, "spec": {"instance": {"environment": environment}}}, indent=2) + "\n"
         ours.append(_Part({"Content-Type": _NODE_CONFIG}, text))
     if egress.certificates or egress.mirrors:
         ours.append(_Part({"Content-Type": _SCRIPT}, _script(egress)))
-    return _archive([*ours, *theirs])
+    return _archive([*ours, *_parts(own)])
 
 
 def bottlerocket(egress: Egress, own: str = "") -> str:
@@ -165,7 +157,16 @@ def bottlerocket(egress: Egress, own: str = "") -> str:
 FAMILIES: Final = {"al2023": al2023, "bottlerocket": bottlerocket}
 
 
-def _both_cases(variables: Mapping[str, str]) -> dict[str, str]:
+def node_configs(own: str) -> list[str]:
+    """What a user's own user data holds of nodeadm's NodeConfig, in YAML.
+
+    Raises:
+        UserDataError: It cannot be read.
+    """
+    return [part.text for part in _parts(own) if part.kind == _NODE_CONFIG]
+
+
+def both_cases(variables: Mapping[str, str]) -> dict[str, str]:
     """Variables as Go's programs read them, and as curl does, which for http:// knows small letters alone."""
     return {**variables, **{name.lower(): value for name, value in variables.items()}}
 
@@ -192,7 +193,10 @@ def _hosts(mirror: str) -> str:
 
 
 def _endpoint(mirror: str) -> str:
-    """The URL of a mirror: where it is a part of a registry, its path stands behind the version of the API."""
+    """The URL of a mirror: where it is a part of a registry, its path stands behind the version of the API.
+
+    Bottlerocket makes the same of it as `_hosts` (bottlerocket-core-kit, sources/api/thar-be-registries).
+    """
     host, _, path = mirror.partition("/")
     return f"https://{host}/v2/{path}" if path else f"https://{host}"
 
@@ -206,7 +210,8 @@ def _parts(own: str) -> Iterator[_Part]:
     if not own.strip():
         return
     if not own.lstrip().startswith(("MIME-Version:", "Content-Type:")):
-        yield _Part({"Content-Type": _NODE_CONFIG if isinstance(_yaml(own), Mapping) else _SCRIPT}, own)
+        is_config = not own.lstrip().startswith("#!") and _KIND.search(own)
+        yield _Part({"Content-Type": _NODE_CONFIG if is_config else _SCRIPT}, own)
         return
     archive = Parser().parsestr(own.lstrip())
     if not archive.is_multipart():
@@ -230,24 +235,6 @@ def _archive(parts: list[_Part]) -> str:
         headers = "".join(f"{name}: {value}\n" for name, value in part.headers.items())
         said.append(f"--{boundary}\n{headers}\n{part.text}")
     return "\n".join([*said, f"--{boundary}--\n"])
-
-
-def _environment(text: str) -> set[str]:
-    """Variables that a NodeConfig gives to all services."""
-    found: Any = _yaml(text)
-    for step in ("spec", "instance", "environment", "default"):
-        found = found.get(step) if isinstance(found, Mapping) else None
-    return set(found) if isinstance(found, Mapping) else set()
-
-
-def _yaml(text: str) -> Any:
-    """What Karpenter takes for YAML; None where it is none."""
-    import yaml
-
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        return None
 
 
 def _toml(text: str) -> dict[str, Any]:

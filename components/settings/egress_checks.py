@@ -57,6 +57,7 @@ def _told_of_egress(name: str, spec: Mapping[str, Any], egress: proxy.Egress) ->
     except user_data.UserDataError as error:
         # User data may hold credentials.
         yield Problem(key_of("nodeClasses", name, "userData"), "(not shown)", error.consequence, error.fix)
+        return
     if family == "bottlerocket" and "HTTP_PROXY" in egress.variables and "HTTPS_PROXY" not in egress.variables:
         yield Problem(
             key_of("proxy", "https"),
@@ -65,12 +66,39 @@ def _told_of_egress(name: str, spec: Mapping[str, Any], egress: proxy.Egress) ->
             "set it; it may be the one for http",
         )
     if family == "al2023" and egress.variables:
+        yield from _said_twice(name, spec, egress)
         for index, term in enumerate(spec.get("amiSelectorTerms") or []):
             alias = str(term.get("alias", "")) if isinstance(term, Mapping) else ""
             if _before_environment(alias.partition("@v")[2]):
                 yield Problem(
                     key_of("nodeClasses", name, "amiSelectorTerms", index, "alias"), shown(alias), *_TOO_OLD_FOR_PROXY
                 )
+
+
+def _said_twice(name: str, spec: Mapping[str, Any], egress: proxy.Egress) -> Iterator[Problem]:
+    """Variables that a node class's own NodeConfig gives to all services, and the stack too."""
+    for text in user_data.node_configs(str(spec.get("userData") or "")):
+        if twice := _environment(text) & user_data.both_cases(egress.variables).keys():
+            yield Problem(
+                key_of("nodeClasses", name, "userData"),
+                "(not shown)",
+                f"sets {', '.join(sorted(twice))} in a NodeConfig, and karpstack:proxy does too: of two, nodes would "
+                "have one",
+                "remove them here, or remove karpstack:proxy",
+            )
+
+
+def _environment(node_config: str) -> set[str]:
+    # Only few stacks have a NodeConfig.
+    import yaml
+
+    try:
+        found: Any = yaml.safe_load(node_config)
+    except yaml.YAMLError:
+        return set()  # nodeadm says what is wrong with it, as it did before
+    for step in ("spec", "instance", "environment", "default"):
+        found = found.get(step) if isinstance(found, Mapping) else None
+    return set(found) if isinstance(found, Mapping) else set()
 
 
 def system_nodes_too_old(nodes: SystemNodesSettings, settings: ProxySettings | None) -> Iterator[Problem]:

@@ -23,6 +23,8 @@ CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 LAUNCH_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 URL = "http://proxy.corp.example:3128"
 PROXY = {"https": URL, "noProxy": [".corp.example"]}
+CONFIG = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"
+VARIABLE = "spec: {instance: {environment: {default: {no_proxy: x}}}}"
 ROOT = certificate()
 MOUNT = {"name": "trusted-certificates", "mountPath": "/etc/karpstack/certificates", "readOnly": True}
 ADDONS = {"ebsCsi": True, "metricsServer": True, "loadBalancerController": True}
@@ -132,6 +134,13 @@ def test_without_the_settings_nothing_is_added() -> None:
     assert not [word for word in ("PROXY", "SSL_CERT_DIR", "xtraVolume") if word in said]
 
 
+@pytest.mark.parametrize(
+    "more", ["", "spec: {instance: {environment: {default: {TZ: UTC}, kubelet: {A: b}}}}", "spec: ["]
+)
+def test_a_node_config_that_says_something_else_is_taken(more: str) -> None:
+    assert example_stack.eks(proxy=PROXY, nodeClasses__default__userData=CONFIG + more)
+
+
 def test_with_a_proxy_images_need_no_mirror() -> None:
     assert deployed(network__natGateways="none", network__endpoints=True, proxy=PROXY)
 
@@ -140,9 +149,9 @@ def test_with_a_proxy_images_need_no_mirror() -> None:
     ("changes", "key", "said"),
     [
         (
-            {"nodeClasses__default__userData": "spec: {instance: {environment: {default: {HTTPS_PROXY: x}}}}"},
+            {"nodeClasses__default__userData": CONFIG + VARIABLE},
             "nodeClasses.default.userData",
-            "sets HTTPS_PROXY in a NodeConfig",
+            "sets no_proxy in a NodeConfig",
         ),
         (
             {"nodeClasses__bottlerocket__userData": "[settings.network]\nno-proxy = []\n"},

@@ -625,7 +625,7 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         SELF_HOSTED,
         {"karpenter__sshPublicKey": "-----BEGIN OPENSSH PRIVATE KEY-----"},
         "karpstack:karpenter.sshPublicKey",
-        '"-----BEGIN OPENSSH PRIVATE KEY-----"',
+        "(secret)",
         "is no public key",
         "never the private half",
     ),

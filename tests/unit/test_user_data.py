@@ -107,11 +107,6 @@ def test_the_boundary_is_in_no_part() -> None:
 @pytest.mark.parametrize(
     ("make", "own", "said"),
     [
-        (
-            al2023,
-            CONFIG.replace("localStorage: {strategy: RAID0}", "environment: {default: {no_proxy: a}}"),
-            "no_proxy",
-        ),
         (al2023, "MIME-Version: 1.0\n\nhello\n", "has no parts"),
         (bottlerocket, "[settings.network]\nhttps-proxy = 'http://other:1'\n", "settings.network.https-proxy"),
         (bottlerocket, "[settings.network]\nno-proxy = ['a']\n", "settings.network.no-proxy"),
@@ -130,10 +125,18 @@ def test_what_cannot_be_kept_is_refused(make: Any, own: str, said: str) -> None:
     assert refused.value.fix
 
 
-def test_what_does_not_concern_the_proxy_is_not_refused() -> None:
+def test_what_does_not_concern_the_proxy_stays() -> None:
     other = CONFIG.replace("localStorage: {strategy: RAID0}", "environment: {default: {TZ: UTC}, kubelet: {A: b}}")
     assert parts(al2023(EGRESS, other))[-1][1] == other
     assert parts(al2023(EGRESS, "- a list\n"))[-1][0] == "text/x-shellscript"
+    here = f"#!/bin/sh\ncat > /etc/eks/nodeadm.d/mine.yaml <<'END'\n{CONFIG}END\n"
+    assert parts(al2023(EGRESS, here))[-1] == ("text/x-shellscript", here)
+
+
+def test_node_configs_of_a_users_own() -> None:
+    assert user_data.node_configs(ARCHIVE) == user_data.node_configs(CONFIG) == [CONFIG]
+    assert user_data.node_configs('{"kind": "NodeConfig"}') == ['{"kind": "NodeConfig"}']
+    assert user_data.node_configs(SCRIPT) == user_data.node_configs("") == []
 
 
 def test_bottlerocket_has_settings_for_it() -> None:
