@@ -211,6 +211,21 @@ def test_what_may_be_meant_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None
     assert "docs/move-to-nap.md" in text
 
 
+def test_a_proxy_of_the_clusters_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", lambda text, *rest: said.append(text))
+    security = {"workloadIdentity": {"enabled": True}, "customCATrustCertificates": ["x"]}
+    deployed(
+        told=MANUAL | {"httpProxyConfig": {"httpProxy": "http://p:1/"}, "securityProfile": security}, **SELF_HOSTED
+    )
+    assert [
+        text.partition("has ")[2].partition(",")[0] for text in said if "of a Karpenter that is not AKS's" in text
+    ] == [
+        "an HTTP proxy",
+        "certificate authorities of its own",
+    ]
+
+
 def test_a_cluster_is_not_asked_whom_it_does_not_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(existing_workloads, "look", lambda *given, **more: pytest.fail("was asked"))
     args = example(cluster__localAccounts=True)

@@ -18,6 +18,10 @@ PROXY: dict[str, Any] = {"httpProxy": URL, "httpsProxy": URL}
 CERTIFICATES = "securityProfile__customCATrustCertificates"
 
 
+def trusting(*certificates: str) -> dict[str, Any]:
+    return {CERTIFICATES: [*certificates]}
+
+
 def encoded(*pem: str) -> str:
     return base64.b64encode("".join(pem).encode()).decode()
 
@@ -79,9 +83,7 @@ def test_windows_nodes_know_no_proxy() -> None:
 def test_what_is_not_sent_through_a_proxy_is_added(mode: str) -> None:
     world = World()
     given = PROXY | {"noProxy": ["corp.example", "localhost", "192.168.0.0/16"], "trustedCa": encoded(ROOT)}
-    body = world.cluster_body(
-        httpProxyConfig=given, nodeProvisioningProfile={"mode": mode}, **{CERTIFICATES: ROOTS[:2]}
-    )
+    body = world.cluster_body(httpProxyConfig=given, nodeProvisioningProfile={"mode": mode}, **trusting(*ROOTS[:2]))
     made = world.cluster(body)["properties"]
     expected = ["corp.example", "localhost", "192.168.0.0/16", "konnectivity", made["fqdn"], "10.224.0.0/12"]
     expected += ["127.0.0.1", "169.254.169.254", "10.244.0.0/16", "10.0.0.0/16", "168.63.129.16"]
@@ -105,15 +107,15 @@ def test_the_range_of_a_subnet_of_ones_own_is_added() -> None:
 def test_an_update_may_change_both_and_leave_neither_out() -> None:
     world = World()
     world.cluster(world.cluster_body())
-    body = world.cluster_body(httpProxyConfig=PROXY, **{CERTIFICATES: ROOTS[:1]})
+    body = world.cluster_body(httpProxyConfig=PROXY, **trusting(*ROOTS[:1]))
     world.cluster(body)
     other = PROXY | {"httpsProxy": "https://other:8443/", "noProxy": ["corp.example"]}
-    changed = world.cluster(world.cluster_body(httpProxyConfig=other, **{CERTIFICATES: []}))["properties"]
+    changed = world.cluster(world.cluster_body(httpProxyConfig=other, **trusting()))["properties"]
     assert changed["httpProxyConfig"]["httpsProxy"] == "https://other:8443/"
     assert changed["httpProxyConfig"]["noProxy"][0] == "corp.example"
     assert changed["securityProfile"]["customCATrustCertificates"] == []
     with pytest.raises(ArmError, match="has an HTTPProxyConfig, the request has none"):
-        world.cluster(world.cluster_body(**{CERTIFICATES: []}))
+        world.cluster(world.cluster_body(**trusting()))
     world.cluster(body)
     with pytest.raises(ArmError, match="and the request has none"):
         world.cluster(world.cluster_body(httpProxyConfig=PROXY))
