@@ -366,9 +366,13 @@ def test_the_examples_documents(golden: Golden) -> None:
 
 def test_without_a_way_out_karpenter_asks_nothing_that_has_no_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     services = ("ec2", "ecr.api", "ecr.dkr", "eks", "eks-auth", "s3", "sqs", "ssm", "sts")
+    assert "role" in one(stack(), NODE_CLASS)["spec"]  # which is kept, so that it must not be made below
     isolated = replace(with_subnets(a={"way_out": "none"}), endpoints=services)
     monkeypatch.setattr(existing_network, "find", lambda *asked: isolated)
     made = deployed()
     assert one(made, NODE_CLASS)["spec"]["instanceProfile"] == f"{NAME}-karpenter-nodes"
     assert made.one("eks-karpenter-controller").inputs["values"]["settings"]["isolatedVPC"] is True
-    assert "role" in one(stack(), NODE_CLASS)["spec"]
+    behind = deployed(proxy={"https": "http://proxy.corp.example:3128"})
+    told = str(behind.one("eks-karpenter-controller").inputs["values"]["controller"]["env"])
+    assert "sqs.us-east-1.amazonaws.com" in told
+    assert "elasticloadbalancing" not in told
