@@ -18,6 +18,7 @@ from components.eks import existing_network
 from components.kubernetes import reach
 from components.problems import SettingsError
 from components.settings.existing_network import FoundNetwork, problems, way_out
+from components.settings.proxy import ProxySettings
 from tests.conftest import Golden
 from tests.unit.example_stack import ROOT, raw
 from tests.unit.found_network import found_network
@@ -372,7 +373,8 @@ def test_without_a_way_out_karpenter_asks_nothing_that_has_no_endpoint(monkeypat
     made = deployed()
     assert one(made, NODE_CLASS)["spec"]["instanceProfile"] == f"{NAME}-karpenter-nodes"
     assert made.one("eks-karpenter-controller").inputs["values"]["settings"]["isolatedVPC"] is True
-    behind = deployed(proxy={"https": "http://proxy.corp.example:3128"})
+    through = {"proxy": ProxySettings(https="http://proxy.corp.example:3128")}
+    behind = deploy(lambda: eks.Environment("eks", example(NETWORK).model_copy(update=through)))
     told = str(behind.one("eks-karpenter-controller").inputs["values"]["controller"]["env"])
     assert "sqs.us-east-1.amazonaws.com" in told
     assert "elasticloadbalancing" not in told
