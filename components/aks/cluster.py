@@ -17,12 +17,14 @@ from pulumi_azure_native import authorization
 from pulumi_azure_native import containerservice as aks
 
 from ..documents.aks_addons import advanced_networking
+from ..documents.aks_proxy import http_proxy_config, trusted
 from ..documents.charts import SYSTEM_TAINT_KEY
 from ..documents.kubeconfig import aks as aks_kubeconfig
 from ..kubernetes import warns_of_no_way
 from ..naming import AksNames
 from ..settings.aks import ClusterSettings, NetworkSettings, NodeProvisioningSettings, SystemNodesSettings
 from ..settings.aks_addons import CiliumSettings
+from ..settings.proxy import ProxySettings
 from .late_roles import retry
 from .update_guards import guards
 
@@ -45,6 +47,9 @@ class ClusterArgs:
         subnet_id: The subnet of the system nodes.
         egress: Public addresses by which nodes leave, and come to a public API server, where AKS does not know them.
         network: Ranges of pods, of which each node gets a /24, and of services, whose tenth address is DNS's.
+        network_ranges: Those of the virtual network, which no proxy is asked for.
+        proxy: Through which nodes and pods get out; both of its addresses are set.
+        trusted_certificates: Those of authorities that nodes trust; None for a cluster that never had any.
         provisioning_mode: `Auto` where AKS runs Karpenter, `Manual` otherwise.
         node_provisioning: What AKS brings means nothing with `Manual`.
         system_nodes: The nodes that run what Karpenter needs in order to run; no autoscaler changes their number.
@@ -62,6 +67,9 @@ class ClusterArgs:
     subnet_id: pulumi.Input[str]
     egress: Sequence[pulumi.Input[str]]
     network: NetworkSettings
+    network_ranges: Sequence[str]
+    proxy: ProxySettings | None
+    trusted_certificates: Sequence[str] | None
     provisioning_mode: Literal["Auto", "Manual"]
     node_provisioning: NodeProvisioningSettings
     system_nodes: SystemNodesSettings
@@ -118,8 +126,12 @@ class Cluster(pulumi.ComponentResource):
             ),
             oidc_issuer_profile=aks.ManagedClusterOIDCIssuerProfileArgs(enabled=True),
             security_profile=aks.ManagedClusterSecurityProfileArgs(
-                workload_identity=aks.ManagedClusterSecurityProfileWorkloadIdentityArgs(enabled=True)
+                workload_identity=aks.ManagedClusterSecurityProfileWorkloadIdentityArgs(enabled=True),
+                custom_ca_trust_certificates=None
+                if args.trusted_certificates is None
+                else trusted(args.trusted_certificates),
             ),
+            http_proxy_config=_proxy(args),
             api_server_access_profile=_access(args),
             network_profile=aks.ContainerServiceNetworkProfileArgs(
                 network_plugin=aks.NetworkPlugin.AZURE,
@@ -256,6 +268,20 @@ def _access(args: ClusterArgs) -> aks.ManagedClusterAPIServerAccessProfileArgs:
         ],
         enable_vnet_integration=integrated,
         subnet_id=subnet,
+    )
+
+
+def _proxy(args: ClusterArgs) -> aks.ManagedClusterHTTPProxyConfigArgs | None:
+    if args.proxy is None or args.proxy.http is None or args.proxy.https is None:
+        return None
+    return aks.ManagedClusterHTTPProxyConfigArgs(
+        **http_proxy_config(
+            http=args.proxy.http,
+            https=args.proxy.https,
+            no_proxy=args.proxy.no_proxy,
+            ranges=args.network_ranges,
+            certificates=args.trusted_certificates or (),
+        )
     )
 
 

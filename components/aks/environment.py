@@ -147,6 +147,12 @@ class Environment(pulumi.ComponentResource):
                 subnet_id=network.subnet_id,
                 egress=network.egress,
                 network=self._args.network,
+                network_ranges=network.ranges,
+                proxy=self._args.proxy,
+                # A stack that never had any says nothing of them; an empty list takes them away.
+                trusted_certificates=self._args.trusted_certificates
+                if "trusted_certificates" in self._args.model_fields_set
+                else None,
                 provisioning_mode="Manual" if self._args.karpenter else "Auto",
                 node_provisioning=self._args.node_provisioning,
                 system_nodes=self._args.system_nodes,

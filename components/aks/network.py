@@ -48,6 +48,7 @@ class Network(pulumi.ComponentResource):
         vnet_id: The virtual network.
         vnet_guid: Azure's own name of it.
         egress: Public addresses by which nodes leave, where AKS does not know them by itself.
+        ranges: Those of the virtual network.
     """
 
     subnet_id: pulumi.Output[str]
@@ -55,6 +56,7 @@ class Network(pulumi.ComponentResource):
     vnet_id: pulumi.Output[str]
     vnet_guid: pulumi.Output[str]
     egress: Sequence[pulumi.Input[str]]
+    ranges: Sequence[str]
 
     def __init__(self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:aks:Network", name, {}, opts)
@@ -92,6 +94,7 @@ class Network(pulumi.ComponentResource):
             nat_gateway=network.SubResourceArgs(id=gateway.id) if gateway else None,
             opts=child,
         )
+        self.ranges = [str(settings.vnet_cidr)]
         self.subnet_id = subnet.id
         self.vnet_id = vnet.id
         self.vnet_guid = vnet.resource_guid
@@ -128,6 +131,7 @@ class Network(pulumi.ComponentResource):
             pulumi.log.warn(str(doubt), self)
         # Azure goes by the gateway of a subnet before any load balancer, whatever AKS is told.
         self.egress = found.egress([subnet_id, *settings.further_subnet_ids])
+        self.ranges = [*map(str, found.space)]
         self.subnet_id = pulumi.Output.from_input(subnet_id)
         self.vnet_id = pulumi.Output.from_input(network_of(subnet_id))
         self.vnet_guid = pulumi.Output.from_input(found.guid)

@@ -102,14 +102,66 @@ def refuse_other_network(args: pulumi.ResourceHookArgs) -> None:
         )
 
 
+def refuse_leaving_out(args: pulumi.ResourceHookArgs) -> None:
+    """Hook for updates of a managed cluster.
+
+    Raises:
+        RunError: The update leaves out the proxy, or the key of certificates. What AKS makes of that is not documented.
+    """
+    before, after = args.old_inputs or {}, args.new_inputs or {}
+    if before.get("httpProxyConfig") and not after.get("httpProxyConfig"):
+        raise pulumi.RunError(
+            f"the AKS cluster {args.name} stays as it is; karpstack:proxy is gone, and in AKS's API of the pinned "
+            "version nothing takes a proxy away (httpProxyConfig.enabled came later): nodes and pods may go on "
+            "asking it, unseen. Take the change back; beside the stack, `az aks update --disable-http-proxy` switches "
+            "it off"
+        )
+    if _certificates(before) and _certificates(after) is None:
+        raise pulumi.RunError(
+            f"the AKS cluster {args.name} stays as it is; karpstack:trustedCertificates is gone, and what AKS makes of "
+            "that is not documented: nodes may go on trusting them. Write `karpstack:trustedCertificates: []` to take "
+            "all of them away"
+        )
+
+
+def warn_of_new_nodes(args: pulumi.ResourceHookArgs) -> None:
+    """Hook for updates of a managed cluster: says what another proxy, or other certificates, make of its nodes.
+
+    Sources: learn.microsoft.com/azure/aks/http-proxy#update-an-http-proxy-configuration, and of certificates
+    custom-certificate-authority and node-disruption-policy there.
+    """
+    before, after = args.old_inputs or {}, args.new_inputs or {}
+    changed = [
+        setting
+        for setting, old, new in (
+            ("proxy", before.get("httpProxyConfig"), after.get("httpProxyConfig")),
+            ("trustedCertificates", _certificates(before) or None, _certificates(after) or None),
+        )
+        if old != new
+    ]
+    if changed:
+        pulumi.log.warn(
+            f"{' and '.join(f'karpstack:{one}' for one in changed)} will be another: AKS drains and reimages every "
+            "node of the cluster's pools, and pods get new variables when they are made anew. What it makes of nodes "
+            "of node auto provisioning Microsoft does not say\n"
+            "    fix: see that PodDisruptionBudgets are there and that a new proxy answers already; afterwards delete "
+            "NodeClaims that are older than the update"
+        )
+
+
 def guards(name: str, *, allow_stranded_nodes: bool) -> list[pulumi.ResourceHook]:
     """The hooks for the cluster's options; their names begin with `name`, which is unique in the program."""
     options = pulumi.ResourceHookOptions(on_dry_run=True)
     fixed = pulumi.ResourceHook(f"{name}-system-pool", refuse_fixed, options)
     network = pulumi.ResourceHook(f"{name}-network", refuse_other_network, options)
-    if allow_stranded_nodes:
-        return [fixed, network]
-    return [pulumi.ResourceHook(f"{name}-node-provisioning", refuse_stranding, options), fixed, network]
+    proxy = pulumi.ResourceHook(f"{name}-proxy", refuse_leaving_out, options)
+    told = pulumi.ResourceHook(f"{name}-new-nodes", warn_of_new_nodes, options)
+    stranding_hook = pulumi.ResourceHook(f"{name}-node-provisioning", refuse_stranding, options)
+    return [*([] if allow_stranded_nodes else [stranding_hook]), fixed, network, proxy, told]
+
+
+def _certificates(inputs: Mapping[str, Any]) -> Any:
+    return (inputs.get("securityProfile") or {}).get("customCATrustCertificates")
 
 
 def _pools(inputs: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:

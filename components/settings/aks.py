@@ -19,6 +19,7 @@ from ..documents.kubeconfig import KubeloginMode
 from ..naming import RESERVED_AZURE_TAG_PREFIXES, AksNames
 from ..problems import Reason, refuse
 from .aks_addons import AddonsSettings, CiliumSettings
+from .proxy import Certificates, ProxySettings
 from .sections import (
     CHART_VERSION,
     AccessCidr,
@@ -261,9 +262,8 @@ class ClusterSettings(Section):
         ),
         (
             "customCaTrustCertificates customCaTrust caTrust",
-            "asks for custom CA trust, which is no setting here: node auto provisioning hands it on, but self-hosted "
-            "Karpenter's machines do not get it, and what works on system nodes fails on theirs",
-            "remove it; install the certificates with a DaemonSet or in the images",
+            "is no key of the cluster here: it is the same setting on both clouds, for nodes and for what runs on them",
+            "write the certificates, in PEM, into karpstack:trustedCertificates",
         ),
         (
             "powerState stopped running stop",
@@ -273,9 +273,8 @@ class ClusterSettings(Section):
         ),
         (
             "httpProxyConfig httpProxy proxy",
-            "asks for an HTTP proxy, which is no setting here: node auto provisioning hands it on, but self-hosted "
-            "Karpenter's machines are not told of it and could not fetch what they need in order to join",
-            "remove it; karpstack:network.outboundType says which way nodes leave",
+            "is no key of the cluster here: it is the same setting on both clouds, for nodes and for what runs on them",
+            "write http, https and noProxy into karpstack:proxy",
         ),
         (
             "autoScalerProfile enableAutoScaling clusterAutoscaler",
@@ -485,6 +484,14 @@ class KarpenterSettings(Section):
 class ImagesSettings(MirrorSettings):
     """karpstack:images on AKS, in mode self-hosted."""
 
+    REFUSED: ClassVar[Mapping[str, Reason]] = _reasons(
+        (
+            "nodeMirrors",
+            "is for containerd's mirrors, for which AKS has no setting, and what Karpenter makes on Azure takes no "
+            "user data: nodes would ask each registry itself",
+            "remove it, and name your registry in the images of your pods",
+        ),
+    )
     REGISTRIES: ClassVar[Sequence[str]] = images.registries(images.KARPENTER_AZURE)
 
 
@@ -525,6 +532,10 @@ class AksSettings(AksStackSettings):
     )
     cilium: CiliumSettings = Field(CiliumSettings(), description="what Azure's Cilium does besides")
     addons: AddonsSettings = Field(AddonsSettings(), description="a section that says what runs beside Karpenter")
+    proxy: ProxySettings | None = Field(None, description="the proxy through which nodes and pods get out, in mode nap")
+    trusted_certificates: Certificates = Field(
+        [], description="certificates of authorities, in PEM, that nodes trust beside the public ones, in mode nap"
+    )
 
     @property
     def further_subnet_ids(self) -> list[str]:

@@ -18,6 +18,7 @@ from ..documents.provisioning import BROUGHT_BY_AKS
 from ..problems import Problem, key_of, shown
 from .aks import AZURE_ADDRESSES, NODE_SHARE_PREFIX, WRITE_SUBNET_ID, is_subnet_id, names_of_network, network_of
 from .aks_addon_checks import dns_on_the_node, rights_of_nobody, workspaces
+from .aks_proxy_checks import ways_through_a_proxy
 from .chart_checks import chart_values, resource_values
 from .node_pool_checks import endless_drain, node_class_reference
 from .region_checks import azure_zones, region_checks
@@ -92,6 +93,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
         yield from who_runs_karpenter(mode, karpenter)
     if mode is not None and images is not None:
         yield from whose_images(mode, images)
+    yield from ways_through_a_proxy(valid, today)
     if karpenter is not None and system_nodes is not None:
         yield from _too_many_replicas(karpenter, system_nodes)
     if karpenter is not None and cluster is not None:

@@ -89,6 +89,15 @@ class ExistingAksSettings(AksStackSettings):
             "dataplane itself",
             "remove it; its owner says it: az aks update --network-dataplane cilium",
         ),
+        "proxy": Reason(
+            "is said in the cluster's own profile, from which AKS hands it to nodes and pods; the stack does not "
+            "change it",
+            "remove it; its owner says it: az aks update --http-proxy-config",
+        ),
+        "trustedcertificates": Reason(
+            "are said in the cluster's own profile, from which AKS hands them to nodes; the stack does not change it",
+            "remove them; its owner says them: az aks update --custom-ca-trust-certificates",
+        ),
     }
 
     cluster: ExistingClusterSettings = Field(description="the cluster that is there")

@@ -101,6 +101,8 @@ class FoundCluster:
         workload_identity: Whether pods get Azure identities.
         node_group: Resource group of its nodes.
         group_locked: Whether AKS keeps others from changing what is in it.
+        proxied: Whether AKS tells its nodes and pods of a proxy.
+        certified: Whether its nodes trust certificates of its owner's.
         subnets: Names of the subnets of its network, in lower case; None where AKS has made it, or nobody could ask.
         pools: Its agent pools.
         workloads: What runs in it; of no matter while it cannot be asked.
@@ -125,6 +127,8 @@ class FoundCluster:
     workload_identity: bool
     node_group: str
     group_locked: bool
+    proxied: bool
+    certified: bool
     subnets: Sequence[str] | None
     pools: Sequence[FoundPool]
     workloads: Workloads = field(default_factory=Workloads)
@@ -402,6 +406,19 @@ def _self_hosted(settings: ExistingAksSettings, found: FoundCluster) -> Iterator
             "Karpenter that is not AKS's",
             "have it opened: " + _az(settings, "update --nrg-lockdown-restriction-level Unrestricted"),
         )
+    for there, what in (
+        (found.proxied, "an HTTP proxy"),
+        (found.certified, "certificate authorities of its own"),
+    ):
+        if there:
+            yield _of(
+                settings,
+                f"has {what}, of which AKS tells its pools' nodes alone: machines of a Karpenter that is not AKS's "
+                "have it switched off, and where they cannot do without they never join",
+                "set karpstack:mode to nap, with which AKS tells each node; or see that its nodes' subnet has another "
+                "way out, and that pods there need nothing of it",
+                warning=True,
+            )
     if not subnet_of_nodes(settings, found.pools):
         yield Problem(
             key_of("network", "subnetId"),

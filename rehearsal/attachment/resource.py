@@ -184,6 +184,10 @@ class Resource(ABC):
             return {name: value for name, value in outputs.items() if value is not None and name in self.accepts}
         return {name: _shaped_like(value, outputs[name]) if name in outputs else value for name, value in old.items()}
 
+    def refreshed(self, outputs: Properties, old: Mapping[str, Any], before: Mapping[str, Any]) -> Properties:
+        """The inputs after a refresh: those of `inputs_of`, unless the provider goes by what was answered `before`."""
+        return self.inputs_of(outputs, old)
+
     def update(self, id: str, old: Properties, new: Properties, *, timeout: float) -> Properties:
         """Change it in place and return all outputs.
 

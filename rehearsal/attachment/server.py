@@ -218,7 +218,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             if outputs is None:
                 return provider_pb2.ReadResponse(id="")
             given = values.decode(request.inputs)
-            inputs = values.keep_secrets(resource.inputs_of(outputs, values.reveal(given)), given)
+            inputs = values.keep_secrets(resource.refreshed(outputs, values.reveal(given), state), given)
             return provider_pb2.ReadResponse(
                 id=id,
                 inputs=values.encode(inputs),

@@ -525,7 +525,7 @@ def test_every_taggable_resource_carries_the_environments_tags(stack: str) -> No
 
 @both
 def test_a_change_of_the_cluster_is_guarded(stack: str) -> None:
-    hooks = ["aks-cluster-node-provisioning", "aks-cluster-system-pool", "aks-cluster-network"]
+    hooks = [f"aks-cluster-{one}" for one in ("node-provisioning", "system-pool", "network", "proxy", "new-nodes")]
     assert {*hooks} <= {*shipped(stack).hooks}
     assert list(resource(shipped(stack), CLUSTER).request.hooks.before_update) == hooks
 
@@ -543,7 +543,7 @@ def test_a_private_cluster_in_a_network_of_its_own_is_warned_of(stack: str) -> N
 
 
 def test_one_guard_can_be_lifted_for_one_update() -> None:
-    hooks = ["aks-cluster-system-pool", "aks-cluster-network"]
+    hooks = [f"aks-cluster-{one}" for one in ("system-pool", "network", "proxy", "new-nodes")]
     assert list(resource(variant(), CLUSTER).request.hooks.before_update) == hooks
 
 

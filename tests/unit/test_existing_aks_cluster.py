@@ -212,6 +212,21 @@ def test_what_may_be_meant_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None
     assert "docs/move-to-nap.md" in text
 
 
+def test_a_proxy_of_the_clusters_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", lambda text, *rest: said.append(text))
+    security = {"workloadIdentity": {"enabled": True}, "customCATrustCertificates": ["x"]}
+    deployed(
+        told=MANUAL | {"httpProxyConfig": {"httpProxy": "http://p:1/"}, "securityProfile": security}, **SELF_HOSTED
+    )
+    assert [
+        text.partition("has ")[2].partition(",")[0] for text in said if "of a Karpenter that is not AKS's" in text
+    ] == [
+        "an HTTP proxy",
+        "certificate authorities of its own",
+    ]
+
+
 def test_a_cluster_is_not_asked_whom_it_does_not_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(existing_workloads, "look", lambda *given, **more: pytest.fail("was asked"))
     args = example(cluster__localAccounts=True)
@@ -248,6 +263,8 @@ def found(**changes: Any) -> FoundCluster:
         "workload_identity": True,
         "node_group": NODES,
         "group_locked": False,
+        "proxied": False,
+        "certified": False,
         "subnets": ["one", "batch"],
         "pools": [SYSTEM, GENERAL],
         "workloads": RUNS,
@@ -463,6 +480,16 @@ DOUBTFUL: dict[str, tuple[FoundCluster, dict[str, Any], str]] = {
     "a failed update": (found(state="Failed"), {}, "is Failed: its last update"),
     "both scale": (found(pools=pool(autoscaled=True)), {}, "and only taints keep the two apart"),
     "both scale, self-hosted": (manual(pools=pool(autoscaled=True)), SELF_HOSTED, "both may make a node"),
+    "a proxy, self-hosted": (
+        manual(proxied=True),
+        SELF_HOSTED,
+        "has an HTTP proxy, of which AKS tells its pools' nodes",
+    ),
+    "certificates, self-hosted": (
+        manual(certified=True),
+        SELF_HOSTED,
+        "has certificate authorities of its own, of whic",
+    ),
     "Windows": (found(pools=pool(windows=True)), {}, "has the Windows pool general, which node auto provisioning does"),
     "CRDs of a Karpenter that was there": (
         found(own_definitions=["nodepools.karpenter.sh"]),
@@ -487,6 +514,8 @@ def test_where_it_works_nothing_is_said() -> None:
     assert not said(manual(), **SELF_HOSTED)
     # Its own release, at the next `up`.
     assert not said(manual(own_definitions=["nodepools.karpenter.sh"]), **SELF_HOSTED)
+    # AKS's own Karpenter hands both on.
+    assert not said(found(proxied=True, certified=True))
     assert not said(found(default_pools=True), nodeClasses={}, nodePools={})
 
 
@@ -527,6 +556,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "system nodes": ({"systemNodes": {"count": 2}}, "systemNodes", "is about a pool that the stack makes"),
     "AKS's NodePools": ({"nodeProvisioning": {}}, "nodeProvisioning", "is said in the cluster's own profile"),
     "Cilium": ({"cilium": {"install": True}}, "cilium", "a second one over a network that works takes pods off it"),
+    "a proxy": ({"proxy": {"https": "http://p:1"}}, "proxy", "is said in the cluster's own profile"),
+    "certificates": ({"trustedCertificates": []}, "trustedCertificates", "are said in the cluster's own profile"),
     "no key": ({"cluster__exists": True}, "cluster.exists", "is not a setting"),
     "no subnet": ({**SELF_HOSTED, "network__subnetId": "one"}, "network.subnetId", "is no resource ID of a subnet"),
     "a subnet for AKS's": ({"network__subnetId": ONE}, "network.subnetId", "would change nothing in mode nap"),

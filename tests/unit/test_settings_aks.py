@@ -169,14 +169,6 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         "node auto provisioning would take one",
         "encryptionAtHost",
     ),
-    "custom CA trust": (
-        NAP,
-        {"cluster__customCaTrustCertificates": ["Q0E="]},
-        "karpstack:cluster.customCaTrustCertificates",
-        '["Q0E="]',
-        "custom CA trust",
-        "DaemonSet",
-    ),
     "stop": (
         SELF_HOSTED,
         {"cluster__powerState": "Stopped"},
@@ -184,14 +176,6 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str, str, str, str]] = {
         '"Stopped"',
         "asks to stop the cluster",
         "limits.cpu",
-    ),
-    "an HTTP proxy": (
-        NAP,
-        {"cluster__httpProxyConfig": {}},
-        "karpstack:cluster.httpProxyConfig",
-        "{}",
-        "HTTP proxy",
-        "network.outboundType",
     ),
     "a gateway of AKS's": (
         NAP,

@@ -40,6 +40,9 @@ EXISTING: dict[str, Any] = {
 
 WORKSPACES = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/logs/providers/Microsoft.OperationalInsights/workspaces"
 
+#: AKS wants both of its addresses.
+PROXY = {"proxy.http": "http://proxy:3128", "proxy.https": "http://proxy:3128"}
+
 STORES = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hub/providers/Microsoft"
 
 #: What the examples say otherwise here, so that each setting can be changed by itself.
@@ -54,8 +57,6 @@ GIVEN_WITH: dict[str, dict[str, Any]] = {
     "systemNodes.amiType": {"systemNodes.instanceType": "g4ad.xlarge"},
     "cluster.logCategories": {"cluster.logWorkspaceId": f"{WORKSPACES}/one"},
     "addons.containerInsights": {"cluster.logWorkspaceId": f"{WORKSPACES}/one"},
-    # A proxy for something must be there.
-    "proxy.noProxy": {"proxy.https": "http://proxy.corp.example:3128"},
     "addons.logWorkspaceLocation": {"cluster.logWorkspaceId": f"{WORKSPACES}/one", "addons.containerInsights": True},
     "addons.metricsWorkspaceId": {"addons.prometheus": True},
     "addons.metricsWorkspaceLocation": {
@@ -64,6 +65,9 @@ GIVEN_WITH: dict[str, dict[str, Any]] = {
     },
     "addons.vaultIds": {"addons.secretsProvider": True},
     "addons.secretRotation": {"addons.secretsProvider": True},
+    "proxy.http": PROXY,
+    "proxy.https": PROXY,
+    "proxy.noProxy": PROXY,
     "network.subnetIds": EXISTING,
     "network.subnetTags": EXISTING | {"network.subnetIds": [], "network.subnetTags": {"tier": "private"}},
     "network.tagSubnets": EXISTING,
@@ -184,6 +188,10 @@ OTHER: dict[str, dict[str, Any]] = {
         "addons.secretsProvider": True,
         "addons.vaultIds": [f"{STORES}.KeyVault/vaults/shared"],
         "addons.secretRotation": "1h",
+        "proxy.http": "http://other:3128",
+        "proxy.https": "http://other:3128",
+        "proxy.noProxy": [".corp.example"],
+        "trustedCertificates": [certificate()],
         "nodeClasses": {"mine": {"maxPods": 100}},
         "nodePools": {"mine": MINE | {"weight": 2}},
     },

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rehearsal.attachment.resource import RefusedError
 from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import ResourceId, group_id
+from rehearsal.azure.clusters import http_proxy
 from rehearsal.azure.clusters.resources import JOIN_SECONDS, ManagedCluster, remove_pools_but
 from rehearsal.azure.groups.resource_group import ResourceGroup
 from rehearsal.azure.identity import roles
@@ -41,7 +42,7 @@ _SPELLED: Final = {
     for name in (
         *("adminGroupObjectIDs", "enableAzureRBAC", "enableRBAC", "diskEncryptionSetID", "dnsServiceIP"),
         *("enableFIPS", "enableNodePublicIP", "issuerURL", "osDiskSizeGB", "osSKU", "podSubnetID", "privateDNSZone"),
-        *("privateFQDN", "serverAppID", "tenantID", "clientAppID", "vnetSubnetID"),
+        *("privateFQDN", "serverAppID", "tenantID", "clientAppID", "vnetSubnetID", "customCATrustCertificates"),
     )
 }
 #: What AKS computes of a pool, and nobody asks for.
@@ -172,6 +173,8 @@ class _Maker:
         for pool in properties["agentPoolProfiles"]:
             if not pool.get("vnetSubnetID"):
                 pool.pop("vnetSubnetID", None)
+        if "httpProxyConfig" in properties:
+            properties["httpProxyConfig"] = http_proxy.asked_for(properties["httpProxyConfig"])
         if "oidcIssuerProfile" in properties:
             properties["oidcIssuerProfile"] = {"enabled": bool(properties["oidcIssuerProfile"].get("enabled"))}
         if kubelet := self._foreign_kubelet():

@@ -19,7 +19,16 @@ from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.arm.identifiers import GROUP_TYPE, group_id
 from rehearsal.azure.arm.kind import Body, Kind, Request, at
 from rehearsal.azure.arm.store import Resource
-from rehearsal.azure.clusters import CLUSTER_TYPE, POOL_TYPE, VERSIONS, addons, advanced_networking, api_server, rules
+from rehearsal.azure.clusters import (
+    CLUSTER_TYPE,
+    POOL_TYPE,
+    VERSIONS,
+    addons,
+    advanced_networking,
+    api_server,
+    http_proxy,
+    rules,
+)
 from rehearsal.azure.clusters.agent_pool import DEFAULTS, keep_scale_set, most_pods, scale_set_id
 from rehearsal.azure.identity import roles
 from rehearsal.azure.identity.access import ASSIGNMENT_TYPE, Access
@@ -96,6 +105,7 @@ class ManagedCluster(Kind):
         rules.check_cluster(self, request.id, resource.body, existing)
         addons.check(self, properties, existing)
         advanced_networking.check(properties)
+        http_proxy.check(properties, existing)
         check_keys(at(properties, "linuxProfile.ssh.publicKeys") or [])
         if existing:
             self._check_mode(request, existing, properties)
@@ -253,6 +263,7 @@ class ManagedCluster(Kind):
             properties["resourceUID"] = uuid.uuid4().hex[:24]
             resource.private["number"] = f"{int(digest[8:16], 16) % 10**8:08d}"
             self._identity(resource)
+        http_proxy.fill(self, properties)
         properties["currentKubernetesVersion"] = rules.version(str(properties["kubernetesVersion"]))
         properties["powerState"] = {"code": "Running"}
         properties["maxAgentPools"] = 100

@@ -204,16 +204,14 @@ def test_node_auto_provisioning_is_refused(changes: dict[str, Any], text: str) -
 @pytest.mark.parametrize(
     "changes",
     [
-        # As since 2026: flat Azure CNI, every way out, customers' keys, a proxy and own certificates.
+        # As since 2026: flat Azure CNI, every way out, customers' keys; test_azure_http_proxy.py has proxies.
         {
             "networkProfile__networkPluginMode": None,
             "networkProfile__networkDataplane": None,
             "networkProfile__networkPolicy": None,
         },
         {"networkProfile__outboundType": "managedNATGateway"},
-        {"httpProxyConfig": {"httpsProxy": "http://proxy"}},
         {"diskEncryptionSetID": f"{GROUP}/providers/Microsoft.Compute/diskEncryptionSets/x"},
-        {"securityProfile__customCATrustCertificates": ["x"]},
     ],
 )
 def test_node_auto_provisioning_is_taken(changes: dict[str, Any]) -> None:

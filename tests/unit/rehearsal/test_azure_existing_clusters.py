@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from rehearsal.azure.arm.errors import ArmError
 from rehearsal.azure.clusters.existing import ClusterFileError, Description, make
 from rehearsal.azure.network import existing as networks
 from rehearsal.host.processes import wait_until
+from tests.unit.made_certificates import certificate
 from tests.unit.rehearsal.azure_world import AKS, REGION
 from tests.unit.rehearsal.provider_azure_world import FakeCluster, Provider
 from tests.unit.test_existing_aks_cluster import STACK
@@ -128,6 +130,21 @@ def test_a_kubelets_identity_of_the_owners_is_kept(subscription: Subscriptions) 
         cluster["identityProfile"] = {"kubeletidentity": {"clientId": "x", "resourceId": f"{IDENTITIES}/kubelet"}}
 
     assert seen(subscription(own))["identityProfile"]["kubeletidentity"]["resourceId"] == (f"{IDENTITIES}/kubelet")
+
+
+def test_a_proxy_and_certificates_of_the_owners_are_there(subscription: Subscriptions) -> None:
+    root = base64.b64encode(certificate().encode()).decode()
+
+    def behind(cluster: dict[str, Any]) -> None:
+        # As a newer version of the API answers.
+        shown = {"enabled": True, "httpProxy": "http://proxy:3128", "noProxy": ["konnectivity", "corp.example"]}
+        cluster["httpProxyConfig"] = {**shown, "effectiveNoProxy": shown["noProxy"], "trustedCa": None}
+        cluster["securityProfile"] |= {"customCaTrustCertificates": [root]}
+
+    told = seen(subscription(behind))
+    assert told["httpProxyConfig"]["httpProxy"] == "http://proxy:3128/"
+    assert told["httpProxyConfig"]["noProxy"][:2] == ["konnectivity", "corp.example"]
+    assert told["securityProfile"]["customCATrustCertificates"] == [root]
 
 
 def test_a_service_principal_is_played(subscription: Subscriptions) -> None:

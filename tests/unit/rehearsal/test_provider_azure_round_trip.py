@@ -427,3 +427,15 @@ def test_a_version_in_the_token_is_the_api_version(provider: Provider) -> None:
     assert unheard
     with pytest.raises(RefusedError, match="NoRegisteredProviderFound"):
         unheard.read(f"{NETWORK}/virtualNetworks/net", {})
+
+
+def test_what_arm_adds_to_what_it_was_given_is_no_drift_until_it_changes(provider: Provider) -> None:
+    kind = provider.type("ManagedCluster")
+    proxy = {"httpProxy": "http://proxy:3128/", "noProxy": ["corp.example"]}
+    given = {"httpProxyConfig": proxy, "tags": {"a": "b"}}
+    answered = {"httpProxyConfig": {**proxy, "noProxy": ["corp.example", "konnectivity"]}, "tags": {"a": "b"}}
+    assert kind.refreshed(answered, given, answered) == given
+    other = {**answered, "httpProxyConfig": {**proxy, "noProxy": ["konnectivity"]}}
+    assert kind.refreshed(other, given, answered)["httpProxyConfig"] == {**proxy, "noProxy": ["konnectivity"]}
+    # An import knows nothing of before.
+    assert kind.refreshed(answered, {}, {}) == answered
