@@ -109,6 +109,8 @@ def _found(azure: Azure, settings: ExistingAksSettings, told: Mapping[str, Any])
         workload_identity=bool(of("securityProfile", "workloadIdentity", "enabled")),
         node_group=properties.get("nodeResourceGroup") or "",
         group_locked=of("nodeResourceGroupProfile", "restrictionLevel") == "ReadOnly",
+        proxied=properties.get("httpProxyConfig") is not None,
+        certified=bool(of("securityProfile", "customCATrustCertificates")),
         subnets=_subnets(azure, settings, pools(told)),
         pools=pools(told),
     )
