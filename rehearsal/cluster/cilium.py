@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -245,9 +246,13 @@ class Cilium:
         _LOG.warning("node %s changed %d times while its taints were set; the next event tries again", node, _TRIES)
 
     def _set_condition(self, node: str) -> None:
+        # With both times, as Cilium writes it: kwok renews no condition of a node that has one without.
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         condition = {
             "type": "NetworkUnavailable",
             "status": "False",
+            "lastHeartbeatTime": now,
+            "lastTransitionTime": now,
             "reason": "CiliumIsUp",
             "message": "Cilium is running on this node",
         }

@@ -176,23 +176,30 @@ class Registrar:
                 )
             self._feed.after(_SECONDS_BETWEEN_TRIES, "boot", {"name": name, "provider_id": provider_id})
             return
-        self._create(claim_node(machine, claim))
+        if not self._create(claim_node(machine, claim)):
+            self._feed.after(_SECONDS_BETWEEN_TRIES, "boot", {"name": name, "provider_id": provider_id})
 
     def _register(self, machine: Machine, taints: Iterable[Taint], labels: Mapping[str, str]) -> bool:
         node = group_node(machine, taints, labels)
         if machine.refusal:
             _LOG.warning("%s (%s) cannot join the cluster: %s", machine.node_name, machine.provider_id, machine.refusal)
             return False
-        self._create(node)
-        return True
+        return self._create(node)
 
-    def _create(self, node: Object) -> None:
+    def _create(self, node: Object) -> bool:
+        """Register a node; not while there is one of its name for a machine that had its address before."""
+        name, provider_id = node["metadata"]["name"], node["spec"]["providerID"]
         try:
             self._objects.create(_NODES, node)
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise
-        _LOG.info("node %s registered", node["metadata"]["name"])
+            there = self._objects.get(f"{_NODES}/{name}")
+            if there is None or there["spec"].get("providerID") != provider_id:
+                _LOG.info("node %s is still that of an earlier machine, so %s waits", name, provider_id)
+                return False
+        _LOG.info("node %s registered", name)
+        return True
 
     def _look(self) -> None:
         """Remove nodes whose machine is gone, as a cloud's node controller does.

@@ -130,7 +130,9 @@ def test_a_node_is_marked_when_its_agent_has_started(world: World) -> None:
     )
     assert sent[2][1]["spec"]["taints"] == [OTHER]
     assert sent[2][1]["metadata"]["annotations"] == {CNI_ANNOTATION: "cilium"}
-    assert sent[3][1]["status"]["conditions"][0]["reason"] == "CiliumIsUp"
+    condition = sent[3][1]["status"]["conditions"][0]
+    assert condition["reason"] == "CiliumIsUp"
+    assert condition["lastHeartbeatTime"] == condition["lastTransitionTime"] != ""
 
 
 def test_an_agent_that_cannot_reach_the_api_server_never_starts_and_says_why(world: World) -> None:

@@ -119,6 +119,22 @@ def test_a_refused_machine_says_why_and_joins_when_it_may(
 
 
 @pytest.mark.usefixtures("registrar")
+def test_a_machine_with_an_earlier_ones_address_joins_when_that_ones_node_has_gone(
+    world: World, cloud: TheCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rehearsal.cluster.registrar._SECONDS_BETWEEN_TRIES", 0.1)
+    cloud.machines[MACHINE.provider_id] = MACHINE
+    path = f"{NODES}/{MACHINE.node_name}"
+    world.present[path] = {"metadata": {"name": MACHINE.node_name}, "spec": {"providerID": "aws:///us-east-1a/i-0"}}
+    world.happen(DEFINITIONS, "ADDED", DEFINITION)
+    world.happen(CLAIMS, "ADDED", claim())
+    with pytest.raises(queue.Empty):
+        world.created.get(timeout=0.4)
+    del world.present[path]
+    assert world.created.get(timeout=5)["spec"]["providerID"] == MACHINE.provider_id
+
+
+@pytest.mark.usefixtures("registrar")
 def test_a_machine_that_ends_while_it_boots_is_forgotten(world: World, cloud: TheCloud) -> None:
     world.happen(DEFINITIONS, "ADDED", DEFINITION)
     world.happen(CLAIMS, "ADDED", claim())
