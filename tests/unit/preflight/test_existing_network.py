@@ -30,7 +30,7 @@ class Account:
     def __init__(self, route: dict[str, str]) -> None:
         local = {"DestinationCidrBlock": "10.0.0.0/16", "GatewayId": "local", "Origin": "CreateRouteTable"}
         routes = [local, {"DestinationCidrBlock": "0.0.0.0/0", "State": "active", "Origin": "CreateRoute", **route}]
-        self.described = {
+        self.described: dict[str, list[Any]] = {
             "Vpcs": [],
             "Subnets": [SUBNET],
             "RouteTables": [{"Associations": [{"SubnetId": "subnet-a"}], "Routes": routes}],
