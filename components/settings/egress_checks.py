@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
 from ..documents import proxy, user_data
+from ..documents.endpoints import host_names
 from ..problems import Problem, key_of, shown
 from .proxy import proxy_checks
 
 if TYPE_CHECKING:
-    from .eks import ImagesSettings, NetworkSettings, SystemNodesSettings
+    from .eks import ImagesSettings, SystemNodesSettings
     from .proxy import ProxySettings
 
 #: Consequence and fix of an image that is told of a proxy and does not listen.
@@ -112,16 +113,32 @@ def _before_environment(release: str) -> bool:
     return release.isdecimal() and int(release) < user_data.KNOWS_ENVIRONMENT
 
 
-def opened_before_it_is_trusted(network: NetworkSettings, region: str, valid: Mapping[str, Any]) -> Iterator[Problem]:
-    """A warning about a call that nodes make before they know any certificate but the public ones."""
-    settings: ProxySettings | None = valid.get("proxy")
-    has_endpoint = network.endpoints is True or (isinstance(network.endpoints, list) and "ec2" in network.endpoints)
-    if settings and settings.https and valid.get("trusted_certificates") and not network.vpc_id and not has_endpoint:
+def opened_before_it_is_trusted(
+    settings: ProxySettings | None, certificates: Sequence[str], region: str, endpoints: Collection[str]
+) -> Iterator[Problem]:
+    """A warning about a call that nodes make before they know any certificate but the public ones.
+
+    On Amazon Linux 2023 nodeadm-config.service is before cloud-init.service (awslabs/amazon-eks-ami). On Bottlerocket
+    pluto.service is before settings-applier.service, by which certdog adds `settings.pki` to what is trusted, and fails
+    without an answer of EC2's (bottlerocket-core-kit, packages/os; sources/api/pluto/src/ec2.rs).
+
+    Args:
+        settings: karpstack:proxy.
+        certificates: karpstack:trustedCertificates.
+        region: Of the cluster.
+        endpoints: Services that nodes reach inside the VPC.
+    """
+    (host,) = host_names(["ec2"], region)
+    if settings is None or settings.https is None or not certificates or "ec2" in endpoints:
+        return
+    if not any(f".{host}".endswith(f".{entry.removeprefix('.')}") for entry in settings.no_proxy):
         yield Problem(
             key_of("proxy", "https"),
             shown(settings.https),
-            f"is asked for ec2.{region}.amazonaws.com before a node has karpstack:trustedCertificates, by nodeadm, "
-            "which runs before user data: if the proxy answers there with a certificate of its own, no node joins",
-            "have the proxy pass it on unopened; or set karpstack:network.endpoints to true, and it is not asked",
+            f"is asked for {host} before a node has karpstack:trustedCertificates, by what looks up the node's name "
+            "(nodeadm on Amazon Linux 2023, pluto on Bottlerocket): if the proxy answers there with a certificate of "
+            "its own, no node joins",
+            f"have the proxy pass it on unopened; or have an endpoint for EC2 in the VPC, and {host} in "
+            "karpstack:proxy.noProxy: in a VPC of the stack's own karpstack:network.endpoints is both",
             warning=True,
         )

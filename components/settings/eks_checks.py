@@ -100,8 +100,11 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     yield from egress_checks(valid, today)
     if system_nodes is not None:
         yield from system_nodes_too_old(system_nodes, valid.get("proxy"))
-    if network is not None and region is not None:
-        yield from opened_before_it_is_trusted(network, region, valid)
+    # Which endpoints a VPC that is there has, the settings do not say.
+    if network is not None and region is not None and not network.vpc_id:
+        endpoints = ("ec2",) if network.endpoints is True else network.endpoints or ()
+        certificates = valid.get("trusted_certificates") or ()
+        yield from opened_before_it_is_trusted(valid.get("proxy"), certificates, region, endpoints)
     if addons is not None:
         yield from tags_of_others(valid.get("tags") or {}, addons)
     for name, spec in (node_classes or {}).items():

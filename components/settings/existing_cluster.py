@@ -15,6 +15,7 @@ from typing import Final
 from ..documents import manifests
 from ..naming import KARPENTER_NAMESPACE
 from ..problems import Problem, SettingsError, doubts, key_of, shown
+from .egress_checks import opened_before_it_is_trusted
 from .eks_checks import image_checks
 from .eks_existing import ExistingEksSettings
 from .existing_network import RECOMMENDED_ADDRESSES, FoundNetwork, FoundSubnet
@@ -178,6 +179,9 @@ def problems(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Pro
     yield from _identity(settings, found)
     yield from _subnets(settings, found)
     yield from _groups(settings, found)
+    yield from opened_before_it_is_trusted(
+        settings.proxy, settings.trusted_certificates, settings.region, found.network.endpoints
+    )
     if found.workloads.refusal:
         yield _of(
             settings,

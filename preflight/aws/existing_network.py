@@ -104,7 +104,11 @@ def _subnet(subnet: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> F
 
 
 def _way_out(subnet_id: str, tables: Sequence[Mapping[str, Any]]) -> WayOut:
-    """By the subnet's route table, or the VPC's main one; a route whose target is gone (a blackhole) leads nowhere."""
+    """By the subnet's route table, or the VPC's main one; a route whose target is gone (a blackhole) leads nowhere.
+
+    Without the routes that a virtual private gateway propagates: the provider leaves them out (terraform-provider-aws,
+    vpc_route_table_data_source.go), so that `up` would refuse what was found right here.
+    """
     own = [table for table in tables if any(one.get("SubnetId") == subnet_id for one in table["Associations"])]
     main = [table for table in tables if any(one.get("Main") for one in table["Associations"])]
     return way_out(
@@ -112,6 +116,8 @@ def _way_out(subnet_id: str, tables: Sequence[Mapping[str, Any]]) -> WayOut:
             route["DestinationCidrBlock"]: next((route[target] for target in _TARGETS if route.get(target)), "")
             for table in (own or main)[:1]
             for route in table["Routes"]
-            if "DestinationCidrBlock" in route and route.get("State") != "blackhole"
+            if "DestinationCidrBlock" in route
+            and route.get("State") != "blackhole"
+            and route.get("Origin") != "EnableVgwRoutePropagation"
         }
     )

@@ -109,7 +109,12 @@ class Cluster:
         answer = self._answered("POST", path, eviction, held, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
         if answer[0] != held:
             return ""
-        said = json.loads(answer[1])
+        try:
+            said = json.loads(answer[1])
+        except ValueError:
+            # Not a budget: an API server that has too much to do says so in plain text (apiserver, filters/
+            # maxinflight.go, tooManyRequests). As good a reason to ask again.
+            return cut(visible(answer[1].decode(errors="replace").strip()), _REASON)
         causes = [str(cause.get("message", "")) for cause in (said.get("details") or {}).get("causes") or ()]
         return cut(visible("; ".join([str(said.get("message", "")), *causes])), _REASON)
 

@@ -165,28 +165,37 @@ def drain(
     Args:
         cluster: The cluster.
         node: Its name.
-        patience: Seconds for which no pod goes, or one is without a node, until the move stops.
+        patience: Seconds for which no pod goes, one does not end, or one is without a node, until the move stops.
         accepted: Pods that were without a node before, with their namespaces.
         clock: Tells seconds.
         sleep: Waits.
 
     Raises:
-        MoveError: No budget lets a pod go, or a pod gets no node.
+        MoveError: No budget lets a pod go, one does not end, or one gets no node.
         ClusterError: The API server does not answer, or refuses.
     """
     done, begun = Drained(), clock()
     watch = _Watch(cluster, patience, accepted, done, clock)
     evicted: set[str] = set()
+    ending: dict[str, float] = {}
     moved = begun
     while pods := list(_leaving(cluster, node)):
         held: dict[str, str] = {}
         for pod in pods:
             uid = pod["metadata"]["uid"]
-            if uid in evicted or pod["metadata"].get("deletionTimestamp"):
+            if pod["metadata"].get("deletionTimestamp"):
+                # It has its own time to end, after that nobody ends it: its node is silent, or a finalizer keeps it.
+                grace = int(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
+                if clock() - ending.setdefault(uid, clock()) > grace + patience:
+                    raise MoveError(
+                        f"{node}: the pod {_name(pod)} does not end, {patience:g} s after the {grace} s that it has "
+                        "for it: its node does not answer (`kubectl get node`), or something holds it back "
+                        "(metadata.finalizers). See to it, and run the move again"
+                    )
                 continue
             if reason := cluster.evict(pod):
                 held[_name(pod)] = reason
-            else:
+            elif uid not in evicted:
                 evicted.add(uid)
                 moved = clock()
         watch.look()

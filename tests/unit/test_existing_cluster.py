@@ -247,6 +247,14 @@ def said(cluster: FoundCluster, **changes: Any) -> list[Problem]:
     return list(problems(example(**changes), cluster))
 
 
+def test_a_proxy_that_may_open_tls_too_early_is_told_unless_ec2_is_reached_without_it() -> None:
+    behind = {"proxy": {"https": "http://proxy.corp.example:3128"}, "trustedCertificates": [certificate()]}
+    (doubt,) = (one for one in said(found(), **behind) if one.key == "karpstack:proxy.https")
+    assert "ec2.us-east-1.amazonaws.com" in doubt.consequence
+    assert doubt.warning
+    assert "proxy.https" not in str(said(found(network=network(endpoints=("ec2",))), **behind))
+
+
 BY_TAGS: dict[str, Any] = {"network__subnetTags": {"tier": "private"}}
 WRONG: dict[str, tuple[FoundCluster, dict[str, Any], str, str]] = {
     "being deleted": (found(status="DELETING"), {}, "cluster.existing", "is DELETING"),

@@ -193,18 +193,19 @@ def test_what_cannot_work_is_refused(changes: dict[str, Any], key: str, said: st
             "nodeClasses.default.amiFamily",
             "user data of which the stack knows nothing",
         ),
-        ({"trustedCertificates": [ROOT]}, "proxy.https", "by nodeadm, which runs before user data"),
+        ({"trustedCertificates": [ROOT]}, "proxy.https", "nodeadm on Amazon Linux 2023, pluto on Bottlerocket"),
     ],
 )
 def test_what_may_not_work_is_said(changes: dict[str, Any], key: str, said: str) -> None:
     warned: list[Any] = []
     settings.load(example_stack.example(proxy=PROXY, **changes), warn=warned.append)
     assert said in next(problem.consequence for problem in warned if problem.key == f"karpstack:{key}")
-    endpoint = {**changes, "network__endpoints": True}
     if "trustedCertificates" in changes:
-        quiet: list[Any] = []
-        settings.load(example_stack.example(proxy=PROXY, **endpoint), warn=quiet.append)
-        assert key not in str(quiet)
+        direct = {**PROXY, "noProxy": ["ec2.us-east-1.amazonaws.com"]}
+        for more in ({"network__endpoints": True}, {"network__endpoints": ["ec2"]}, {"proxy": direct}):
+            quiet: list[Any] = []
+            settings.load(example_stack.example(**{"proxy": PROXY, **changes, **more}), warn=quiet.append)
+            assert key not in str(quiet)
 
 
 def test_the_examples_documents(golden: Golden) -> None:

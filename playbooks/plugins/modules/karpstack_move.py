@@ -42,7 +42,7 @@ options:
     description: Name of the node to drain.
     type: str
   patience:
-    description: Seconds for which no pod goes, or one is without a node, until it fails.
+    description: Seconds for which no pod goes, one does not end, or one is without a node, until it fails.
     type: float
     default: 900
   accept_waiting:

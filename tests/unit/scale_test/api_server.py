@@ -35,6 +35,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         made = self._body()
+        if self.path in self.server.too_busy:
+            self._send(429, "text/plain; charset=utf-8", b"Too many requests, please try again later.\n")
+            return
         if self.path.endswith("?dryRun=All"):
             self._answer(201, made)
             return
@@ -62,8 +65,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, status: int, found: object = None) -> None:
         body = json.dumps(found or {"kind": "Status", "code": status}).encode()
+        self._send(status, "application/json", body)
+
+    def _send(self, status: int, kind: str, body: bytes) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -73,7 +79,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class ApiServer(ThreadingHTTPServer):
-    """What is there by its path, what was deleted and patched, and the paths of what never goes or is not listed."""
+    """What is there by its path, what was deleted and patched, and the paths of what never goes or is not listed.
+
+    What is asked for at the paths of `too_busy` it sends away in plain text, as an API server with too much to do.
+    """
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -82,6 +91,7 @@ class ApiServer(ThreadingHTTPServer):
         self.patched: list[str] = []
         self.stuck: set[str] = set()
         self.forbidden: set[str] = set()
+        self.too_busy: set[str] = set()
         self._uids = count(1)
 
     def put(self, path: str, found: dict[str, Any]) -> dict[str, Any]:

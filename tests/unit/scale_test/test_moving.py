@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from copy import deepcopy
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from scale_test.acting import moving
 from scale_test.acting.cluster import Cluster
 from scale_test.acting.moving import MARK, MoveError
+from tests.unit.scale_test.api_server import ApiServer
 
 GROUP = "eks.amazonaws.com/nodegroup"
 PATIENCE = 30.0
@@ -197,6 +200,26 @@ def test_a_pod_that_no_budget_lets_go_stops_the_move_by_name() -> None:
     with pytest.raises(MoveError, match=r"a: the pod shop/web-1 was not let go for 30 s: .* budget web needs 3"):
         live.drain()
     assert live.now < PATIENCE + 5
+
+
+def test_an_api_server_with_too_much_to_do_is_asked_again(tmp_path: Path) -> None:
+    with ApiServer() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        server.too_busy = {"/api/v1/namespaces/shop/pods/web-1/eviction"}
+        try:
+            reason = Cluster(server.write_kubeconfig(tmp_path / "kubeconfig")).evict(pod("web-1", "a"))
+        finally:
+            server.shutdown()
+    assert reason == "Too many requests, please try again later."
+
+
+def test_a_pod_that_does_not_end_stops_the_move_by_name_when_its_own_time_is_over() -> None:
+    live = Live(pod("web-1", "a"), pod("web-2", "a"))
+    live.items[1]["metadata"] |= {"deletionTimestamp": "2026-11-23T10:00:00Z", "deletionGracePeriodSeconds": 60}
+    with pytest.raises(MoveError, match=r"a: the pod shop/web-2 does not end, 30 s after the 60 s that it has"):
+        live.drain()
+    assert live.evicted == ["web-1"]
+    assert 60 + PATIENCE < live.now < 60 + PATIENCE + 5
 
 
 def test_the_first_pod_without_a_node_stops_the_move_by_name() -> None:
