@@ -184,6 +184,8 @@ def from_pydantic(details: ErrorDetails, schema: type[BaseModel]) -> Problem:
                 fix = did_you_mean(str(details["input"]), re.findall("'([^']*)'", context["expected"])) + fix
             if details["type"] == "string_type" and isinstance(details["input"], (bool, int, float)):
                 fix = in_quotes(details["input"])
+            elif details["type"] == "list_type" and isinstance(details["input"], str) and description:
+                fix = f"write a list, of one entry too; {fix}"
             elif beyond > 1 and details["type"] in _SHAPES:
                 fix = f"write {_SHAPES[details['type']]}; {examples}"
     return Problem(key_of(*_without_union_branches(location)), value, consequence, fix)

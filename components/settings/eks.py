@@ -103,6 +103,11 @@ def _registry(name: str) -> str:
             "is not how the name of an image begins: containerd would never ask a mirror for it",
             "write the registry alone, like docker.io or ghcr.io, without https:// and without a path",
         )
+    if name in ("index.docker.io", "hub.docker.com"):
+        refuse(
+            "is Docker Hub by another name than containerd has for it: the mirror would never be asked, without a word",
+            "write docker.io",
+        )
     return name
 
 

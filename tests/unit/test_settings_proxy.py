@@ -81,6 +81,11 @@ def test_what_people_write_is_taken() -> None:
             "is not",
         ),
         (
+            {"images": {"nodeMirrors": {"index.docker.io": "a.b"}}},
+            'images.nodeMirrors["index.docker.io"]',
+            "is Docker Hub by another name",
+        ),
+        (
             {"images": {"nodeMirrors": {"docker.io": "https://a.b"}}},
             'images.nodeMirrors["docker.io"]',
             "is nothing that",
@@ -100,6 +105,14 @@ def test_what_cannot_work_is_refused(changes: dict[str, Any], key: str, said: st
     assert said in problem.consequence
     assert problem.fix
     assert "hunter2" not in str(problem)
+
+
+@pytest.mark.parametrize("changes", [{"trustedCertificates": ROOT}, {"proxy": {"https": URL, "noProxy": ".a.b,.c.d"}}])
+def test_a_text_in_place_of_a_list_is_told_what_to_write(changes: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError) as refused:
+        settings.load(example(**changes), today=TODAY)
+    (problem,) = refused.value.problems
+    assert problem.fix.startswith("write a list, of one entry too; give ")
 
 
 def test_no_message_shows_a_private_key_or_a_password() -> None:
