@@ -83,7 +83,14 @@ def known(cluster: Cluster) -> list[str]:
     return sorted({value for node in nodes for label in GROUPS if (value := _labels(node).get(label))})
 
 
-def refuse(cluster: Cluster, nodes: Iterable[Object], node_pools: Collection[str], *, accept_waiting: bool) -> None:
+def refuse(
+    cluster: Cluster,
+    nodes: Collection[Object],
+    node_pools: Collection[str],
+    *,
+    accept_waiting: bool,
+    groups: Collection[str] = (),
+) -> None:
     """Refuse what would go wrong, before anything is changed.
 
     Args:
@@ -91,18 +98,31 @@ def refuse(cluster: Cluster, nodes: Iterable[Object], node_pools: Collection[str
         nodes: Those that are to be empty.
         node_pools: The NodePools that they are of; empty where they are of groups.
         accept_waiting: Whether pods may be without a node already.
+        groups: The groups that were named. One without nodes beside others that have some is refused, for it may be a
+            slip of the pen; where none has any, there is nothing to do.
 
     Raises:
         MoveError: With all that is wrong.
         ClusterError: The API server does not answer, or refuses.
     """
     found = [
+        *(_without_nodes(cluster, nodes, groups) if nodes else ()),
         *(_makes_more(cluster, node_pools) if node_pools else _makes_none(cluster)),
         *_would_be_lost(cluster, nodes),
         *(() if accept_waiting else _waits_already(cluster)),
     ]
     if found:
         raise MoveError("nothing was changed: " + "; ".join(found))
+
+
+def _without_nodes(cluster: Cluster, nodes: Iterable[Object], groups: Collection[str]) -> Iterator[str]:
+    """That groups have no nodes, which others beside them have."""
+    there = {_labels(node).get(label) for node in nodes for label in GROUPS}
+    if none := [name for name in groups if name not in there]:
+        yield (
+            f"no node is of {', '.join(none)}, which is misspelt, or empty already: leave it out; groups with nodes "
+            f"are {', '.join(known(cluster))}"
+        )
 
 
 def lets_none_go(cluster: Cluster) -> list[str]:

@@ -127,7 +127,7 @@ def _cordoned(cluster: Cluster, given: dict[str, Any], check: bool) -> dict[str,
             "groups for pods that leave them, where Karpenter is to make them: "
             f"kubectl scale deployment {name} --namespace {namespace} --replicas 0"
         )
-    moving.refuse(cluster, nodes, given["node_pools"], accept_waiting=given["accept_waiting"])
+    moving.refuse(cluster, nodes, given["node_pools"], accept_waiting=given["accept_waiting"], groups=given["groups"])
     taking = [node for node in nodes if not node["spec"].get("unschedulable")]
     changed = bool(taking) if check else bool(moving.cordon(cluster, nodes))
     return {

@@ -145,6 +145,14 @@ def test_all_that_would_go_wrong_is_told_before_anything_is_changed() -> None:
     assert live.changed == []
 
 
+def test_a_group_without_nodes_beside_one_with_some_is_refused_by_name() -> None:
+    live = Live(node("a", **{GROUP: "batch"}), pool("default"))
+    nodes = moving.chosen(live.cluster, ["batch", "genral"], [])
+    with pytest.raises(MoveError, match=r"no node is of genral, .* groups with nodes are batch"):
+        moving.refuse(live.cluster, nodes, [], accept_waiting=False, groups=["batch", "genral"])
+    moving.refuse(live.cluster, [], [], accept_waiting=False, groups=["genral"])
+
+
 def test_pods_that_wait_already_may_be_accepted() -> None:
     live = Live(node("a", **{GROUP: "batch"}), pool("default"), pod("new", phase="Pending"))
     moving.refuse(live.cluster, moving.chosen(live.cluster, ["batch"], []), [], accept_waiting=True)
