@@ -21,7 +21,7 @@ def test_what_is_described_is_not_changed_under_a_running_rehearsal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack_file = StackFile.load(write(tmp_path, GOOD))
-    stack_file.network.write_text("{}")
+    stack_file.network.write_text('{"Vpcs": [{"VpcId": "vpc-0123456789abcdef0", "CidrBlock": "10.0.0.0/16"}]}')
     folder = StackFolder("eks", tmp_path / "state" / "eks").create()
     started = start_time(psutil.Process())
     DaemonInfo(os.getpid(), started, "aws", "us-east-1", stack_file.described, ready=True).write(folder)
@@ -41,7 +41,7 @@ def test_what_is_described_is_not_changed_under_a_running_rehearsal(
     monkeypatch.setattr(lifetime, "Deployment", Updating)
     lifetime.bring_up(folder, stack_file, keep=False, stay=True)
     assert updated == ["prepared", "up"]
-    stack_file.network.write_text('{"Vpcs": []}')
+    stack_file.network.write_text('{"Vpcs": [{"VpcId": "vpc-0123456789abcdef0", "CidrBlock": "10.1.0.0/16"}]}')
     with pytest.raises(CommandError, match=r"Pulumi\.eks\.network\.json or .* has changed since .* rehearsal down eks"):
         lifetime.bring_up(folder, stack_file, keep=False, stay=True)
     assert updated == ["prepared", "up"]
