@@ -111,12 +111,7 @@ def deploying(scope: Scope) -> Iterator[Grant]:
             resources=_with_children(scope.arn("logs", f"log-group:{group}")),
         )
     yield Grant(sid="LogGroups", needed_by=(_LOG_GROUP,), actions=of("logs", "DescribeLogGroups"))
-    yield Grant(
-        sid="PublicParameters",
-        needed_by=("aws:eks/nodeGroup:NodeGroup",),
-        actions=("ssm:GetParameter",),
-        resources=(f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/service/*",),
-    )
+    yield reading_parameters(scope, "aws:eks/nodeGroup:NodeGroup")
     yield from interruptions(scope)
 
 
@@ -173,7 +168,22 @@ def looking(scope: Scope) -> Iterator[Grant]:
             "servicequotas:GetServiceQuota",
         ),
     )
-    yield Grant(
+    yield simulating(scope)
+
+
+def reading_parameters(scope: Scope, needed_by: str) -> Grant:
+    """What reads AWS's public parameters, in which the releases of images are."""
+    return Grant(
+        sid="PublicParameters",
+        needed_by=(needed_by,),
+        actions=("ssm:GetParameter",),
+        resources=(f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/service/*",),
+    )
+
+
+def simulating(scope: Scope) -> Grant:
+    """What has IAM say which rights whoever deploys has."""
+    return Grant(
         sid="WhatMayIDo",
         needed_by=("preflight",),
         actions=("iam:GetRole", "iam:SimulatePrincipalPolicy"),

@@ -9,7 +9,18 @@ from collections.abc import Iterator
 
 from components.documents.iam import CONTROLLER_POLICIES
 
-from .deployer import TAGGING, Grant, Scope, interruptions, making_policies, making_roles, of, passing_roles
+from .deployer import (
+    TAGGING,
+    Grant,
+    Scope,
+    interruptions,
+    making_policies,
+    making_roles,
+    of,
+    passing_roles,
+    reading_parameters,
+    simulating,
+)
 
 _ENTRY = "aws:eks/accessEntry:AccessEntry"
 _ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
@@ -102,15 +113,5 @@ def looking(scope: Scope) -> Iterator[Grant]:
             "servicequotas:GetServiceQuota",
         ),
     )
-    yield Grant(
-        sid="PublicParameters",
-        needed_by=("preflight",),
-        actions=("ssm:GetParameter",),
-        resources=(f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/service/*",),
-    )
-    yield Grant(
-        sid="WhatMayIDo",
-        needed_by=("preflight",),
-        actions=("iam:GetRole", "iam:SimulatePrincipalPolicy"),
-        resources=(scope.arn("iam", "role/*"), scope.arn("iam", "user/*")),
-    )
+    yield reading_parameters(scope, "preflight")
+    yield simulating(scope)

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from rehearsal.cluster.feed import Event, Feed
 from rehearsal.cluster.nodes import CNI_ANNOTATION, has_taint, without_taint
-from rehearsal.cluster.objects import MERGE, STRATEGIC, ApiError, Object, Objects, warn
+from rehearsal.cluster.objects import MERGE, STRATEGIC, ApiError, Object, Objects, now, warn
 from rehearsal.timing import Timing
 
 TAINT = "node.cilium.io/agent-not-ready"
@@ -247,12 +246,12 @@ class Cilium:
 
     def _set_condition(self, node: str) -> None:
         # With both times, as Cilium writes it: kwok renews no condition of a node that has one without.
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        time = now()
         condition = {
             "type": "NetworkUnavailable",
             "status": "False",
-            "lastHeartbeatTime": now,
-            "lastTransitionTime": now,
+            "lastHeartbeatTime": time,
+            "lastTransitionTime": time,
             "reason": "CiliumIsUp",
             "message": "Cilium is running on this node",
         }

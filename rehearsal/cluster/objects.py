@@ -235,6 +235,11 @@ def unavailable(error: Exception) -> bool:
     return isinstance(error, urllib3.exceptions.HTTPError)
 
 
+def now() -> str:
+    """This moment as the API server writes it: `2026-01-31T12:00:00Z`."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
 def warn(objects: Objects, about: Mapping[str, Any], component: str, reason: str, message: str) -> None:
     """Record a Warning event about an object, as `kubectl get events` and `kubectl describe` show it.
 
@@ -242,7 +247,7 @@ def warn(objects: Objects, about: Mapping[str, Any], component: str, reason: str
     """
     metadata = about["metadata"]
     namespace = metadata.get("namespace", "default")
-    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    at = now()
     event = {
         "apiVersion": "v1",
         "kind": "Event",
@@ -258,8 +263,8 @@ def warn(objects: Objects, about: Mapping[str, Any], component: str, reason: str
             "uid": metadata.get("uid", ""),
         },
         "source": {"component": component},
-        "firstTimestamp": now,
-        "lastTimestamp": now,
+        "firstTimestamp": at,
+        "lastTimestamp": at,
         "count": 1,
     }
     _LOG.warning("%s %s: %s: %s", about["kind"], metadata["name"], reason, message)

@@ -164,20 +164,19 @@ class Registrar:
             _LOG.info("machine %s of NodeClaim %s is gone before it joined", provider_id, name)
             self._refusals.pop(provider_id, None)
             return
-        if machine.refusal:
-            if self._refusals.get(provider_id) != machine.refusal:
-                self._refusals[provider_id] = machine.refusal
-                warn(
-                    self._objects,
-                    claim,
-                    "kubelet",
-                    "NodeRegistrationFailed",
-                    f"{machine.node_name} ({provider_id}) cannot join the cluster: {machine.refusal}",
-                )
-            self._feed.after(_SECONDS_BETWEEN_TRIES, "boot", {"name": name, "provider_id": provider_id})
-            return
-        if not self._create(claim_node(machine, claim)):
-            self._feed.after(_SECONDS_BETWEEN_TRIES, "boot", {"name": name, "provider_id": provider_id})
+        if not machine.refusal:
+            if self._create(claim_node(machine, claim)):
+                return
+        elif self._refusals.get(provider_id) != machine.refusal:
+            self._refusals[provider_id] = machine.refusal
+            warn(
+                self._objects,
+                claim,
+                "kubelet",
+                "NodeRegistrationFailed",
+                f"{machine.node_name} ({provider_id}) cannot join the cluster: {machine.refusal}",
+            )
+        self._feed.after(_SECONDS_BETWEEN_TRIES, "boot", {"name": name, "provider_id": provider_id})
 
     def _register(self, machine: Machine, taints: Iterable[Taint], labels: Mapping[str, str]) -> bool:
         node = group_node(machine, taints, labels)

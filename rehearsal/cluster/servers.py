@@ -219,6 +219,7 @@ class _Starter:
             # A streamed list ends with a bookmark, which is sent within about a second (cacher.go): who starts here
             # would wait for that, where a plain list, to which every client falls back, is answered at once.
             "--feature-gates=WatchList=false",
+            GOMEMLIMIT=_API_SERVER_MEMORY,
         )
 
     def controller_manager(self, certificates: Certificates, kubeconfig: Path) -> Engine:
@@ -263,12 +264,10 @@ class _Starter:
             *stages,
         )
 
-    def _start(self, name: str, *arguments: str) -> Engine:
+    def _start(self, name: str, *arguments: str, **variables: str) -> Engine:
         keep = {key: os.environ[key] for key in ("PATH", "TMPDIR") if key in os.environ}
         # A home of their own: kwok and others would read and write files in the user's.
-        environment = {**keep, "HOME": str(self._folder.control_plane)}
-        if name == API_SERVER:
-            environment["GOMEMLIMIT"] = _API_SERVER_MEMORY
+        environment = {**keep, "HOME": str(self._folder.control_plane), **variables}
         return self._engines.start(
             name,
             [self._programs[name], *arguments],

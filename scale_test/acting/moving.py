@@ -146,13 +146,23 @@ def waiting(cluster: Cluster) -> list[str]:
     return [_name(pod) for pod in _waiting(cluster)]
 
 
+def taking(nodes: Iterable[Object]) -> list[Object]:
+    """Those of the nodes that take new pods."""
+    return [node for node in nodes if not node["spec"].get("unschedulable")]
+
+
+def marked(nodes: Iterable[Object]) -> list[Object]:
+    """Those of the nodes that a move has cordoned."""
+    return [node for node in nodes if MARK in (node["metadata"].get("annotations") or {})]
+
+
 def cordon(cluster: Cluster, nodes: Iterable[Object]) -> list[str]:
     """Let nodes take no new pods; names of those that did until now.
 
     Raises:
         ClusterError: The API server does not answer, or refuses.
     """
-    mine = [node for node in nodes if not node["spec"].get("unschedulable")]
+    mine = taking(nodes)
     for node in mine:
         change = {"metadata": {"annotations": {MARK: now()}}, "spec": {"unschedulable": True}}
         cluster.change(_reference(node), change)
@@ -165,7 +175,7 @@ def uncordon(cluster: Cluster, nodes: Iterable[Object]) -> list[str]:
     Raises:
         ClusterError: The API server does not answer, or refuses.
     """
-    mine = [node for node in nodes if MARK in (node["metadata"].get("annotations") or {})]
+    mine = marked(nodes)
     for node in mine:
         change = {"metadata": {"annotations": {MARK: None}}, "spec": {"unschedulable": None}}
         cluster.change(_reference(node), change)

@@ -128,8 +128,7 @@ def _cordoned(cluster: Cluster, given: dict[str, Any], check: bool) -> dict[str,
             f"kubectl scale deployment {name} --namespace {namespace} --replicas 0"
         )
     moving.refuse(cluster, nodes, given["node_pools"], accept_waiting=given["accept_waiting"], groups=given["groups"])
-    taking = [node for node in nodes if not node["spec"].get("unschedulable")]
-    changed = bool(taking) if check else bool(moving.cordon(cluster, nodes))
+    changed = bool(moving.taking(nodes) if check else moving.cordon(cluster, nodes))
     return {
         "changed": changed,
         "nodes": [node["metadata"]["name"] for node in nodes],
@@ -149,8 +148,8 @@ def _drained(cluster: Cluster, given: dict[str, Any], check: bool) -> dict[str, 
 
 def _undone(cluster: Cluster, given: dict[str, Any], check: bool) -> dict[str, Any]:
     nodes = moving.chosen(cluster, given["groups"], given["node_pools"])
-    mine = [node for node in nodes if moving.MARK in (node["metadata"].get("annotations") or {})]
-    return {"changed": bool(mine) if check else bool(moving.uncordon(cluster, nodes)), "nodes": _names(nodes)}
+    changed = bool(moving.marked(nodes) if check else moving.uncordon(cluster, nodes))
+    return {"changed": changed, "nodes": _names(nodes)}
 
 
 def _names(nodes: list[moving.Object]) -> list[str]:
