@@ -77,7 +77,7 @@ def _document(engines: EngineSet, part: str, kinds: Sequence[str]) -> str:
     rendered = subprocess.run(
         [engines.program("helm"), "template", folder], capture_output=True, text=True, check=True, timeout=60
     ).stdout
-    found = {crd["spec"]["names"]["kind"]: crd for crd in yaml.safe_load_all(rendered) if crd}
+    found = {crd["spec"]["names"]["kind"]: crd for crd in yaml.load_all(rendered, yaml.CSafeLoader) if crd}
     version = yaml.safe_load((folder / "Chart.yaml").read_text(encoding="utf-8"))["version"]
     content = {
         "source": {"chart": chart, "version": version},

@@ -76,7 +76,7 @@ def attempt(call: Callable[[], T], refusal: type[Exception]) -> tuple[T | None, 
 
 
 def _mutate(root: dict[str, Any], draw: DrawFn) -> None:
-    path = draw(strategies.sampled_from(_paths(root["document"], ("document",))))
+    path = draw(strategies.sampled_from(_paths(root["document"])))
     holder: Any = root
     for key in path[:-1]:
         holder = holder[key]
@@ -101,7 +101,10 @@ def _mutate(root: dict[str, Any], draw: DrawFn) -> None:
             holder[name] = holder.pop(key)
 
 
-def _paths(value: Any, path: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """The place of a value and of each value within it, as keys and indexes from the root."""
-    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(found for key, inner in entries for found in _paths(inner, (*path, key)))]
+def _paths(document: Any) -> list[tuple[Any, ...]]:
+    """The place of a document and of each value within it, as keys and indexes from the root."""
+    places: list[tuple[tuple[Any, ...], Any]] = [(("document",), document)]
+    for path, value in places:  # grows meanwhile
+        entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        places += [((*path, key), inner) for key, inner in entries]
+    return [path for path, _ in places]

@@ -6,8 +6,9 @@ are found may be too many, never too few, and a lower bound on their cost stays 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from karpenter.instance_types import CAPACITY_TYPE, ZONE, Facts, InstanceType
@@ -61,12 +62,15 @@ def allowed(facts: Facts, region: str, pools: Iterable[Pool], selectors: Sequenc
     return [choice for pool in narrowed if pool is not None for choice in _of_pool(facts, region, pool)]
 
 
-def _of_pool(facts: Facts, region: str, pool: Pool) -> Iterator[Allowed]:
+@lru_cache(maxsize=256)  # a record asks it of the same NodePools at each of its moments
+def _of_pool(facts: Facts, region: str, pool: Pool) -> tuple[Allowed, ...]:
     wanted = pool.requirements
+    found: list[Allowed] = []
     for type_ in facts.types.values():
         kinds = tuple(kind for kind in type_.capacity_types if kind in SOLD and allows(wanted, CAPACITY_TYPE, kind))
         everywhere = type_.zones.get(region, ())
         zones = tuple(zone for zone in everywhere if allows(wanted, ZONE, zone))
         # Of a region that the file does not know, nothing is known of the zones either.
         if kinds and (zones or not everywhere) and fits(wanted, type_, region, facts.labels - {CAPACITY_TYPE, ZONE}):
-            yield Allowed(type_, kinds, zones, pool.max_pods or type_.max_pods)
+            found.append(Allowed(type_, kinds, zones, pool.max_pods or type_.max_pods))
+    return tuple(found)

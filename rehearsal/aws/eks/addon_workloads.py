@@ -105,7 +105,7 @@ def manifests(addon: str, values: str, running: Cluster, dns: str) -> list[dict[
     chart = _chart(addon, running)
     if chart is not None:
         return running.releases.render(addon, NAMESPACE, chart, json.loads(values) if values else {})
-    made = [manifest for manifest in yaml.safe_load_all(_text(addon)) if manifest]
+    made = [manifest for manifest in yaml.load_all(_text(addon), yaml.CSafeLoader) if manifest]
     for manifest in made:
         if manifest["kind"] == "Service":
             manifest["spec"]["clusterIP"] = dns

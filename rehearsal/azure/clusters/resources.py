@@ -287,7 +287,7 @@ def system_workloads(endpoint: str, dns: str) -> list[dict[str, Any]]:
     """
     address = urlsplit(endpoint)
     text = Template(_text("system.yaml")).substitute(host=address.hostname, port=address.port or 443, dns=dns)
-    return list(yaml.safe_load_all(text))
+    return list(yaml.load_all(text, yaml.CSafeLoader))
 
 
 def _nodes(cluster: Cluster, pool: str) -> set[str]:

@@ -158,7 +158,7 @@ def _parse(text: str) -> Mapping[str, Any]:
     try:
         if "\n" not in text and not text.lstrip().startswith("{"):
             text = Path(text).expanduser().read_text()
-        config = yaml.safe_load(text)
+        config = yaml.load(text, yaml.CSafeLoader)
     except (OSError, yaml.YAMLError) as error:
         raise UnreachableError(f"failed to parse kubeconfig data in `kubernetes:config:kubeconfig`- {error}") from error
     if not isinstance(config, dict):

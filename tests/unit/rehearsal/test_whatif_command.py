@@ -11,6 +11,7 @@ from rehearsal import cli
 from rehearsal.session.deployment import PROJECT
 from rehearsal.whatif import candidate, candidates, command, sources
 from rehearsal.whatif.sources import Source
+from tests.unit.example_stack import configuration
 
 EKS = PROJECT / "Pulumi.eks.yaml"
 
@@ -30,10 +31,9 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 
 def stack_file(folder: Path, name: str, **config: object) -> str:
-    content = yaml.safe_load(EKS.read_text())
-    content["config"] |= {key.replace("__", ":"): value for key, value in config.items()}
+    content = {"config": configuration("eks") | {key.replace("__", ":"): value for key, value in config.items()}}
     path = folder / name
-    path.write_text(yaml.safe_dump(content))
+    path.write_text(yaml.dump(content, Dumper=yaml.CSafeDumper))
     return str(path)
 
 
@@ -61,7 +61,7 @@ def test_a_new_image_is_a_change_by_itself(
 def test_nodes_as_they_are_need_a_policy_that_older_clusters_do_not_have(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cluster = yaml.safe_load(EKS.read_text())["config"]["karpstack:cluster"]
+    cluster = configuration("eks")["karpstack:cluster"]
     older = stack_file(tmp_path, "a.yaml", karpstack__cluster=cluster | {"version": "1.35"})
     assert asked(tmp_path, "--base", older, "--change", str(EKS), "--nodes", "as-is") == 2
     assert "--nodes as-is with Kubernetes 1.35" in capsys.readouterr().err
