@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any
 
 Statement = Mapping[str, Any]
@@ -176,6 +177,7 @@ def _names(statement: Statement, action: str) -> bool:
     return any(action_matches(pattern, action) for pattern in _many(statement.get("Action", [])))
 
 
+@lru_cache(maxsize=1 << 16)  # each call is held against all of the same few statements
 def action_matches(pattern: str, action: str) -> bool:
     """Whether a pattern of a statement (`ec2:Describe*`) is of an action; neither tells upper from lower case."""
     return _matches(pattern.lower(), action.lower())
