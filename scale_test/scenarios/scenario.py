@@ -622,6 +622,10 @@ def parse(data: object, source: str) -> Scenario:
         errors = error.errors(include_url=False)[: shown.LINES + 1]
         lines = [f"{source}: {line}" for details in errors for line in _explain(details)]
         raise ScenarioError(shown.message(lines)) from error
+    except UnicodeEncodeError as error:  # pydantic tells neither where it is nor what else is wrong
+        text = shown.value(error.object)
+        problem = f"{source}: {text} has half of a character in it, which no file could hold; write it anew"
+        raise ScenarioError(shown.message([problem])) from error
 
 
 def names(*folders: Path) -> list[str]:

@@ -153,6 +153,7 @@ def test_what_is_parsed_can_be_parsed_again() -> None:
             {"template": {}},
             ["nodePools.small", "nodeClassRef.name is missing", "name one of"],
         ),
+        ("stacks", ["\ud800"], ["\\ud800", "half of a character"]),
     ],
 )
 def test_a_bad_scenario_is_refused(path: str, value: object, parts: list[str]) -> None:
