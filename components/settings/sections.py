@@ -142,7 +142,12 @@ class Section(BaseModel):
     """A group of keys: in camelCase in the stack's file, by the names of the fields in a program."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True, validate_default=True
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_default=True,
+        defer_build=True,  # a program uses the models of one cloud, and building those of all took a tenth of its time
     )
 
     #: Keys, in lower case, that will never be settings, with the reason.
