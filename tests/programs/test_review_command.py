@@ -110,7 +110,12 @@ def update(**summary: Any) -> str:
 @pytest.mark.parametrize(
     ("state", "log", "code", "said"),
     [
-        ("right", "right", 0, "Resources: 1 unchanged. 0 mandatory and 1 advisory finding."),
+        (
+            "right",
+            "right",
+            0,
+            "Resources: 1 unchanged; beside them 1 component or provider, which Pulumi counts too. 0 mandatory and",
+        ),
         ("right", "missing", 2, "so it is not known what the pack said; `PULUMI_DEBUG_COMMANDS=true"),
         ("right", "{", 2, "line 1 of the engine's event log is no event of Pulumi's"),
         ("right", "", 2, "is of no update that came to its end"),
