@@ -430,6 +430,8 @@ def _status(options: argparse.Namespace) -> int:
     table.add_row("all", "", f"{total / 2**20:.0f} MiB", "")
     Console().print(table)
     print(f"Logs are in {folder.logs}")  # by no table, which would cut the path in two
+    if folder.judge.is_file():
+        print(f"The last `python -m rehearsal up` was judged by {folder.judge.read_text()}")
     Console().print(listeners.table(folder, info))
     lifetime.tell_crashes(folder)
     return 1 if info.crashes else 0
