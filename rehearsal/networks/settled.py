@@ -61,7 +61,7 @@ def settled(path: Path, wanted: Mapping[str, Mapping[str, Any]], without: Mappin
                 "--write out"
             )
         # In front: what follows the last key may be about the next section.
-        for key, value in reversed(values.items()):
+        for key, value in reversed([*values.items()]):
             if key not in section:
                 added.append(f"{name}.{key} = {_shown(value)}")
                 section.insert(0, key, value)

@@ -310,6 +310,16 @@ class Deployment:
         command += ["--update", str(self._folder.update_events)] if updated else []
         return self._call(command)
 
+    def look(self, stack_file: StackFile) -> int:
+        """Look before an update, as whoever deploys does; the exit code of `python -m preflight`.
+
+        Raises:
+            CommandError: It was killed.
+            LostError: The rehearsal has ended meanwhile.
+        """
+        command = [sys.executable, "-m", "preflight", self._folder.stack, "--config-file", str(stack_file.path)]
+        return self._call(command)
+
     def _wrong(self, configuration: Path) -> str:
         """What the review says is wrong with a configuration of the pack; empty if nothing."""
         command = [sys.executable, "-m", "review", "--stack", self._folder.stack, "--only-configuration"]
