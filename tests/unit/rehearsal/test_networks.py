@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,9 @@ def test_the_stack_file_is_written_where_it_is_asked_and_nothing_is_changed_unas
     written, old = path.read_text(), before.splitlines()
     gone = [line for line in old if line not in written.splitlines()]
     assert all(line.split(":")[0].strip() in GONE[stack] for line in gone), "comments too stay, but those of what goes"
+    beside = [*pairwise(written.splitlines())]
+    about = [(comment, line) for comment, line in pairwise(old) if comment.strip().startswith("#") and line not in gone]
+    assert [pair for pair in about if pair not in beside] == [], "each stays with what it is about"
     assert settings.load(raw(yaml.safe_load(written)["config"]))
     file.unlink()
     assert cli.main(asked) == 0, "nothing of it differs any more"
