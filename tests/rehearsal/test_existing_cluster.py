@@ -116,9 +116,9 @@ def test_the_move_to_karpenter_and_the_way_back(tmp_path: Path) -> None:
             assert "goes on with: ansible-playbook playbooks/move.yml -e from_groups=general,batch" in said
             assert "-e from_groups=general,batch -e undo=true" in said
             # At once: the pod that was evicted last may be without a node yet.
-            again = moved(stack, from_groups="general,batch")
-            assert again.returncode == 0, again.stdout
-            said = " ".join(again.stdout.split())
+            second = moved(stack, from_groups="general,batch")
+            assert second.returncode == 0, second.stdout
+            said = " ".join(second.stdout.split())
             assert "A move before has cordoned these, and goes on: " in said
             assert "pods of 4 nodes have moved" in said
             assert "PodDisruptionBudgets that were broken: none" in said
