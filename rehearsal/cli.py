@@ -1,4 +1,4 @@
-"""The rehearsal's command line: up, run, review, whatif, env, rights, network, status, down.
+"""The rehearsal's command line: up, run, review, preflight, whatif, env, rights, network, status, down.
 
 Reads arguments and talks to people; the work is done by `rehearsal.session.daemon` and `rehearsal.session.deployment`.
 """
@@ -122,7 +122,12 @@ def _parser() -> argparse.ArgumentParser:
         "Preview the stack with the policy pack and write what is to be reviewed: changes, findings, cost, "
         "permissions. Starts no cluster and changes nothing.",
     )
-    for parser_ in (up, run, review):
+    look = add(
+        "preflight",
+        _preflight,
+        "Look at the rehearsed account before `up`, as `python -m preflight` looks at a real one. Changes nothing.",
+    )
+    for parser_ in (up, run, review, look):
         parser_.add_argument(
             "--config-file", type=Path, help="the stack's configuration (default: Pulumi.<stack>.yaml)"
         )
@@ -332,11 +337,32 @@ def _review_folder(folder: StackFolder, said: Path | None, option: str) -> Path:
 
 
 def _review_alone(options: argparse.Namespace, folder: StackFolder, stack_file: StackFile) -> int:
-    """Start the daemon unless it runs, and review; what this call started, it stops."""
     output = _review_folder(folder, options.output, "--output")
     configuration = options.policy_pack_config
     if configuration and configuration != _BASELINE:
         configuration = str(Path(configuration).resolve())
+    with _played(folder, stack_file) as deployment:
+        return deployment.review(stack_file, output, configuration)
+
+
+def _preflight(options: argparse.Namespace) -> int:
+    stack_file = _stack_file(options)
+    with _alone(options) as folder:
+        if not daemon.running(folder):
+            tell(
+                f"{folder.stack} is not up. Looked at is a rehearsed account, which has nothing but what files beside "
+                "the stack file describe; what is in the way in yours, `python -m preflight` tells."
+            )
+        with _played(folder, stack_file, asked=True) as deployment:
+            return deployment.look(stack_file)
+
+
+@contextmanager
+def _played(folder: StackFolder, stack_file: StackFile, *, asked: bool = False) -> Iterator[Deployment]:
+    """Commands on a stack that may not be up; what this starts to play its account, it stops.
+
+    Its providers wait for the account by themselves; commands by which it is `asked` wait here.
+    """
     descriptions.look(stack_file)
     if stack_file.cluster.is_file():
         stack_file.check_versions()  # of a cluster that runs; of one's own any version is previewed
@@ -349,8 +375,8 @@ def _review_alone(options: argparse.Namespace, folder: StackFolder, stack_file: 
                 deployment.prepare(stack_file)
             else:
                 lifetime.forget(folder)
-                _, deployment = lifetime.start(folder, stack_file, engines)
-            return deployment.review(stack_file, output, configuration)
+                _, deployment = lifetime.start(folder, stack_file, engines, asked=asked)
+            yield deployment
     finally:
         if not running:
             daemon.stop(folder)
@@ -430,6 +456,8 @@ def _status(options: argparse.Namespace) -> int:
     table.add_row("all", "", f"{total / 2**20:.0f} MiB", "")
     Console().print(table)
     print(f"Logs are in {folder.logs}")  # by no table, which would cut the path in two
+    if folder.judge.is_file():
+        print(f"The last `python -m rehearsal up` was judged by {folder.judge.read_text()}")
     Console().print(listeners.table(folder, info))
     lifetime.tell_crashes(folder)
     return 1 if info.crashes else 0

@@ -13,7 +13,7 @@ from rules.facts import facts
 from rules.regions import Regions
 from rules.rule import Rule
 
-from .changes import changes, counts
+from .changes import beside, changes, counts
 from .configuration import exceptions
 from .engine import Resource, by_urn, checked, resources
 from .findings import Verdicts
@@ -61,6 +61,7 @@ def assemble(
         verdict=_verdict(preview),
         failures=preview.failures,
         counts=counts(preview.digest),
+        beside=beside(preview.digest),
         changes=changes(preview.digest),
         findings=verdicts.findings,
         excused=verdicts.excused,

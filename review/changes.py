@@ -54,6 +54,19 @@ def counts(digest: Digest) -> tuple[Count, ...]:
     return tuple(Count(operation=name, type=kind, number=number) for (name, kind), number in rows)
 
 
+def beside(digest: Digest) -> int:
+    """How many components and providers there are, without those providers that Pulumi adds by itself.
+
+    As the engine sums up an update (pulumi/pulumi, pkg/engine/update.go, isInternalStep): it leaves out a provider
+    whose name begins with `default`.
+    """
+    states = {step.urn: step.new or step.old for step in digest.steps}
+    return sum(
+        state is not None and (not state.custom or (is_provider(state.type) and not name_of(urn).startswith("default")))
+        for urn, state in states.items()
+    )
+
+
 def changes(digest: Digest) -> tuple[Change, ...]:
     """Each resource that exists and will not stay as it is."""
     changed = [

@@ -57,7 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings_name=_uri(configured, project) if configured else wording.BASELINE,
     )
     write(review, output)
-    _tell(review, output)
+    asked = options.policy_pack_config is None and configured is None
+    _tell(review, output, configuration.of_stack(PACK, options.stack) if asked else None)
     return _CODES[review.verdict]
 
 
@@ -123,7 +124,8 @@ def _parser() -> argparse.ArgumentParser:
 def _configured(said: str | None, stack: str) -> Path | None:
     """The configuration of the pack that judges; None is the baseline."""
     if said is None:
-        return configuration.of_stack(PACK, stack)
+        own = configuration.of_stack(PACK, stack)
+        return own if own.is_file() else None
     return None if said == wording.BASELINE else Path(said).resolve()
 
 
@@ -132,11 +134,12 @@ def _uri(path: Path, project: Path) -> str:
     return path.relative_to(project).as_posix() if path.is_relative_to(project) else path.name
 
 
-def _tell(review: Review, folder: Path) -> None:
+def _tell(review: Review, folder: Path, missing: Path | None) -> None:
     for failure in review.failures:
         print(failure, file=sys.stderr)
-    for finding in review.mandatory:
-        print(f"mandatory: {finding.rule}: {wording.subject(finding.resource)}: {finding.violation}")
+    for finding, *others in wording.alike(review.mandatory):
+        about = ", ".join(wording.subject(each.resource) for each in (finding, *others))
+        print(f"mandatory: {finding.rule}: {about}: {finding.violation}")
     print(f"{wording.headline(review)} {wording.summary(review)}")
-    print(f"Judged by {wording.judge(review)}.")
+    print(f"Judged by {wording.judge(review, missing)}.")
     print(f"Review: {folder / 'review.html'}, review.md and review.sarif beside it")

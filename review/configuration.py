@@ -34,10 +34,9 @@ _TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
 }
 
 
-def of_stack(pack: Path, stack: str) -> Path | None:
-    """A stack's own configuration, `<stack>.json` in the pack's folder; None, the baseline, where there is none."""
-    found = pack / f"{stack.rpartition('/')[2]}.json"
-    return found if found.is_file() else None
+def of_stack(pack: Path, stack: str) -> Path:
+    """Where a stack's own configuration is, if it has one: `<stack>.json` in the pack's folder."""
+    return pack / f"{stack.rpartition('/')[2]}.json"
 
 
 def read(path: Path, rules: Iterable[Rule]) -> Mapping[str, Any]:

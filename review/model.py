@@ -180,7 +180,12 @@ class RuleText(_Model):
 
 
 class Review(_Model):
-    """The whole."""
+    """The whole.
+
+    Attributes:
+        counts: Resources of clouds and clusters.
+        beside: How many components, the stack itself, and providers that the program names Pulumi counts beside them.
+    """
 
     stack: str
     project: str
@@ -190,6 +195,7 @@ class Review(_Model):
     verdict: Verdict
     failures: tuple[str, ...] = ()
     counts: tuple[Count, ...]
+    beside: int
     changes: tuple[Change, ...]
     findings: tuple[Finding, ...]
     excused: tuple[Excused, ...]

@@ -48,8 +48,9 @@ class Places:
 
     def of(self, resource: Resource | None, rule: str = "") -> Place:
         """Where a resource, or what a rule wants of it, is configured."""
-        if rule in _OF_RULE and (place := self._find(f"{self._project}:{_OF_RULE[rule]}")):
-            return place
+        if rule in _OF_RULE:
+            # Where the section is not there yet, all of them are mended by writing it, and by nothing of their own.
+            return self._find(f"{self._project}:{_OF_RULE[rule]}") or Place()
         section = _OF_TOKEN.get(resource.token) if resource else None
         if resource is None or section is None:
             return Place()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from .changes import OPERATIONS
 from .model import SEVERITIES, Cost, Entry, Finding, Permission, Pool, Review, Severity
@@ -29,11 +30,12 @@ def headline(review: Review) -> str:
     return f"{verdict}, {gaps} {plural('rule', gaps)} not judged." if gaps else f"{verdict}."
 
 
-def judge(review: Review) -> str:
-    """Which configuration of the pack judged; a stack without one of its own is told where it would be."""
+def judge(review: Review, missing: Path | None = None) -> str:
+    """Which configuration of the pack judged; `missing` is the stack's own, where it would have and is not there."""
     if review.pack_configuration != BASELINE:
         return review.pack_configuration
-    return f"the {BASELINE} of the policy pack; the configuration of a stack is policies/{review.stack}.json"
+    found = f"the {BASELINE} of the policy pack"
+    return f"{found}, for there is no {missing.parent.name}/{missing.name}" if missing else found
 
 
 def doing(operation: str) -> str:
@@ -50,8 +52,13 @@ def totals(review: Review) -> list[tuple[str, int]]:
 def summary(review: Review) -> str:
     """What is created, found and paid, in a sentence or three."""
     resources = ", ".join(f"{number} {doing(name)}" for name, number in totals(review)) or "nothing was previewed"
+    if review.beside:
+        beside = plural("component", review.beside) + " or " + plural("provider", review.beside)
+        resources += f"; beside them {review.beside} {beside}, which Pulumi counts too"
     findings = plural("finding", len(review.findings))
     tally = f"{len(review.mandatory)} mandatory and {len(review.advisory)} advisory {findings}"
+    if (different := len(alike(review.findings))) < len(review.findings):
+        tally += f", which say {different} different {plural('thing', different)}"
     sentences = [f"Resources: {resources}.", f"{tally}." if review.findings else "No findings."]
     if review.pools:
         sentences.append(f"NodePools: {stack_cost(review.cost, review.pools)}.")

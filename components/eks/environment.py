@@ -41,7 +41,6 @@ from ..kubernetes import (
 from ..naming import KARPENTER_AWS_SERVICE_ACCOUNT, KARPENTER_NAMESPACE, STACK_LABEL, EksNames
 from ..outputs import Outputs
 from ..settings import EksSettings, ExistingEksSettings, refuse_contradictions
-from ..settings.eks import needed_endpoints
 from .access import Access, AccessArgs
 from .addons import Addons, AddonsArgs
 from .cluster import Cluster, ClusterArgs
@@ -244,13 +243,7 @@ class Environment(pulumi.ComponentResource):
     def _network(self, args: EksSettings) -> Network:
         return Network(
             f"{self._stem}-network",
-            NetworkArgs(
-                cluster_name=args.name,
-                system_nodes=args.system_nodes.desired_size,
-                needed=needed_endpoints(args.karpenter, args.addons),
-                settings=args.network,
-                tags=args.tags,
-            ),
+            NetworkArgs(settings=args, tags=args.tags),
             opts=self._child,
         )
 

@@ -23,7 +23,7 @@ from pulumi_aws import ec2
 from ..documents import subnets
 from ..naming import DISCOVERY_TAG, named
 from ..settings import existing_network as judged
-from ..settings.eks import NetworkSettings
+from ..settings.eks import EksSettings
 from . import existing_network
 
 
@@ -32,17 +32,11 @@ class NetworkArgs:
     """Arguments of `Network`.
 
     Attributes:
-        cluster_name: Value of the discovery tag.
-        system_nodes: How many nodes there are before Karpenter's.
-        needed: Services that an existing VPC without a way out must have endpoints of.
-        settings: Of a number of zones, those are taken that offer EKS and are first by name.
+        settings: The stack's. Of a number of zones, those are taken that offer EKS and are first by name.
         tags: For every resource.
     """
 
-    cluster_name: str
-    system_nodes: int
-    needed: Sequence[str]
-    settings: NetworkSettings
+    settings: EksSettings
     tags: Mapping[str, str]
 
 
@@ -73,16 +67,17 @@ class Network(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("karpstack:eks:Network", name, {}, opts)
-        by_tag = {"tags": {DISCOVERY_TAG: args.cluster_name}}
+        network = args.settings.network
+        by_tag = {"tags": {DISCOVERY_TAG: args.settings.name}}
         self.subnet_terms = [by_tag]
         # The cluster's own group carries the tag in any case: EKS makes it for this cluster.
-        self.security_group_terms = [by_tag, *({"id": group} for group in args.settings.node_security_group_ids)]
-        self.isolated = args.settings.isolated
+        self.security_group_terms = [by_tag, *({"id": group} for group in network.node_security_group_ids)]
+        self.isolated = network.isolated
         self.endpoints = ()
-        if args.settings.vpc_id is None:
+        if network.vpc_id is None:
             self._make(name, args)
         else:
-            self._adopt(name, args, args.settings.vpc_id)
+            self._adopt(name, args.settings, network.vpc_id)
         self.register_outputs(
             {
                 "vpcId": self.vpc_id,
@@ -91,11 +86,11 @@ class Network(pulumi.ComponentResource):
             }
         )
 
-    def _adopt(self, name: str, args: NetworkArgs, vpc_id: str) -> None:
+    def _adopt(self, name: str, settings: EksSettings, vpc_id: str) -> None:
         """Take an existing VPC as it is, or stop with what is wrong with it."""
-        network = args.settings
-        found = existing_network.find(vpc_id, network, args.cluster_name, pulumi.InvokeOptions(parent=self))
-        for doubt in judged.check(network, args.cluster_name, args.system_nodes, found, args.needed):
+        network = settings.network
+        found = existing_network.find(vpc_id, network, settings.name, pulumi.InvokeOptions(parent=self))
+        for doubt in judged.check(settings, found):
             pulumi.log.warn(str(doubt), self)
         self.isolated = any(subnet.way_out == "none" for subnet in found.node_subnets(network))
         self.endpoints = found.endpoints
@@ -106,7 +101,7 @@ class Network(pulumi.ComponentResource):
                     f"{name}-discovery-{subnet_id}",
                     resource_id=subnet_id,
                     key=DISCOVERY_TAG,
-                    value=args.cluster_name,
+                    value=settings.name,
                     opts=pulumi.ResourceOptions(parent=self),
                 )
         elif network.subnet_tags:
@@ -123,8 +118,8 @@ class Network(pulumi.ComponentResource):
 
     def _make(self, name: str, args: NetworkArgs) -> None:
         child = pulumi.ResourceOptions(parent=self)
-        label = args.cluster_name
-        vpc_cidr = str(args.settings.vpc_cidr)
+        label = args.settings.name
+        vpc_cidr = str(args.settings.network.vpc_cidr)
         vpc = ec2.Vpc(
             f"{name}-vpc",
             cidr_block=vpc_cidr,
@@ -136,9 +131,9 @@ class Network(pulumi.ComponentResource):
         )
         # EC2 makes it with the VPC, open between its members, and gives it to whatever names no group of its own.
         ec2.DefaultSecurityGroup(f"{name}-closed", vpc_id=vpc.id, tags=named(f"{label}-unused", args.tags), opts=child)
-        public_default = None if args.settings.isolated else self._internet(name, args, vpc)
+        public_default = None if args.settings.network.isolated else self._internet(name, args, vpc)
 
-        zones = self._zones(args.settings.zones)
+        zones = self._zones(args.settings.network.zones)
         public: list[ec2.Subnet] = []
         private: list[ec2.Subnet] = []
         private_routes: list[ec2.RouteTable] = []
@@ -159,7 +154,7 @@ class Network(pulumi.ComponentResource):
                     opts=child,
                 )
                 public.append(outside)
-            if index == 0 or args.settings.nat_gateways == "per-zone":
+            if index == 0 or args.settings.network.nat_gateways == "per-zone":
                 table = self._private_routes(f"{name}-{index}", f"{label}-{index}", args.tags, vpc)
                 private_routes.append(table)
                 if public_default:
@@ -172,7 +167,7 @@ class Network(pulumi.ComponentResource):
                 tags={
                     **named(f"{label}-private-{index}", args.tags),
                     "kubernetes.io/role/internal-elb": "1",
-                    DISCOVERY_TAG: args.cluster_name,
+                    DISCOVERY_TAG: args.settings.name,
                 },
                 opts=child,
             )
@@ -201,7 +196,7 @@ class Network(pulumi.ComponentResource):
 
     def _internet(self, name: str, args: NetworkArgs, vpc: ec2.Vpc) -> ec2.Route:
         """An internet gateway, and the route to it in a table for public subnets."""
-        child, label = pulumi.ResourceOptions(parent=self), args.cluster_name
+        child, label = pulumi.ResourceOptions(parent=self), args.settings.name
         internet = ec2.InternetGateway(f"{name}-internet", vpc_id=vpc.id, tags=named(label, args.tags), opts=child)
         routes = ec2.RouteTable(f"{name}-public", vpc_id=vpc.id, tags=named(f"{label}-public", args.tags), opts=child)
         return ec2.Route(

@@ -126,7 +126,8 @@ def opened_before_it_is_trusted(
         settings: karpstack:proxy.
         certificates: karpstack:trustedCertificates.
         region: Of the cluster.
-        endpoints: Services that nodes reach inside the VPC.
+        endpoints: Services that nodes reach directly, because they have endpoints in the VPC. Not those of an existing
+            VPC out of which something leads: there the proxy is asked for these too, unless noProxy names them.
     """
     (host,) = host_names(["ec2"], region)
     if settings is None or settings.https is None or not certificates or "ec2" in endpoints:
@@ -138,7 +139,8 @@ def opened_before_it_is_trusted(
             f"is asked for {host} before a node has karpstack:trustedCertificates, by what looks up the node's name "
             "(nodeadm on Amazon Linux 2023, pluto on Bottlerocket): if the proxy answers there with a certificate of "
             "its own, no node joins",
-            f"have the proxy pass it on unopened; or have an endpoint for EC2 in the VPC, and {host} in "
-            "karpstack:proxy.noProxy: in a VPC of the stack's own karpstack:network.endpoints is both",
+            f"have the proxy pass it on unopened; or write {host} into karpstack:proxy.noProxy, where an endpoint for "
+            "EC2 in the VPC or a way out beside the proxy leads there: in a VPC of the stack's own "
+            "karpstack:network.endpoints does both",
             warning=True,
         )

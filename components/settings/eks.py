@@ -501,6 +501,21 @@ def needed_endpoints(karpenter: KarpenterSettings, addons: AddonsSettings) -> tu
     )
 
 
+def unreached_registries(
+    addons: AddonsSettings, settings: ImagesSettings, proxy: ProxySettings | None
+) -> tuple[str, ...]:
+    """Registries of the stack's charts that no node reaches where nothing leads out: without a mirror or a proxy."""
+    if proxy is not None and proxy.https is not None:
+        return ()
+    used = images.registries(
+        images.CILIUM,
+        images.KARPENTER_AWS,
+        *([images.METRICS_SERVER] if addons.metrics_server else []),
+        *([images.LOAD_BALANCER_CONTROLLER] if addons.load_balancer_controller else []),
+    )
+    return tuple(registry for registry in used if registry not in settings.mirrors)
+
+
 class EksSettings(EksStackSettings):
     """The whole configuration, and the arguments of `eks.Environment`; `eks_existing` has a cluster that is there."""
 

@@ -18,13 +18,12 @@ from karpenter.offers import Offers
 from karpenter.requirements import RequirementError, allows, requirements
 
 from .. import versions
-from ..documents import images as chart_images
 from ..documents import manifests
 from ..problems import Problem, did_you_mean, key_of, shown
 from .addon_checks import tags_of_others, taint_of_none, version_of_none
 from .chart_checks import chart_values, resource_values
 from .egress_checks import egress_checks, opened_before_it_is_trusted, system_nodes_too_old
-from .eks import needed_endpoints
+from .eks import needed_endpoints, unreached_registries
 from .node_pool_checks import endless_drain, node_class_reference
 from .region_checks import aws_zones, region_checks
 from .requirement_checks import instance_type, requirement_checks
@@ -100,7 +99,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
     yield from egress_checks(valid, today)
     if system_nodes is not None:
         yield from system_nodes_too_old(system_nodes, valid.get("proxy"))
-    # Which endpoints a VPC that is there has, the settings do not say.
+    # What leads out of a VPC that is there, the settings do not say: existing_network does.
     if network is not None and region is not None and not network.vpc_id:
         endpoints = ("ec2",) if network.endpoints is True else network.endpoints or ()
         certificates = valid.get("trusted_certificates") or ()
@@ -205,15 +204,9 @@ def _no_images(
     network: NetworkSettings, addons: AddonsSettings, settings: ImagesSettings | None, proxy: ProxySettings | None
 ) -> Iterator[Problem]:
     """A network out of which nothing leads, to public registries neither, unless through a proxy."""
-    if not network.isolated or settings is None or (proxy is not None and proxy.https is not None):
+    if not network.isolated or settings is None:
         return
-    used = chart_images.registries(
-        chart_images.CILIUM,
-        chart_images.KARPENTER_AWS,
-        *([chart_images.METRICS_SERVER] if addons.metrics_server else []),
-        *([chart_images.LOAD_BALANCER_CONTROLLER] if addons.load_balancer_controller else []),
-    )
-    if missing := [registry for registry in used if registry not in settings.mirrors]:
+    if missing := unreached_registries(addons, settings, proxy):
         yield Problem(
             key_of("images", "mirrors"),
             shown(settings.mirrors),

@@ -17,7 +17,8 @@ from ..documents.endpoints import GATEWAYS
 from ..documents.subnets import ZONES_WITHOUT_EKS
 from ..naming import DISCOVERY_TAG
 from ..problems import Problem, doubts, key_of, shown
-from .eks import NetworkSettings
+from .egress_checks import opened_before_it_is_trusted
+from .eks import EksSettings, NetworkSettings, needed_endpoints, unreached_registries
 
 #: Free addresses that EKS demands in each subnet of a control plane, and those that it recommends.
 LEAST_ADDRESSES: Final = 6
@@ -129,17 +130,12 @@ def way_out(routes: Mapping[str, str]) -> WayOut:
     return "none" if not target else "public" if target.startswith("igw-") else "private"
 
 
-def check(
-    network: NetworkSettings, cluster: str, nodes: int, found: FoundNetwork, needed: Collection[str]
-) -> list[Problem]:
+def check(settings: EksSettings, found: FoundNetwork) -> list[Problem]:
     """Refuse a network in which the cluster cannot work.
 
     Args:
-        network: With a `vpc_id`.
-        cluster: Name of the cluster.
-        nodes: How many system nodes there are at first.
-        found: What the account says.
-        needed: Services that nodes reach by endpoints where nothing leads out, as `ecr.api`.
+        settings: With a `network.vpc_id`.
+        found: What the account says of that.
 
     Returns:
         What may be in the way: warnings.
@@ -147,13 +143,12 @@ def check(
     Raises:
         SettingsError: Something is.
     """
-    return doubts(problems(network, cluster, nodes, found, needed))
+    return doubts(problems(settings, found))
 
 
-def problems(
-    network: NetworkSettings, cluster: str, nodes: int, found: FoundNetwork, needed: Collection[str]
-) -> Iterator[Problem]:
+def problems(settings: EksSettings, found: FoundNetwork) -> Iterator[Problem]:
     """What is, or may be, in the way; the arguments are those of `check`."""
+    network = settings.network
     if not found.cidrs:
         yield Problem(
             key_of("network", "vpcId"),
@@ -166,9 +161,12 @@ def problems(
     yield from _dns(network, found)
     yield from _missing(network, found)
     yield from _zones(network, found)
-    yield from _addresses(network, nodes, found)
-    yield from _ways_out(network, found, needed)
-    yield from _others(network, cluster, found)
+    yield from _addresses(network, settings.system_nodes.desired_size, found)
+    yield from _ways_out(settings, found)
+    yield from opened_before_it_is_trusted(
+        settings.proxy, settings.trusted_certificates, settings.region, found.endpoints
+    )
+    yield from _others(network, settings.name, found)
     yield from _groups(network, found)
 
 
@@ -298,9 +296,12 @@ def _addresses(network: NetworkSettings, nodes: int, found: FoundNetwork) -> Ite
         )
 
 
-def _ways_out(network: NetworkSettings, found: FoundNetwork, needed: Collection[str]) -> Iterator[Problem]:
+def _ways_out(settings: EksSettings, found: FoundNetwork) -> Iterator[Problem]:
+    network = settings.network
     key, value = _where(network, [])
+    needed = needed_endpoints(settings.karpenter, settings.addons)
     missing = [service for service in needed if service not in found.endpoints]
+    unreached = unreached_registries(settings.addons, settings.images, settings.proxy)
     for subnet in found.node_subnets(network):
         match subnet.way_out:
             case "public":
@@ -328,13 +329,14 @@ def _ways_out(network: NetworkSettings, found: FoundNetwork, needed: Collection[
                     "nothing there reaches these services, so nodes do not join, or Karpenter launches none",
                     "have its owner run: " + "; ".join(_endpoint_command(network, subnet, one) for one in missing),
                 )
-            case "none":
+            case "none" if unreached:
                 yield Problem(
                     key,
                     value,
                     f"has {subnet.id} without a default route: nodes there reach only services with an endpoint in the "
-                    "VPC, and images of other registries, as Cilium's from quay.io, only by a mirror",
-                    "set karpstack:images.mirrors, or name subnets with a route to a NAT or transit gateway",
+                    f"VPC, and images of {', '.join(unreached)} only by a mirror or a proxy",
+                    "name mirrors in karpstack:images.mirrors, or a proxy in karpstack:proxy.https, or subnets with a "
+                    "route to a NAT or transit gateway",
                     warning=True,
                 )
 

@@ -123,14 +123,14 @@ def _is_about(resource_id: str, cluster: str) -> bool:
 def _tags(*path: str) -> Callable[[Properties, Judgement], None]:
     def check(resource: Properties, judgement: Judgement) -> None:
         tags = section(resource, *path, "tags")
-        where = ".".join((*path, "tags"))
-        # Values may be unknown; that there is a tag is seen by its name.
+        # Values may be unknown; that there is a tag is seen by its name. Said of each resource in the same words, so
+        # that whoever lists findings can say it once.
         if missing := [key for key in judgement.settings["keys"] if key not in set(tags)]:
-            judgement.violation(f"{where} lacks {', '.join(missing)}.")
+            judgement.violation(f"has no {'tag' if len(missing) == 1 else 'tags'} {', '.join(missing)}.")
         for key in judgement.settings["keys"]:
             with judgement.part():
                 if key in set(tags) and not str(tags[key]).strip():
-                    judgement.violation(f"{where}.{key} is empty.")
+                    judgement.violation(f"has an empty tag {key}.")
 
     return check
 

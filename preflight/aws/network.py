@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from components.problems import Problem
-from components.settings.eks import needed_endpoints
 from components.settings.existing_network import problems
 
 from ..finding import Finding
@@ -18,15 +17,13 @@ def existing(subject: Subject) -> Iterator[Finding]:
     settings = subject.settings
     if settings.network.vpc_id is None:
         return
-    found = subject.existing_network()
-    needed = needed_endpoints(settings.karpenter, settings.addons)
-    yield from judged(
-        problems(settings.network, settings.name, settings.system_nodes.desired_size, found, needed), told_by
-    )
+    yield from judged(problems(settings, subject.existing_network()), told_by)
 
 
 def told_by(problem: Problem) -> str:
     """The call that tells what a problem of a network is about."""
+    if ":network." not in problem.key:
+        return ""  # the settings do, against which the account has nothing
     if "nodeSecurityGroupIds" in problem.key:
         return "ec2:DescribeSecurityGroups"
     return "ec2:DescribeVpcs" if problem.key.endswith(("vpcId", "Cidr")) else "ec2:DescribeSubnets"

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from karpenter.selectors import selects
+
 from ..finding import Finding, Severity
 from .cluster import Object
 from .subject import FOR_EVER, PODS, Subject, annotations_of, kubectl, labels_of, name_of
@@ -90,7 +92,7 @@ def budgets(subject: Subject) -> Iterator[Finding]:
         held = [
             (pod, pool)
             for pod, pool in pods
-            if pod["metadata"].get("namespace") == budget["metadata"]["namespace"] and _selects(selector, pod)
+            if pod["metadata"].get("namespace") == budget["metadata"]["namespace"] and selects(selector, labels_of(pod))
         ]
         for pool in sorted({pool for _, pool in held}):
             number = sum(pool == other for _, other in held)
@@ -129,24 +131,3 @@ def _holds(subject: Subject, pool: str, what: str, fix: str, call: str) -> Findi
         else f"the node waits for it, for {grace} at most (terminationGracePeriod)"
     )
     return Finding(severity, what, consequence, fix, call)
-
-
-def _selects(selector: dict[str, Any] | None, pod: Object) -> bool:
-    """Whether a label selector of policy/v1 selects a pod: none selects nothing, an empty one everything."""
-    if selector is None:
-        return False
-    found = labels_of(pod)
-    return all(found.get(key) == value for key, value in (selector.get("matchLabels") or {}).items()) and all(
-        _matches(expression, found.get(expression["key"])) for expression in selector.get("matchExpressions") or ()
-    )
-
-
-def _matches(expression: dict[str, Any], value: str | None) -> bool:
-    match expression["operator"]:
-        case "In":
-            return value in (expression.get("values") or ())
-        case "NotIn":
-            return value not in (expression.get("values") or ())
-        case "Exists":
-            return value is not None
-    return value is None  # DoesNotExist

@@ -11,7 +11,7 @@ from rehearsal.networks.made import Made, digits, parts
 
 #: By which way nodes leave it, in words.
 WAYS_OUT: Final = {"nat": "a NAT gateway", "transit-gateway": "a transit gateway of somebody else's"}
-_OF_ITS_OWN: Final = ("zones", "natGateways", "flowLogRetentionDays")
+_OF_ITS_OWN: Final = ("zones", "natGateways", "flowLogRetentionDays", "endpoints")
 
 
 def make(stack: str, region: str, network: IPv4Network, zones: int, way_out: str) -> Made:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import yaml
 
+from rehearsal.networks.settled import settled
 from rehearsal.session.deployment import PROJECT
 from rehearsal.session.stack_file import StackFile
 from rehearsal.session.terminal import tell
@@ -40,15 +41,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="by which way nodes leave it: transit-gateway on AWS, firewall (a route table) or load-balancer (AKS's "
         "own) on Azure, nat on both (default: nat)",
     )
-    parser.add_argument("--overwrite", action="store_true", help="write over a file that is there")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="write the settings into the stack file, with its comments, instead of printing them; what is set there "
+        "already is left as it is, and nothing written, without --overwrite",
+    )
+    parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="write over a description that is there and, with --write, over settings of the stack file",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the file, and print the settings; the exit code.
+    """Write the file, and print the settings or write them into the stack file; the exit code.
 
     Raises:
         StackFileError: The stack's configuration cannot be read.
-        ValueError: There is a file already, or no such network.
+        ValueError: There is a file already, or no such network; or the stack file sets something else.
     """
     # The stack file may name the network already: its description is what is made here.
     path = (options.config_file or PROJECT / f"Pulumi.{options.stack}.yaml").resolve()
@@ -82,13 +93,24 @@ def run(options: argparse.Namespace) -> int:
                 f"--cidr {options.cidr} overlaps karpstack:network.{key} = {given} of {stack_file.path.name}: traffic "
                 "for one would be sent to the other, and the program refuses the stack; give another range"
             )
+    settings = {"karpstack:network": dict(made.settings), "karpstack:cluster": dict(made.cluster)}
+    edited = settled(stack_file.path, settings, {"karpstack:network": made.instead}) if options.write else None
+    if edited and edited.differs and not options.overwrite:
+        raise ValueError(
+            f"{stack_file.path}: nothing was written, for these are set already, and would be changed or removed: "
+            f"{'; '.join(edited.differs)}; say --overwrite, or leave --write out and merge them by hand"
+        )
     stack_file.network.write_text(json.dumps(made.content, indent=2) + "\n", encoding="utf-8")
     tell(f"{stack_file.network} describes {made.words}.")
+    if edited:
+        stack_file.path.write_text(edited.text, encoding="utf-8")
+        tell(f"{stack_file.path} takes it: {'; '.join([*edited.added, *edited.differs]) or 'it did so already'}.")
+        tell(f"What else a network can have: {_PAGES[stack_file.cloud]}.")
+        return 0
     tell(
         f"In {stack_file.path.name}, these of karpstack:network and karpstack:cluster take it, instead of "
         f"{', '.join(made.instead)}; podCidr and serviceCidr may not overlap {options.cidr}:"
     )
-    settings = {"karpstack:network": dict(made.settings), "karpstack:cluster": dict(made.cluster)}
     print(yaml.safe_dump(settings, sort_keys=False, width=1000), end="")
     tell(f"What else a network can have: {_PAGES[stack_file.cloud]}.")
     return 0

@@ -195,12 +195,13 @@ class Deployment:
         """
         stack = self._folder.stack
         configuration = policies(stack, self._program) if judged else None
-        if not judged:
-            tell("Not judged by the policy pack, for it stands for what is there already.")
-        elif configuration:
-            tell(f"Judged by policies/{configuration.name}.")
-        else:
-            tell(f"Judged by the baseline of the policy pack; the configuration of a stack is policies/{stack}.json.")
+        words = _judge(stack, configuration)
+        tell(
+            f"Judged by {words}."
+            if judged
+            else "Not judged by the policy pack, for it stands for what is there already."
+        )
+        self._folder.judge.unlink(missing_ok=True)
         self._folder.update_events.unlink(missing_ok=True)  # Pulumi goes on in a file that is there
         log = ["--event-log", str(self._folder.update_events)]
         try:
@@ -210,6 +211,8 @@ class Deployment:
             if configuration and (wrong := self._wrong(configuration)):
                 raise CommandError(f"{error}: {wrong}") from error
             raise
+        if judged:
+            records.write_text(self._folder.judge, words)
 
     def change(self, stack_file: StackFile, events: Path) -> list[str]:
         """The command that updates the stack to another configuration of it, for a playbook to give.
@@ -257,6 +260,9 @@ class Deployment:
         progress = removal.Progress(lambda: removal.draining(self._on_the_cluster, self._environment))
         options = ("--yes", "--skip-preview", "--suppress-outputs", *self._configured)
         self._run("destroy", *options, meanwhile=progress.look)
+        # Of what is gone there is nothing to review; the logs stay.
+        self._folder.update_events.unlink(missing_ok=True)
+        self._folder.judge.unlink(missing_ok=True)
 
     def hindrances(self) -> list[str]:
         """What fails or holds up `destroy`, as the look before it has it.
@@ -302,6 +308,16 @@ class Deployment:
         command += ["--config-file", str(stack_file.path), "--output", str(output)]
         command += ["--policy-pack-config", configuration] if configuration else []
         command += ["--update", str(self._folder.update_events)] if updated else []
+        return self._call(command)
+
+    def look(self, stack_file: StackFile) -> int:
+        """Look before an update, as whoever deploys does; the exit code of `python -m preflight`.
+
+        Raises:
+            CommandError: It was killed.
+            LostError: The rehearsal has ended meanwhile.
+        """
+        command = [sys.executable, "-m", "preflight", self._folder.stack, "--config-file", str(stack_file.path)]
         return self._call(command)
 
     def _wrong(self, configuration: Path) -> str:
@@ -379,6 +395,13 @@ class Deployment:
         if code < 0:
             raise CommandError(f"{Path(command[0]).name} {ending(code)} before it was done")
         return code
+
+
+def _judge(stack: str, configuration: Path | None) -> str:
+    """Which configuration of the policy pack judges a stack, in the words that the review has for it."""
+    if configuration:
+        return f"{_PACK}/{configuration.name}"
+    return f"the baseline of the policy pack, for there is no {_PACK}/{stack}.json"
 
 
 def _runs(pid: int, since: float) -> bool:

@@ -93,15 +93,15 @@ def bring_up(
 
 
 def start(
-    folder: StackFolder, stack_file: StackFile, engines: EngineSet, program: Path = PROJECT
+    folder: StackFolder, stack_file: StackFile, engines: EngineSet, program: Path = PROJECT, *, asked: bool = False
 ) -> tuple[daemon.StartingDaemon, Deployment]:
-    """Start the daemon; it, and what can be deployed on it."""
+    """Start the daemon; it, and what can be deployed on it. Where the account itself is `asked`, it is waited for."""
     limits.check(folder.root)
     starting = daemon.start(folder.create(), stack_file, engines)
     Deployment(folder, engines, starting.info, program).prepare(stack_file)  # while the daemon gets ready
     # What files describe is made first, and may be refused: Pulumi would only see that nobody listens any more.
-    described = stack_file.network.is_file() or stack_file.cluster.is_file()
-    return starting, Deployment(folder, engines, starting.ready() if described else starting.listening(), program)
+    whole = asked or stack_file.network.is_file() or stack_file.cluster.is_file()
+    return starting, Deployment(folder, engines, starting.ready() if whole else starting.listening(), program)
 
 
 @contextmanager

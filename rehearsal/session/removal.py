@@ -7,18 +7,25 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from karpenter.selectors import selects
 from rehearsal.host.processes import with_parent
 from rehearsal.session.terminal import tell
 
 #: What a NodeClaim goes through when it is deleted, in this order; each a condition of it.
-_STEPS: Final = ("Drained", "VolumesDetached", "InstanceTerminating")
+_DRAINED: Final = "Drained"
+_STEPS: Final = (_DRAINED, "VolumesDetached", "InstanceTerminating")
+#: When Karpenter deletes the pods of a NodeClaim whatever holds them, by its terminationGracePeriod.
+_UNTIL: Final = "karpenter.sh/nodeclaim-termination-timestamp"
+_DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 _SECONDS_BETWEEN_LOOKS: Final = 15.0
 _LONGEST_LOOK: Final = 600.0
 _NAMED: Final = 5
+
+_Object = Mapping[str, Any]
 
 
 class NotLookedError(Exception):
@@ -61,28 +68,80 @@ def hindrances(stack: str, configuration: Path, project: Path, variables: Mappin
 
 
 def draining(kubectl: Sequence[str], variables: Mapping[str, str]) -> list[str]:
-    """NodeClaims that are being deleted, each with what it waits for; none where no cluster answers.
+    """NodeClaims that are being deleted, each with what it waits for and what helps; none where no cluster answers.
 
     Args:
         kubectl: The program, and how it reaches the cluster.
         variables: Environment of commands on the stack.
     """
-    command = [*kubectl, "--request-timeout=5s", "get", "nodeclaims.karpenter.sh", "--output", "json"]
+    kinds = "nodeclaims.karpenter.sh,pods,poddisruptionbudgets.policy"
+    command = [*kubectl, "--request-timeout=5s", "get", kinds, "--all-namespaces", "--output", "json"]
     answer = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     try:
-        claims = json.loads(answer.stdout)["items"]
+        items = json.loads(answer.stdout)["items"]
     except (ValueError, LookupError, TypeError):
         return []
-    return [_waits_for(claim) for claim in claims if claim["metadata"].get("deletionTimestamp")]
+    claims, pods, budgets = (
+        [one for one in items if one["kind"] == kind] for kind in ("NodeClaim", "Pod", "PodDisruptionBudget")
+    )
+    return [_waits_for(claim, pods, budgets) for claim in claims if claim["metadata"].get("deletionTimestamp")]
 
 
-def _waits_for(claim: Mapping[str, Any]) -> str:
+def _waits_for(claim: _Object, pods: Iterable[_Object], budgets: Iterable[_Object]) -> str:
     conditions = {one["type"]: one for one in (claim.get("status") or {}).get("conditions") or ()}
     steps = (conditions[step] for step in _STEPS if step in conditions and conditions[step].get("status") != "True")
     now: Mapping[str, Any] = next(steps, {})
     name = str(claim["metadata"]["name"])
     said = str(now.get("message") or now.get("reason") or "")
-    return f"{name} ({said})" if said else name
+    told = f"{name} ({said})" if said else name
+    if now.get("type") != _DRAINED:
+        return told
+    node = (claim.get("status") or {}).get("nodeName")
+    left = [pod for pod in pods if pod["spec"].get("nodeName") == node and _is_drained(pod)]
+    if not left:
+        return told
+    held = [*_held(left, budgets)]
+    until = (claim["metadata"].get("annotations") or {}).get(_UNTIL)
+    return "; ".join(
+        [
+            f"{told}: its node has {_listed([_name(pod) for pod in left])}",
+            *held,
+            *([f"Karpenter deletes them in spite of that at {until}"] if held and until else []),
+        ]
+    )
+
+
+def _held(pods: Sequence[_Object], budgets: Iterable[_Object]) -> Iterator[str]:
+    """What lets pods of a node not go, and what helps."""
+    for budget in budgets:
+        metadata = budget["metadata"]
+        selector, none = budget["spec"].get("selector"), not (budget.get("status") or {}).get("disruptionsAllowed")
+        among = [pod for pod in pods if pod["metadata"]["namespace"] == metadata["namespace"]]
+        if none and any(selects(selector, pod["metadata"].get("labels") or {}) for pod in among):
+            yield (
+                f"the PodDisruptionBudget {_name(budget)} lets none go now: scale its workload to 0, or kubectl delete "
+                f"poddisruptionbudget --namespace {metadata['namespace']} {metadata['name']}"
+            )
+    for pod in pods:
+        if (pod["metadata"].get("annotations") or {}).get(_DO_NOT_DISRUPT) == "true":
+            yield (
+                f"{_name(pod)} has {_DO_NOT_DISRUPT}: scale its workload to 0, or kubectl annotate pod --namespace "
+                f"{pod['metadata']['namespace']} {pod['metadata']['name']} {_DO_NOT_DISRUPT}-"
+            )
+
+
+def _is_drained(pod: _Object) -> bool:
+    """Whether Karpenter evicts it: not what a DaemonSet or the node itself runs, nor what is done."""
+    owners = {owner["kind"] for owner in pod["metadata"].get("ownerReferences") or ()}
+    return not owners & {"DaemonSet", "Node"} and (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
+
+
+def _name(item: _Object) -> str:
+    return f"{item['metadata']['namespace']}/{item['metadata']['name']}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
 
 class Progress:
@@ -99,6 +158,15 @@ class Progress:
         if now - self._told < _SECONDS_BETWEEN_LOOKS:
             return
         if waiting := self._ask():
-            more = f" and {len(waiting) - _NAMED} more" if len(waiting) > _NAMED else ""
-            tell(f"After {now - self._began:.0f} s NodeClaims are left: {', '.join(waiting[:_NAMED])}{more}.")
+            more = [f"and {len(waiting) - _NAMED} more"] if len(waiting) > _NAMED else []
+            tell(
+                "\n  ".join(
+                    [
+                        f"After {now - self._began:.0f} s NodeClaims are left. Karpenter takes the finalizer of each "
+                        "away when its node is drained and its instance is gone:",
+                        *waiting[:_NAMED],
+                        *more,
+                    ]
+                )
+            )
         self._told = time.monotonic()

@@ -117,6 +117,11 @@ class StackFolder:
         return self.pulumi / "update.jsonl"
 
     @property
+    def judge(self) -> Path:
+        """File that says which configuration of the policy pack judged the last update."""
+        return self.pulumi / "judge"
+
+    @property
     def edited(self) -> Path:
         """File with the path of the stack file that the user edits (see `rehearsal.session.pulumi_by_hand`)."""
         return self.pulumi / "edited-stack-file"

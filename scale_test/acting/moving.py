@@ -28,6 +28,11 @@ NODE_POOL: Final = "karpenter.sh/nodepool"
 #: On nodes that a move has cordoned, with the time.
 MARK: Final = "karpstack.io/cordoned-by-move"
 _KARPENTER: Final = "karpenter.sh/v1"
+#: Who Karpenter's events are of, and the reason of one that says which node a pod gets.
+_KARPENTERS: Final = "karpenter"
+_NOMINATED: Final = "Nominated"
+#: Seconds in which it judges a NodePool that is new or was changed.
+_JUDGED_WITHIN: Final = 60.0
 _BUDGETS: Final = ("policy/v1", "PodDisruptionBudget")
 _PAUSE: Final = 1.0
 _NAMED: Final = 5
@@ -90,8 +95,11 @@ def refuse(
     *,
     accept_waiting: bool,
     groups: Collection[str] = (),
+    autoscalers: Collection[str] = (),
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], object] = time.sleep,
 ) -> None:
-    """Refuse what would go wrong, before anything is changed.
+    """Refuse what would go wrong, before anything is changed: all of it at once.
 
     Args:
         cluster: The cluster.
@@ -100,6 +108,9 @@ def refuse(
         accept_waiting: Whether pods may be without a node already.
         groups: The groups that were named. One without nodes beside others that have some is refused, for it may be a
             slip of the pen; where none has any, there is nothing to do.
+        autoscalers: Deployments of Cluster Autoscaler that run, with their namespaces.
+        clock: Tells seconds.
+        sleep: Waits; a minute at most, until Karpenter has judged its NodePools.
 
     Raises:
         MoveError: With all that is wrong.
@@ -107,12 +118,25 @@ def refuse(
     """
     found = [
         *(_without_nodes(cluster, nodes, groups) if nodes else ()),
-        *(_makes_more(cluster, node_pools) if node_pools else _makes_none(cluster)),
+        *(() if node_pools else _scaled_by_another(autoscalers)),
+        *(_makes_more(cluster, node_pools) if node_pools else _makes_none(cluster, clock, sleep)),
         *_would_be_lost(cluster, nodes),
-        *(() if accept_waiting else _waits_already(cluster)),
+        # Of a move that was broken off they are its own: the next drain waits for them.
+        *(() if accept_waiting or marked(nodes) else _waits_already(cluster)),
     ]
     if found:
         raise MoveError("nothing was changed: " + "; ".join(found))
+
+
+def _scaled_by_another(autoscalers: Collection[str]) -> Iterator[str]:
+    """That somebody else makes nodes in the groups."""
+    for autoscaler in autoscalers:
+        namespace, name = autoscaler.split("/")
+        yield (
+            f"the Deployment {autoscaler} is Cluster Autoscaler, which makes nodes in the groups for pods that leave "
+            f"them, where Karpenter is to make them: kubectl scale deployment {name} --namespace {namespace} "
+            "--replicas 0"
+        )
 
 
 def _without_nodes(cluster: Cluster, nodes: Iterable[Object], groups: Collection[str]) -> Iterator[str]:
@@ -272,9 +296,8 @@ class _Watch:
             self._done.waited = max(self._done.waited, moment - since)
             if moment - since > self._patience:
                 raise MoveError(
-                    f"the pod {_name(pods[uid])} is without a node for {self._patience:g} s: {_said(pods[uid])}. No "
-                    "NodePool makes one for it, or its limits are reached: see `kubectl describe` of the pod, mend the "
-                    "NodePool, and run the move again; or take it back, with -e undo=true"
+                    f"the pod {_name(pods[uid])} is without a node for {self._patience:g} s: {_said(pods[uid])}. "
+                    f"{_decided(self._cluster, pods[uid])}; then run the move again, or take it back, with -e undo=true"
                 )
         return bool(pods)
 
@@ -284,14 +307,27 @@ class _Watch:
                 yield _name(budget)
 
 
-def _makes_none(cluster: Cluster) -> Iterator[str]:
-    """That nothing makes nodes for pods that leave groups."""
-    pools = cluster.labelled(_KARPENTER, "NodePool", "")
-    if not any(_is_ready(pool) and not _makes_nothing(pool) for pool in pools):
-        yield (
-            "no NodePool is ready and may make nodes, so pods that leave would be without one: bring the stack up "
-            "(`pulumi up`), and see `kubectl get nodepools`"
-        )
+def _makes_none(cluster: Cluster, clock: Callable[[], float], sleep: Callable[[float], object]) -> Iterator[str]:
+    """That nothing makes nodes for pods that leave groups; said when Karpenter has judged, or a minute has passed."""
+    begun = clock()
+    while True:
+        pools = {
+            pool["metadata"]["name"]: _readiness(pool)
+            for pool in cluster.labelled(_KARPENTER, "NodePool", "")
+            if not _makes_nothing(pool)
+        }
+        if any(status == "True" for status, _ in pools.values()):
+            return
+        open_ = [name for name, (status, _) in pools.items() if status != "False"]
+        if not open_ or clock() - begun > _JUDGED_WITHIN:
+            break
+        sleep(_PAUSE)
+    why = "; ".join(f"{name}: {said or 'nobody says why'}" for name, (_, said) in pools.items())
+    yield "no NodePool is ready and may make nodes, so pods that leave would be without one" + (
+        f" ({why}), and in {_JUDGED_WITHIN:g} s Karpenter has not judged {', '.join(open_)}: see that it runs"
+        if open_
+        else f"{f' ({why})' if why else ''}: bring the stack up (`pulumi up`), and see `kubectl get nodepools`"
+    )
 
 
 def _makes_more(cluster: Cluster, node_pools: Collection[str]) -> Iterator[str]:
@@ -339,9 +375,41 @@ def _said(pod: Object) -> str:
     return next((str(one.get("message") or one.get("reason") or "") for one in conditions), "nobody has looked at it")
 
 
-def _is_ready(item: Object) -> bool:
-    conditions = (item.get("status") or {}).get("conditions") or ()
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+def _decided(cluster: Cluster, pod: Object) -> str:
+    """What Karpenter makes of a pod without a node, by its last event of it, and what to do.
+
+    It tells of each pod for which it makes none (FailedScheduling, again after five minutes), and of some of those for
+    which it makes one (Nominated, five a second): karpenter, pkg/controllers/provisioning/scheduling/events.go.
+    """
+    events = cluster.labelled("v1", "Event", "", f"involvedObject.uid={pod['metadata']['uid']}")
+    said = [
+        one
+        for one in events
+        if _KARPENTERS in (one.get("reportingComponent"), (one.get("source") or {}).get("component"))
+    ]
+    if not said:
+        return "Karpenter has said nothing of it yet: see that its controller runs, and what it logs"
+    last = max(said, key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""))
+    if last.get("reason") == _NOMINATED:
+        return (
+            f"Karpenter has decided, and its node is not there yet: {last.get('message')}: see `kubectl describe` of "
+            "that NodeClaim"
+        )
+    return (
+        f"No NodePool makes one for it, says Karpenter: {last.get('message')}: mend the NodePool, or what the pod asks "
+        "for"
+    )
+
+
+def _readiness(pool: Object) -> tuple[str, str]:
+    """What Karpenter says of a NodePool as it is now: `True`, `False`, or else nothing yet; and why."""
+    for one in (pool.get("status") or {}).get("conditions") or ():
+        if one["type"] == "Ready":
+            # A condition of an earlier generation is about another spec.
+            of_now = one.get("observedGeneration", 0) >= pool["metadata"].get("generation", 0)
+            why = str(one.get("message") or one.get("reason") or "")
+            return (one["status"], why) if of_now else ("Unknown", "it has been changed since Karpenter judged it")
+    return "Unknown", ""
 
 
 def _makes_nothing(pool: Object) -> bool:

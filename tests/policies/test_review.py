@@ -223,6 +223,8 @@ def test_changes_are_counted_by_type_and_named() -> None:
         ("same", "AWS iam Role", 1),
     ]
     assert [(one.operation, one.name) for one in found.changes] == [("delete", "old"), ("replace", "queue")]
+    assert found.beside == 1
+    assert "1 unchanged; beside them 1 component or provider, which Pulumi counts too." in wording.summary(found)
     assert in_words(tokens.NODE_POOL) == "Kubernetes NodePool"
     assert in_words(tokens.AKS_CLUSTER) == "Azure containerservice ManagedCluster"
 
@@ -287,8 +289,11 @@ def test_findings_have_the_line_of_the_configuration(tmp_path: Path) -> None:
 
     assert places(violation("node-pool-limits", "x", POOL)) == [(6, "karpstack:nodePools.pool")]
     assert places(violation("tags-required", "x", urn(tokens.VPC, "vpc"))) == [(3, "karpstack:tags")]
+    assert places(violation("tags-required", "x", POOL), violation("tags-required", "x")) == [(3, "karpstack:tags")] * 2
     assert places(violation("cidrs-no-overlap", "x", urn(tokens.VPC, "vpc"))) == [(1, "")], "there is no such section"
     assert places(violation("stack-cost-ceiling", "x")) == [(1, "")]
+    configuration.write_text("config: {karpstack:nodePools: {pool: {}}}\n")
+    assert places(violation("tags-required", "x", POOL)) == [(1, "")], "the section is what lacks"
     configuration.write_text("{")
     assert places(violation("node-pool-limits", "x", POOL)) == [(1, "")]
 
@@ -402,6 +407,7 @@ def test_what_is_said_of_many_resources_is_said_once() -> None:
     other = violation("tags-required", "It lacks team.", urn(tokens.VPC, "vpc-0"))
     found = review(preview(events=[*many, other]))
     assert len(found.findings) == 30
+    assert "30 mandatory and 0 advisory findings, which say 2 different things." in wording.summary(found)
     for text in (page.render(found), markdown.render(found)):
         assert text.count("It lacks owner.") == text.count("It lacks team.") == 1
         assert "vpc-28" in text
@@ -627,18 +633,17 @@ def test_a_bad_configuration_of_the_pack_is_refused(
 
 
 def test_a_stack_has_one_configuration_of_the_pack(tmp_path: Path) -> None:
-    (tmp_path / "eks.json").write_text("{}")
     assert configuration.of_stack(tmp_path, "eks") == tmp_path / "eks.json"
     assert configuration.of_stack(tmp_path, "organisation/project/eks") == tmp_path / "eks.json"
-    assert configuration.of_stack(tmp_path, "prod") is None
 
 
 def test_the_command_says_which_configuration_judged() -> None:
     made = review(preview(node_pool()), stack="prod")
     assert wording.judge(made) == "policies/production.json"
     baseline = made.model_copy(update={"pack_configuration": wording.BASELINE})
-    assert wording.judge(baseline).startswith("the baseline of the policy pack; ")
-    assert f"policies/{made.stack}.json" in wording.judge(baseline)
+    assert wording.judge(baseline) == "the baseline of the policy pack"
+    own = configuration.of_stack(ROOT / "policies", "prod")
+    assert wording.judge(baseline, own) == "the baseline of the policy pack, for there is no policies/prod.json"
 
 
 @pytest.mark.parametrize("path", [ROOT / "policies" / f"{name}.json" for name in ("production", *STACKS)])

@@ -220,7 +220,7 @@ CASES = [
             name=f"one is missing on {token}",
             rule=TAGS_REQUIRED,
             given=tagged(token, {"owner": "platform", "environment": "test"}),
-            violations=("tags lacks cost-centre",),
+            violations=("has no tag cost-centre.",),
         )
         for token in TAGGED
     ],
@@ -228,13 +228,13 @@ CASES = [
         name="none",
         rule=TAGS_REQUIRED,
         given=Resource(tokens.VPC, {}),
-        violations=("tags lacks owner, environment, cost-centre",),
+        violations=("has no tags owner, environment, cost-centre.",),
     ),
     Case(
         name="an empty one, beside one that is unknown",
         rule=TAGS_REQUIRED,
         given=tagged(tokens.VPC, TAGS | {"owner": UNKNOWN, "environment": " "}),
-        violations=("tags.environment is empty",),
+        violations=("has an empty tag environment.",),
         unknown="tags.owner",
     ),
     Case(
@@ -242,7 +242,7 @@ CASES = [
         rule=TAGS_REQUIRED,
         given=tagged(tokens.VPC, TAGS),
         settings={"keys": ["team"]},
-        violations=("tags lacks team",),
+        violations=("has no tag team.",),
     ),
 ]
 

@@ -70,10 +70,11 @@ def test_the_exit_code_tells_findings_from_failures(
     program = tmp_path / "pulumi"
     program.write_text(PULUMI.replace("{python}", sys.executable))
     program.chmod(0o755)
-    events = [violation(level)] if level else []
+    other = f"{URN}-too"
+    events = [violation(level), violation(level).replace(URN, other)] if level else []
     refused = 255 if level == "mandatory" else 0
     said = {
-        "digest": {"steps": [STEP], "diagnostics": diagnostics},
+        "digest": {"steps": [STEP, {**STEP, "urn": other}], "diagnostics": diagnostics},
         "events": events,
         "code": refused,
     }
@@ -86,7 +87,7 @@ def test_the_exit_code_tells_findings_from_failures(
     assert import_module("review.command").main(arguments) == code
     assert sorted(one.name for one in output.iterdir()) == ["review.html", "review.md", "review.sarif"]
     told = capsys.readouterr()
-    assert ("mandatory: node-pool-limits: pool: boundless" in told.out) is (level == "mandatory")
+    assert ("mandatory: node-pool-limits: pool, pool-too: boundless" in told.out) is (level == "mandatory")
     assert ("no" in told.err) is (code == 2)
     given = (tmp_path / "said.json.arguments").read_text()
     assert "--policy-pack-config" not in given
@@ -110,7 +111,12 @@ def update(**summary: Any) -> str:
 @pytest.mark.parametrize(
     ("state", "log", "code", "said"),
     [
-        ("right", "right", 0, "Resources: 1 unchanged. 0 mandatory and 1 advisory finding."),
+        (
+            "right",
+            "right",
+            0,
+            "Resources: 1 unchanged; beside them 1 component or provider, which Pulumi counts too. 0 mandatory and",
+        ),
         ("right", "missing", 2, "so it is not known what the pack said; `PULUMI_DEBUG_COMMANDS=true"),
         ("right", "{", 2, "line 1 of the engine's event log is no event of Pulumi's"),
         ("right", "", 2, "is of no update that came to its end"),

@@ -87,6 +87,7 @@ def only_what_is_declared_listens(stack: RehearsedStack) -> None:
             assert address.startswith("127.0.0.1:"), address
     shown = stack.succeed("status")
     assert "not declared" not in shown, shown
+    assert "was judged by" in shown, shown
 
 
 def a_stranger_gets_nothing(stack: RehearsedStack) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from kubernetes import client
 
 from rehearsal.host.processes import wait_until
-from tests.rehearsal.conftest import RehearsedStack
+from tests.rehearsal.conftest import ROOT, RehearsedStack
 
 REPLICAS: Final = 5
 OF_KARPENTER: Final = "karpenter.sh/nodepool"
@@ -34,6 +36,29 @@ def move(stack: RehearsedStack, **given: str) -> str:
     result = moved(stack, **given)
     assert result.returncode == 0, result.stdout
     return " ".join(result.stdout.partition("Say what was moved")[2].split())
+
+
+def broken_off(stack: RehearsedStack, soon: Callable[[], bool], **given: str) -> str:
+    """The output of a move that gets a Ctrl-C of its terminal as soon as something is the case."""
+    options = [part for name, value in given.items() for part in ("-e", f"{name}={value}")]
+    playing = subprocess.Popen(
+        ["ansible-playbook", "playbooks/move.yml", *options],
+        cwd=ROOT,
+        env=stack.variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        wait_until(soon, "the moment to break the move off", 120)
+        os.killpg(playing.pid, signal.SIGINT)
+        output, _ = playing.communicate(timeout=60)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(playing.pid, signal.SIGKILL)
+        playing.wait()
+    return " ".join(output.split())
 
 
 class Shop:
@@ -84,6 +109,11 @@ class Shop:
         finally:
             ended.set()
             looking.join()
+
+    def pods(self) -> set[str]:
+        """Names of its pods."""
+        found = self.core.list_namespaced_pod("default", label_selector="app=web").items
+        return {pod.metadata.name for pod in found if not pod.metadata.deletion_timestamp}
 
     def nodes(self, selector: str) -> list[str]:
         return [node.metadata.name for node in self.core.list_node(label_selector=selector).items]

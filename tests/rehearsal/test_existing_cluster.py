@@ -10,7 +10,7 @@ from typing import Any
 
 from rehearsal.host.processes import wait_until
 from tests.rehearsal.conftest import RehearsedStack, changed_example
-from tests.rehearsal.moving import OF_KARPENTER, REPLICAS, SOON, Shop, move, moved
+from tests.rehearsal.moving import OF_KARPENTER, REPLICAS, SOON, Shop, broken_off, move, moved
 
 STACK = "eks-existing-cluster"
 CLUSTER = "Shop_1"
@@ -106,7 +106,20 @@ def test_the_move_to_karpenter_and_the_way_back(tmp_path: Path) -> None:
         assert "kubectl scale deployment cluster-autoscaler" in moved(stack, from_groups="general").stdout
         shop.apps.patch_namespaced_deployment_scale("cluster-autoscaler", "kube-system", {"spec": {"replicas": 0}})
         with shop.watched():
-            said = move(stack, from_groups="general,batch")
+            nodes = [node for group in ("general", "batch") for node in shop.nodes(f"{OF_GROUP}={group}")]
+            before = shop.pods()
+            said = broken_off(stack, lambda: not before <= shop.pods(), from_groups="general,batch")
+            assert "User interrupted execution" in said
+            assert all(
+                node in said.partition("These nodes take no new pods until this is undone:")[2] for node in nodes
+            )
+            assert "goes on with: ansible-playbook playbooks/move.yml -e from_groups=general,batch" in said
+            assert "-e from_groups=general,batch -e undo=true" in said
+            # At once: the pod that was evicted last may be without a node yet.
+            second = moved(stack, from_groups="general,batch")
+            assert second.returncode == 0, second.stdout
+            said = " ".join(second.stdout.split())
+            assert "A move before has cordoned these, and goes on: " in said
             assert "pods of 4 nodes have moved" in said
             assert "PodDisruptionBudgets that were broken: none" in said
             assert "--nodegroup-name batch --scaling-config" in said

@@ -17,11 +17,13 @@ from components import eks, settings
 from components.eks import existing_network
 from components.kubernetes import reach
 from components.problems import SettingsError
+from components.settings.eks import ImagesSettings
 from components.settings.existing_network import FoundNetwork, problems, way_out
 from components.settings.proxy import ProxySettings
 from tests.conftest import Golden
 from tests.unit.example_stack import ROOT, raw
 from tests.unit.found_network import found_network
+from tests.unit.made_certificates import certificate
 from tests.unit.mock_engine import Deployment, deploy
 
 FOLDER = ROOT / "examples" / "existing-vpc"
@@ -36,6 +38,9 @@ TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 TAG = "aws:ec2/tag:Tag"
 GROUP = "aws:ec2/securityGroup:SecurityGroup"
 RULE = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
+#: Those that the example reaches by endpoints where nothing leads out.
+SERVICES = ("ec2", "ecr.api", "ecr.dkr", "eks", "eks-auth", "s3", "sqs", "ssm", "sts")
+PROXY = ProxySettings(https="http://proxy.corp.example:3128")
 #: What the example says of its network, in short.
 NETWORK: dict[str, Any] = {
     "vpcId": VPC,
@@ -199,12 +204,16 @@ def with_subnets(**changes: dict[str, Any]) -> FoundNetwork:
     return found(subnets=subnets)
 
 
-def said(network: FoundNetwork, nodes: int = 2, **changes: Any) -> list[tuple[str, str, bool]]:
+def isolated(*endpoints: str) -> FoundNetwork:
+    """One out of which nothing leads, with endpoints; without any that are named, with all that are needed."""
+    return replace(with_subnets(a={"way_out": "none"}), endpoints=endpoints or SERVICES)
+
+
+def said(network: FoundNetwork, **changes: Any) -> list[tuple[str, str, bool]]:
     """Key, consequence, and whether it is a warning."""
-    wanted = example(NETWORK, **changes).network
     return [
         (problem.key.removeprefix("karpstack:network."), problem.consequence, problem.warning)
-        for problem in problems(wanted, NAME, nodes, network, ("ec2", "ecr.api", "s3"))
+        for problem in problems(example(NETWORK, **changes), network)
     ]
 
 
@@ -289,15 +298,48 @@ def test_few_addresses_are_a_warning_and_too_few_for_nodes_are_not() -> None:
 
 
 def test_endpoints_instead_of_a_way_out_are_a_warning() -> None:
-    isolated = replace(with_subnets(a={"way_out": "none"}), endpoints=("ec2", "ecr.api", "s3"))
-    ((_, text, warning),) = said(isolated)
-    assert "only services with an endpoint in the VPC" in text
+    ((_, text, warning),) = said(isolated())
+    assert "only services with an endpoint in the VPC, and images of public.ecr.aws, quay.io only by" in text
     assert warning
+    mirrors = ImagesSettings(mirrors=dict.fromkeys(("public.ecr.aws", "quay.io"), "registry.example.com"))
+    for reached in ({"images": mirrors}, {"proxy": PROXY}):
+        assert not list(problems(example(NETWORK).model_copy(update=reached), isolated()))
+    by_http = example(NETWORK).model_copy(update={"proxy": ProxySettings(http=PROXY.https)})
+    assert [problem.warning for problem in problems(by_http, isolated())] == [True]
+
+
+@pytest.mark.parametrize(
+    ("network", "direct", "warned"),
+    [
+        # With a way out the proxy is asked for whatever noProxy does not name, whether there are endpoints or not.
+        (found(), [], True),
+        (found(endpoints=()), ["ec2.us-east-1.amazonaws.com"], False),
+        (found(), [".amazonaws.com"], False),
+        # Without, noProxy gets the names of endpoints.
+        (isolated(), [], False),
+    ],
+)
+def test_a_proxy_that_may_open_tls_is_asked_for_ec2_before_it_is_trusted(
+    network: FoundNetwork, direct: list[str], warned: bool
+) -> None:
+    through = {"proxy": PROXY.model_copy(update={"no_proxy": direct}), "trusted_certificates": [certificate()]}
+    told = list(problems(example(NETWORK).model_copy(update=through), network))
+    assert [problem.key for problem in told] == (["karpstack:proxy.https"] if warned else [])
+    assert all(problem.warning and "before a node has karpstack:trusted" in problem.consequence for problem in told)
+    trusting_nothing_else = example(NETWORK).model_copy(update={"proxy": PROXY})
+    assert not list(problems(trusting_nothing_else, network))
+
+
+def test_up_warns_of_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    warned: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", lambda said, *more: warned.append(said))
+    through = {"proxy": PROXY, "trusted_certificates": [certificate()]}
+    deploy(lambda: eks.Environment("eks", example(NETWORK).model_copy(update=through)))
+    assert [said for said in warned if said.startswith("karpstack:proxy.https = ")]
 
 
 def test_a_missing_endpoint_is_named_with_the_command_that_makes_it() -> None:
-    isolated = replace(with_subnets(a={"way_out": "none"}), endpoints=("ec2",))
-    (problem,) = problems(example(NETWORK).network, NAME, 2, isolated, ("ec2", "ecr.api", "s3"))
+    (problem,) = problems(example(NETWORK), isolated(*(one for one in SERVICES if one not in ("ecr.api", "s3"))))
     assert "without an endpoint of ecr.api, s3: " in problem.consequence
     assert not problem.warning
     command = f"aws ec2 create-vpc-endpoint --vpc-id {VPC} --service-name com.amazonaws.us-east-1"
@@ -366,14 +408,12 @@ def test_the_examples_documents(golden: Golden) -> None:
 
 
 def test_without_a_way_out_karpenter_asks_nothing_that_has_no_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    services = ("ec2", "ecr.api", "ecr.dkr", "eks", "eks-auth", "s3", "sqs", "ssm", "sts")
     assert "role" in one(stack(), NODE_CLASS)["spec"]  # which is kept, so that it must not be made below
-    isolated = replace(with_subnets(a={"way_out": "none"}), endpoints=services)
-    monkeypatch.setattr(existing_network, "find", lambda *asked: isolated)
+    monkeypatch.setattr(existing_network, "find", lambda *asked: isolated())
     made = deployed()
     assert one(made, NODE_CLASS)["spec"]["instanceProfile"] == f"{NAME}-karpenter-nodes"
     assert made.one("eks-karpenter-controller").inputs["values"]["settings"]["isolatedVPC"] is True
-    through = {"proxy": ProxySettings(https="http://proxy.corp.example:3128")}
+    through = {"proxy": PROXY}
     behind = deploy(lambda: eks.Environment("eks", example(NETWORK).model_copy(update=through)))
     told = str(behind.one("eks-karpenter-controller").inputs["values"]["controller"]["env"])
     assert "sqs.us-east-1.amazonaws.com" in told

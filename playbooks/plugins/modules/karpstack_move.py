@@ -68,6 +68,14 @@ nodes:
   description: With C(cordoned) and C(undone), the names of all nodes that were meant.
   type: list
   returned: success
+cordoned_before:
+  description: With C(cordoned), the names of those that a move had cordoned before, which was broken off.
+  type: list
+  returned: success
+uncordoned:
+  description: With C(undone), the names of those that take pods again.
+  type: list
+  returned: success
 groups:
   description: With C(cordoned), the names of all groups that have nodes.
   type: list
@@ -120,20 +128,23 @@ def main() -> None:
 
 def _cordoned(cluster: Cluster, given: dict[str, Any], check: bool) -> dict[str, Any]:
     nodes = moving.chosen(cluster, given["groups"], given["node_pools"])
-    if given["groups"] and (autoscalers := _autoscalers()):
-        namespace, name = autoscalers[0].split("/")
-        raise moving.MoveError(
-            f"nothing was changed: the Deployment {autoscalers[0]} is Cluster Autoscaler, which makes nodes in the "
-            "groups for pods that leave them, where Karpenter is to make them: "
-            f"kubectl scale deployment {name} --namespace {namespace} --replicas 0"
-        )
-    moving.refuse(cluster, nodes, given["node_pools"], accept_waiting=given["accept_waiting"], groups=given["groups"])
+    moving.refuse(
+        cluster,
+        nodes,
+        given["node_pools"],
+        accept_waiting=given["accept_waiting"],
+        groups=given["groups"],
+        autoscalers=_autoscalers(),
+    )
+    before = moving.marked(nodes)
     changed = bool(moving.taking(nodes) if check else moving.cordon(cluster, nodes))
     return {
         "changed": changed,
-        "nodes": [node["metadata"]["name"] for node in nodes],
+        "nodes": _names(nodes),
+        "cordoned_before": _names(before),
         "groups": moving.known(cluster),
-        "waiting": moving.waiting(cluster),
+        # Those that a move has left which was broken off are not accepted, but waited for.
+        "waiting": moving.waiting(cluster) if given["accept_waiting"] or not before else [],
         "lets_none_go": moving.lets_none_go(cluster),
         "to_nothing": moving.to_nothing(nodes),
     }
@@ -148,8 +159,8 @@ def _drained(cluster: Cluster, given: dict[str, Any], check: bool) -> dict[str, 
 
 def _undone(cluster: Cluster, given: dict[str, Any], check: bool) -> dict[str, Any]:
     nodes = moving.chosen(cluster, given["groups"], given["node_pools"])
-    changed = bool(moving.marked(nodes) if check else moving.uncordon(cluster, nodes))
-    return {"changed": changed, "nodes": _names(nodes)}
+    mine = _names(moving.marked(nodes)) if check else moving.uncordon(cluster, nodes)
+    return {"changed": bool(mine), "nodes": _names(nodes), "uncordoned": mine}
 
 
 def _names(nodes: list[moving.Object]) -> list[str]:

@@ -85,6 +85,14 @@ class Started:
     def listening(self) -> object:
         return self.info
 
+    def ready(self) -> object:
+        self.calls.append("ready")
+        return self.info
+
+    def look(self, stack_file: StackFile) -> int:
+        self.calls.append(f"look {stack_file.path.name}")
+        return self._code
+
     def prepare(self, stack_file: StackFile) -> None:
         self.calls.append("prepare")
 
@@ -119,7 +127,23 @@ def test_review_leaves_what_ran_before(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert started.calls == ["prepare", "review Pulumi.eks.yaml out production.json"]
 
 
-COMMANDS = ("up", "run", "review", "env", "rights", "status", "down")
+@pytest.mark.parametrize("code", [0, 1, 2])
+def test_a_look_waits_for_the_account_that_it_asks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started = Started(monkeypatch, code)
+    monkeypatch.setattr("rehearsal.session.daemon.running", lambda _: None)
+    assert cli.main(["preflight", "eks", "--state", str(tmp_path)]) == code
+    assert started.calls == ["forget", "prepare", "ready", "look Pulumi.eks.yaml", "stop"]
+    assert "eks is not up. Looked at is a rehearsed account, which has nothing but" in capsys.readouterr().err
+    started.calls.clear()
+    monkeypatch.setattr("rehearsal.session.daemon.running", lambda _: object())
+    assert cli.main(["preflight", "eks", "--state", str(tmp_path)]) == code
+    assert started.calls == ["prepare", "look Pulumi.eks.yaml"]
+    assert "is not up" not in capsys.readouterr().err
+
+
+COMMANDS = ("up", "run", "review", "preflight", "env", "rights", "status", "down")
 
 
 @pytest.fixture
@@ -176,7 +200,7 @@ def test_a_state_that_others_could_exchange_is_not_read_either(
 
 
 @pytest.mark.usefixtures("untouched")
-@pytest.mark.parametrize("command", ["up", "run", "review", "down"])
+@pytest.mark.parametrize("command", ["up", "run", "review", "preflight", "down"])
 def test_the_second_command_is_refused_and_told_of_the_first(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

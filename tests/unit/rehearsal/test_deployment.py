@@ -43,9 +43,13 @@ def destroy(folder: Path) -> None:
 
 
 def test_without_leftovers_only_pulumi_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    cluster = Cluster(monkeypatch, "")
+    cluster, folder = Cluster(monkeypatch, ""), StackFolder("eks", tmp_path).create()
+    told = (folder.update_events, folder.judge)
+    for file in told:
+        file.write_text("of the last update")
     destroy(tmp_path)
     assert [command[:2] for command in cluster.commands] == [["pulumi", "destroy"]]
+    assert not any(file.exists() for file in told), "of what is gone"
 
 
 def test_leftovers_go_first_as_in_the_storys_own_clean_up(
@@ -130,13 +134,16 @@ def test_what_is_protected_is_known_before_pulumi_begins(tmp_path: Path, state: 
 def test_an_update_is_judged_by_the_stacks_own_configuration_and_says_so(
     stack: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cluster = Cluster(monkeypatch, "")
-    Deployment(StackFolder(stack, tmp_path), EngineSet(tmp_path), DaemonInfo(1, 1.0, "aws", "us-east-1")).up()
+    cluster, folder = Cluster(monkeypatch, ""), StackFolder(stack, tmp_path).create()
+    Deployment(folder, EngineSet(tmp_path), DaemonInfo(1, 1.0, "aws", "us-east-1")).up()
     (command,) = cluster.commands
     assert command[command.index("--event-log") + 1] == str(StackFolder(stack, tmp_path).update_events)
     named = ["--policy-pack-config", str(PROJECT / "policies" / "eks.json")] if stack == "eks" else []
     assert command[command.index("--policy-pack") + 2 :][: len(named) or 1] == (named or ["--event-log"])
     assert f"Judged by {'the ' if stack == 'prod' else ''}{words}" in capsys.readouterr().err
+    assert words in folder.judge.read_text()
+    Deployment(folder, EngineSet(tmp_path), DaemonInfo(1, 1.0, "aws", "us-east-1")).up(judged=False)
+    assert not folder.judge.exists()
 
 
 def test_a_change_is_the_program_of_its_own_folder_with_the_salt_of_the_stack(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,12 @@ from tests.unit.rehearsal.aws_world import account
 from tests.unit.rehearsal.azure_world import REGION, World
 from tests.unit.rehearsal.preflight_azure_world import asked
 from tests.unit.rehearsal.preflight_world import found, looked_at
+
+#: Keys of the examples that a network of somebody else's changes or removes.
+GONE = {
+    "eks": {"vpcCidr", "zones", "natGateways", "endpoints", "flowLogRetentionDays"},
+    "aks-nap": {"vnetCidr", "subnetCidr"},
+}
 
 
 def stack_file(folder: Path, stack: str) -> Path:
@@ -89,6 +96,60 @@ def test_the_same_comes_out_each_time_and_nothing_is_written_over(
     made(path, capsys, "--overwrite")
     assert file.read_text() == content
     assert json.loads(content)["Vpcs"][0]["VpcId"].startswith("vpc-")
+
+
+OF_ITS_OWN = "    zones: 3 # or their names: [us-east-1a, us-east-1b, us-east-1d]\n"
+
+
+@pytest.mark.parametrize("stack", ["eks", "aks-nap"])
+def test_the_stack_file_is_written_where_it_is_asked_and_nothing_is_changed_unasked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], stack: str
+) -> None:
+    path = stack_file(tmp_path, stack)
+    # Below a key that goes, and before one that stays.
+    if stack == "eks":
+        path.write_text(path.read_text().replace(OF_ITS_OWN, f"{OF_ITS_OWN}    # of the gateways\n"))
+    before = path.read_text()
+    asked = ["network", "mine", "--config-file", str(path), "--write"]
+    assert cli.main(asked) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "nothing was written, for these are set already, and would be changed or removed: karpstack:network." in said
+    assert ("zones = 3 goes" if stack == "eks" else 'subnetCidr = "10.224.0.0/20" goes') in said
+    file = path.with_name("Pulumi.mine.network.json")
+    assert (path.read_text(), file.exists()) == (before, False)
+
+    assert cli.main([*asked, "--overwrite"]) == 0
+    assert "karpstack:cluster." in capsys.readouterr().err
+    written, old = path.read_text(), before.splitlines()
+    gone = [line for line in old if line not in written.splitlines()]
+    assert all(line.split(":")[0].strip() in GONE[stack] for line in gone), "comments too stay, but those of what goes"
+    beside = [*pairwise(written.splitlines())]
+    about = [(comment, line) for comment, line in pairwise(old) if comment.strip().startswith("#") and line not in gone]
+    assert [pair for pair in about if pair not in beside] == [], "each stays with what it is about"
+    assert settings.load(raw(yaml.safe_load(written)["config"]))
+    file.unlink()
+    assert cli.main(asked) == 0, "nothing of it differs any more"
+    assert "it did so already" in capsys.readouterr().err
+    assert path.read_text() == written
+
+
+def test_what_is_not_set_is_written_without_more_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "Pulumi.mine.yaml"
+    path.write_text("# mine\nconfig:\n  aws:region: us-east-1\n  karpstack:cloud: aws # here\n")
+    assert cli.main(["network", "mine", "--config-file", str(path), "--write"]) == 0
+    assert "# mine" in path.read_text()
+    assert "karpstack:cloud: aws # here" in path.read_text()
+    config = yaml.safe_load(path.read_text())["config"]
+    assert [*config["karpstack:network"]] == ["vpcId", "vpcCidr", "subnetIds", "controlPlaneSubnetIds"]
+    assert config["karpstack:cluster"] == {"privateAccessCidrs": ["10.20.0.0/16"]}
+    assert capsys.readouterr().out == ""
+
+
+def test_a_section_in_one_value_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "Pulumi.mine.yaml"
+    path.write_text("config: {aws:region: us-east-1, karpstack:cloud: aws, karpstack:network: '{}'}\n")
+    assert cli.main(["network", "mine", "--config-file", str(path), "--write"]) == 1
+    assert "karpstack:network is one value" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

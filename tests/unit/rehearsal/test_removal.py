@@ -63,7 +63,22 @@ def test_a_look_that_was_none_says_why(monkeypatch: pytest.MonkeyPatch, stdout: 
 def claim(name: str, *conditions: tuple[str, str, str], deleted: bool = True) -> dict[str, Any]:
     told = [{"type": kind, "status": status, "message": message} for kind, status, message in conditions]
     metadata = {"name": name, **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleted else {})}
-    return {"metadata": metadata, "status": {"conditions": told}}
+    return {"kind": "NodeClaim", "metadata": metadata, "status": {"conditions": told, "nodeName": f"{name}-node"}}
+
+
+def pod(name: str, node: str, owner: str = "ReplicaSet", phase: str = "Running", **metadata: Any) -> dict[str, Any]:
+    metadata |= {"name": name, "namespace": "shop", "labels": {"app": "web"}, "ownerReferences": [{"kind": owner}]}
+    return {"kind": "Pod", "metadata": metadata, "spec": {"nodeName": node}, "status": {"phase": phase}}
+
+
+def budget(name: str, allowed: int, namespace: str = "shop") -> dict[str, Any]:
+    spec, status = {"selector": {"matchLabels": {"app": "web"}}}, {"disruptionsAllowed": allowed}
+    return {
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec,
+        "status": status,
+    }
 
 
 def test_nodes_that_drain_are_named_with_what_they_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,6 +92,29 @@ def test_nodes_that_drain_are_named_with_what_they_wait_for(monkeypatch: pytest.
     assert draining(["kubectl"], {}) == ["a (Draining)", "b (AwaitingVolumeDetachment)", "c"]
     answers(monkeypatch, "", "connection refused", 1)
     assert draining(["kubectl"], {}) == []
+
+
+def test_what_holds_a_node_is_told_with_what_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    until = {"karpenter.sh/nodeclaim-termination-timestamp": "2026-01-01T01:00:00Z"}
+    held, going, empty = (claim(name, ("Drained", "Unknown", "Draining")) for name in "abc")
+    held["metadata"]["annotations"] = until
+    undisturbed = pod("batch", "a-node", annotations={"karpenter.sh/do-not-disrupt": "true"})
+    items = [
+        *(held, going, empty, pod("web-1", "a-node"), undisturbed, pod("agent", "a-node", "DaemonSet")),
+        *(pod("done", "a-node", phase="Succeeded"), pod("static", "c-node", "Node")),
+        *(budget("web", 0), budget("other", 1), budget("elsewhere", 0, "bank")),
+    ]
+    answers(monkeypatch, json.dumps({"items": items}))
+    assert draining(["kubectl"], {}) == [
+        "a (Draining): its node has shop/web-1, shop/batch; the PodDisruptionBudget shop/web lets none go now: scale "
+        "its workload to 0, or kubectl delete poddisruptionbudget --namespace shop web; shop/batch has "
+        "karpenter.sh/do-not-disrupt: scale its workload to 0, or kubectl annotate pod --namespace shop batch "
+        "karpenter.sh/do-not-disrupt-; Karpenter deletes them in spite of that at 2026-01-01T01:00:00Z",
+        "b (Draining)",
+        "c (Draining)",
+    ]
+    answers(monkeypatch, json.dumps({"items": [going, pod("web-2", "b-node"), budget("web", 1)]}))
+    assert draining(["kubectl"], {}) == ["b (Draining): its node has shop/web-2"]
 
 
 def test_progress_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,10 +132,14 @@ def test_progress_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: 
         progress.look()
         left = left[:1] if clock[0] == 17.0 else left
     assert asked == [16.0, 33.0]
-    assert capsys.readouterr().err.splitlines() == [
-        "After 16 s NodeClaims are left: a (Draining), b, c, d, e and 1 more.",
-        "After 33 s NodeClaims are left: a (Draining).",
-    ]
+    said = (
+        "After {} s NodeClaims are left. Karpenter takes the finalizer of each away when its node is drained and its "
+        "instance is gone:"
+    )
+    told = ["a (Draining)", "b", "c", "d", "e", "and 1 more"]
+    assert " ".join(capsys.readouterr().err.split()) == " ".join(
+        [said.format(16), *told, said.format(33), "a (Draining)"]
+    )
     left = []
     clock[0] = 60.0
     progress.look()

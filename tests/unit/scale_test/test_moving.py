@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, cast
@@ -36,7 +36,8 @@ def pod(name: str, on: str = "", owner: str = "ReplicaSet", phase: str = "Runnin
 
 
 def pool(name: str, cpu: str = "100", ready: str = "True") -> dict[str, Any]:
-    conditions = [{"type": "Ready", "status": ready}]
+    message = "its node class is not ready" if ready == "False" else ""
+    conditions = [{"type": "Ready", "status": ready, "message": message}]
     return {
         "kind": "NodePool",
         "metadata": {"name": name},
@@ -74,6 +75,11 @@ class Live:
             found = [one for one in found if one[section].get(key) == value]
         return deepcopy(found)
 
+    def tell(self, about: str, reason: str, message: str, at: str, source: str = "karpenter") -> None:
+        """Let somebody have said something of a pod."""
+        event = {"reason": reason, "message": message, "lastTimestamp": at, "source": {"component": source}}
+        self.items.append({"kind": "Event", "metadata": {"name": at}, "involvedObject": {"uid": about}, **event})
+
     def change(self, wanted: dict[str, Any], patch: dict[str, Any]) -> None:
         (one,) = (one for one in self.items if one["metadata"]["name"] == wanted["metadata"]["name"])
         self.changed.append(wanted["metadata"]["name"])
@@ -104,8 +110,12 @@ class Live:
     def refused(self, *node_pools: str) -> str:
         nodes = moving.chosen(self.cluster, [] if node_pools else ["batch"], node_pools)
         with pytest.raises(MoveError) as error:
-            moving.refuse(self.cluster, nodes, node_pools, accept_waiting=False)
+            self.refuse(nodes, node_pools)
         return str(error.value)
+
+    def refuse(self, nodes: list[moving.Object], node_pools: Collection[str] = (), **given: Any) -> None:
+        options: dict[str, Any] = {"accept_waiting": False, "clock": lambda: self.now, "sleep": self.sleep}
+        moving.refuse(self.cluster, nodes, node_pools, **options | given)
 
 
 def test_nodes_are_those_of_the_groups_in_their_order_on_either_cloud() -> None:
@@ -134,12 +144,17 @@ def test_what_a_move_has_cordoned_it_takes_back_and_nothing_else() -> None:
 
 def test_all_that_would_go_wrong_is_told_before_anything_is_changed() -> None:
     live = Live(node("a", **{GROUP: "batch"}), pod("bare", "a", owner=""), pod("new", phase="Pending"))
+    nodes = moving.chosen(live.cluster, ["batch"], [])
+    with pytest.raises(MoveError) as error:
+        live.refuse(nodes, autoscalers=["kube-system/cluster-autoscaler"])
+    assert "kubectl scale deployment cluster-autoscaler --namespace kube-system --replicas 0; no" in str(error.value)
     said = live.refused()
     assert said.startswith("nothing was changed: no NodePool is ready")
     assert "shop/bare on a would not come again" in said
     assert "shop/new is without a node already" in said
     live.items.append(pool("default", ready="False"))
-    assert "no NodePool is ready" in live.refused()
+    assert "without one (default: its node class is not ready): bring the stack up" in live.refused()
+    assert live.now == 0
     live.items.append(pool("other"))
     assert "no NodePool is ready" not in live.refused()
     assert live.changed == []
@@ -149,13 +164,41 @@ def test_a_group_without_nodes_beside_one_with_some_is_refused_by_name() -> None
     live = Live(node("a", **{GROUP: "batch"}), pool("default"))
     nodes = moving.chosen(live.cluster, ["batch", "genral"], [])
     with pytest.raises(MoveError, match=r"no node is of genral, .* groups with nodes are batch"):
-        moving.refuse(live.cluster, nodes, [], accept_waiting=False, groups=["batch", "genral"])
-    moving.refuse(live.cluster, [], [], accept_waiting=False, groups=["genral"])
+        live.refuse(nodes, groups=["batch", "genral"])
+    live.refuse([], groups=["genral"])
+
+
+@pytest.mark.parametrize("judged", [{"status": "Unknown"}, {"status": "False", "observedGeneration": 1}])
+def test_karpenter_gets_a_minute_to_judge_its_node_pools(judged: dict[str, Any]) -> None:
+    live = Live(node("a", **{GROUP: "batch"}), pool("default"))
+    live.items[1]["metadata"]["generation"] = 2
+    (condition,) = live.items[1]["status"]["conditions"]
+    condition |= judged
+    assert "in 60 s Karpenter has not judged default: see that it runs" in live.refused()
+    assert 60 < live.now < 65
+
+    def passing() -> None:
+        if live.now > 90:
+            condition.update(status="True", observedGeneration=2)
+
+    live.passing = passing
+    live.refuse(moving.chosen(live.cluster, ["batch"], []))
+    live.items.pop()
+    assert "without one: bring the stack up" in live.refused()
+
+
+def test_a_move_that_was_broken_off_goes_on_and_waits_for_the_pods_that_it_had_evicted() -> None:
+    live = Live(node("a", **{GROUP: "batch"}), node("b", **{GROUP: "batch"}), pool("default"))
+    moving.cordon(live.cluster, moving.chosen(live.cluster, ["batch"], []))
+    live.items += [pod("web-1", phase="Pending"), pod("web-2", "b")]
+    live.refuse(moving.chosen(live.cluster, ["batch"], []))
+    with pytest.raises(MoveError, match="the pod shop/web-1 is without a node for 30 s"):
+        live.drain("a")
 
 
 def test_pods_that_wait_already_may_be_accepted() -> None:
     live = Live(node("a", **{GROUP: "batch"}), pool("default"), pod("new", phase="Pending"))
-    moving.refuse(live.cluster, moving.chosen(live.cluster, ["batch"], []), [], accept_waiting=True)
+    live.refuse(moving.chosen(live.cluster, ["batch"], []), accept_waiting=True)
     assert live.drain(accepted=("shop/new",)).waited == 0
 
 
@@ -163,7 +206,7 @@ def test_on_the_way_back_karpenter_must_make_no_more() -> None:
     live = Live(node("a", **{"karpenter.sh/nodepool": "default"}), pool("default"), pool("other"))
     assert "the NodePool default would make new nodes" in live.refused("default")
     live.items[1]["spec"]["limits"]["cpu"] = "0"
-    moving.refuse(live.cluster, moving.chosen(live.cluster, [], ["default"]), ["default"], accept_waiting=False)
+    live.refuse(moving.chosen(live.cluster, [], ["default"]), ["default"], autoscalers=["kube-system/any"])
 
 
 def test_pods_leave_and_the_move_waits_until_each_has_a_node() -> None:
@@ -237,6 +280,41 @@ def test_the_first_pod_without_a_node_stops_the_move_by_name() -> None:
     with pytest.raises(MoveError, match=r"the pod shop/web-1-again is without a node for 30 s: no NodePool fits"):
         live.drain()
     assert live.evicted == ["web-1"]
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ([], "Karpenter has said nothing of it yet"),
+        (
+            [("FailedScheduling", "0/3 nodes", "2026-11-23T10:00:00Z", "default-scheduler")],
+            "has said nothing of it yet",
+        ),
+        (
+            [
+                ("Nominated", "on: nodeclaim/a", "2026-11-23T10:00:00Z"),
+                ("FailedScheduling", "too large", "2026-11-23T11:00:00Z"),
+            ],
+            "No NodePool makes one for it, says Karpenter: too large: mend",
+        ),
+        (
+            [
+                ("Nominated", "on: nodeclaim/a", "2026-11-23T11:00:00Z"),
+                ("FailedScheduling", "too large", "2026-11-23T10:00:00Z"),
+            ],
+            "Karpenter has decided, and its node is not there yet: on: nodeclaim/a: see",
+        ),
+    ],
+)
+def test_what_karpenter_makes_of_a_pod_without_a_node_is_told_as_it_tells_it(
+    events: list[tuple[str, ...]], said: str
+) -> None:
+    live = Live(pod("web-1", "a"), pod("web-2", phase="Pending"))
+    live.tell("web-1", "FailedScheduling", "another pod", "2026-11-23T12:00:00Z")
+    for event in events:
+        live.tell("web-2", *event)
+    with pytest.raises(MoveError, match=f"{said}.*; then run the move again, or take it back, with -e undo=true"):
+        live.drain()
 
 
 def test_a_pod_that_somebody_holds_back_is_not_waited_for() -> None:
