@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from kubernetes import client
+from kubernetes import client, watch
 
 from rehearsal.host.processes import wait_until
 from tests.rehearsal.conftest import ROOT, RehearsedStack
@@ -23,6 +23,11 @@ SOON: Final = {
     "consolidateAfter": "5s",
     "budgets": [{"nodes": "50%"}],
 }
+
+
+def seen(probe: Callable[[], bool], what: str, timeout: float) -> None:
+    """Wait until something is the case; looked for seldom, for the looks of three moves take a core of two."""
+    wait_until(probe, what, timeout, interval=0.5)
 
 
 def moved(stack: RehearsedStack, **given: str) -> subprocess.CompletedProcess[str]:
@@ -84,7 +89,7 @@ class Shop:
             "default",
             {"metadata": {"name": "web"}, "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels}}},
         )
-        wait_until(lambda: self.available() == REPLICAS, "the pods", 60)
+        seen(lambda: self.available() == REPLICAS, "the pods", 60)
 
     def close(self) -> None:
         """Take it away."""
@@ -99,8 +104,13 @@ class Shop:
         ended = threading.Event()
 
         def look() -> None:
-            while not ended.wait(0.2):
-                self.least = min(self.least, self.available())
+            stream = watch.Watch()
+            since: dict[str, str] = {}
+            while not ended.is_set():
+                # A watch hears with its next event alone that it is to end, so each is a short one.
+                events = stream.stream(self.apps.list_namespaced_deployment, "default", timeout_seconds=2, **since)
+                self.least = min([self.least, *(event["object"].status.available_replicas or 0 for event in events)])
+                since = {"resource_version": stream.resource_version} if stream.resource_version else {}
 
         looking = threading.Thread(target=look)
         looking.start()

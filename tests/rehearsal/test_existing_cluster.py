@@ -8,9 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rehearsal.host.processes import wait_until
 from tests.rehearsal.conftest import RehearsedStack, changed_example
-from tests.rehearsal.moving import OF_KARPENTER, REPLICAS, SOON, Shop, broken_off, move, moved
+from tests.rehearsal.moving import OF_KARPENTER, REPLICAS, SOON, Shop, broken_off, move, moved, seen
 
 STACK = "eks-existing-cluster"
 CLUSTER = "Shop_1"
@@ -83,7 +82,7 @@ class GroupedShop(Shop):
     def scale(self, group: str, size: int) -> None:
         sizes = {"minSize": 0, "maxSize": 10, "desiredSize": size}
         self._eks.update_nodegroup_config(clusterName=CLUSTER, nodegroupName=group, scalingConfig=sizes)
-        wait_until(lambda: len(self.nodes(f"{OF_GROUP}={group}")) == size, f"{size} nodes of {group}", 60)
+        seen(lambda: len(self.nodes(f"{OF_GROUP}={group}")) == size, f"{size} nodes of {group}", 60)
 
     def delete(self, group: str) -> None:
         self._eks.delete_nodegroup(clusterName=CLUSTER, nodegroupName=group)
@@ -132,10 +131,10 @@ def test_the_move_to_karpenter_and_the_way_back(tmp_path: Path) -> None:
             assert "the NodePool default would make new nodes" in moved(stack, from_node_pools="default").stdout
             shop.limit("default", 0)
             assert "Karpenter removes them" in move(stack, from_node_pools="default")
-            wait_until(lambda: shop.available() == REPLICAS, "the pods on the group's nodes", 120)
+            seen(lambda: shop.available() == REPLICAS, "the pods on the group's nodes", 120)
             assert shop.homes(OF_GROUP) == {"general"}
-            wait_until(lambda: not shop.nodes(OF_KARPENTER), "the end of Karpenter's nodes", 300)
-        assert shop.least >= REPLICAS - 1
+            seen(lambda: not shop.nodes(OF_KARPENTER), "the end of Karpenter's nodes", 300)
+        assert shop.least == REPLICAS - 1
         shop.delete("batch")
         again = stack.succeed("up")
         assert "unchanged" in again
