@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from karpenter.selectors import selects
 from scale_test.judging.replay import Pod
 
 
@@ -31,30 +32,10 @@ class PodBudget:
 
     def selects(self, pod: Pod) -> bool:
         """Whether a pod is one of those that it is about."""
-        if self.selector is None or pod.namespace != self.namespace:
-            return False
-        wanted = self.selector.get("matchLabels") or {}
-        return wanted.items() <= pod.labels.items() and all(
-            _meets(pod.labels, one) for one in self.selector.get("matchExpressions") or ()
-        )
+        return pod.namespace == self.namespace and selects(self.selector, pod.labels)
 
 
 def selecting(budgets: Iterable[PodBudget], pods: Iterable[Pod]) -> list[str]:
     """Namespace and name of those that select any of the pods."""
     among = list(pods)
     return sorted(f"{one.namespace}/{one.name}" for one in budgets if any(one.selects(pod) for pod in among))
-
-
-def _meets(labels: Mapping[str, str], expression: Mapping[str, Any]) -> bool:
-    """As `Requirement.Matches` of k8s.io/apimachinery (pkg/labels/selector.go)."""
-    value, values = labels.get(expression["key"]), expression.get("values") or ()
-    match expression["operator"]:
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-    return False
