@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import pulumi
@@ -16,11 +16,15 @@ from pulumi_aws import eks, iam
 
 from ..documents.endpoints import host_names
 from ..documents.kubeconfig import eks as eks_kubeconfig
+from ..problems import key_of
 from ..settings import ExistingEksSettings
 from ..settings import existing_cluster as judged
 from ..settings.existing_cluster import FoundCluster
 from ..workloads import eks as existing_workloads
 from . import existing_network
+from .asking import is_there, looking, unless_absent
+
+_KEY: Final = key_of("cluster", "existing")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +63,8 @@ class ExistingCluster(pulumi.ComponentResource):
         super().__init__("karpstack:eks:ExistingCluster", name, {}, opts)
         settings = args.settings
         ask = pulumi.InvokeOptions(parent=self)
-        seen = _described(settings.cluster.existing, ask)
+        with looking(_KEY, settings.cluster.existing, "whether Karpenter can work on it"):
+            seen = _described(settings.cluster.existing, ask)
         if seen is None:
             raise judged.missing(settings)
         kubeconfig = eks_kubeconfig(
@@ -70,7 +75,8 @@ class ExistingCluster(pulumi.ComponentResource):
             profile=settings.profile,
             role_arn=args.role_arn,
         )
-        found = _found(seen, kubeconfig, settings, ask)
+        with looking(_KEY, settings.cluster.existing, "whether Karpenter can work on it"):
+            found = _found(seen, kubeconfig, settings, ask)
         for doubt in judged.check(settings, found):
             pulumi.log.warn(str(doubt), self)
 
@@ -133,22 +139,19 @@ def _of_node_groups(cluster: str, ask: pulumi.InvokeOptions) -> list[str]:
 
 
 def _has_provider(issuer: str, ask: pulumi.InvokeOptions) -> bool:
-    try:
-        iam.get_open_id_connect_provider(url=issuer, opts=ask)
-    except Exception as error:  # what the SDK makes of a provider that is not there: it has no type of its own for it
-        if "AccessDenied" in str(error):
-            raise
-        return False
-    return True
+    return is_there(
+        lambda: iam.get_open_id_connect_provider(url=issuer, opts=ask),
+        "whether the account has an OIDC provider for its issuer, by which the controller gets its credentials",
+    )
 
 
 def _cni_role(cluster: str, ask: pulumi.InvokeOptions) -> bool:
     """Whether the VPC CNI, as an add-on of EKS, has a role of its own."""
-    try:
-        addon = eks.get_addon(cluster_name=cluster, addon_name="vpc-cni", opts=ask)
-    except Exception:  # there is no such add-on, see above
-        return False
-    return bool(addon.service_account_role_arn or addon.pod_identity_associations)
+    addon = unless_absent(
+        lambda: eks.get_addon(cluster_name=cluster, addon_name="vpc-cni", opts=ask),
+        "whether its VPC CNI has a role of its own: where it has none, Karpenter's nodes need its rights",
+    )
+    return addon is not None and bool(addon.service_account_role_arn or addon.pod_identity_associations)
 
 
 def _issuer(seen: eks.GetClusterResult) -> str:

@@ -22,9 +22,11 @@ from pulumi_aws import ec2
 
 from ..documents import subnets
 from ..naming import DISCOVERY_TAG, named
+from ..problems import key_of
 from ..settings import existing_network as judged
 from ..settings.eks import NetworkSettings
 from . import existing_network
+from .asking import looking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,10 +96,11 @@ class Network(pulumi.ComponentResource):
     def _adopt(self, name: str, args: NetworkArgs, vpc_id: str) -> None:
         """Take an existing VPC as it is, or stop with what is wrong with it."""
         network = args.settings
-        found = existing_network.find(vpc_id, network, args.cluster_name, pulumi.InvokeOptions(parent=self))
+        with looking(key_of("network", "vpcId"), vpc_id, "whether the cluster can work in it"):
+            found = existing_network.find(vpc_id, network, args.cluster_name, pulumi.InvokeOptions(parent=self))
         for doubt in judged.check(network, args.cluster_name, args.system_nodes, found, args.needed):
             pulumi.log.warn(str(doubt), self)
-        self.isolated = any(subnet.way_out == "none" for subnet in found.node_subnets(network))
+        self.isolated = any(not subnet.leads_out for subnet in found.node_subnets(network))
         self.endpoints = found.endpoints
         subnet_ids = [subnet.id for subnet in found.node_subnets(network)]
         if network.tag_subnets:

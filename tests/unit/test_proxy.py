@@ -88,6 +88,10 @@ def test_names_of_endpoints() -> None:
     ]
     assert endpoints.host_names(["s3"], "cn-north-1") == ["s3.cn-north-1.amazonaws.com.cn"]
     assert endpoints.api_servers("cn-north-1") == ".cn-north-1.eks.amazonaws.com.cn"
+    assert endpoints.host_names(["eks-auth", "sts"], "eusc-de-east-1") == [
+        "eks-auth.eusc-de-east-1.api.amazonwebservices.eu",
+        "sts.eusc-de-east-1.amazonaws.eu",
+    ]
 
 
 def test_controllers_that_call_aws_are_told_and_trust_the_certificates() -> None:

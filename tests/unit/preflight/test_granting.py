@@ -68,7 +68,7 @@ def test_documents_have_every_statement_once_and_iam_takes_each() -> None:
         ({"karpenter__interruptionQueue": True}, {"InterruptionQueue", "EventRules"}),
         ({"cluster__privateAccessCidrs": ["10.99.0.0/16"]}, {"PrivateAccess"}),
         ({"network__endpoints": ["s3"]}, {"Endpoints", "EndpointNames"}),
-        (NO_WAY_OUT, {"Endpoints", "EndpointNames", "InstanceProfile", "PassNodeRole"}),
+        (NO_WAY_OUT, {"Endpoints", "EndpointNames", "InstanceProfile"}),
     ],
 )
 def test_what_the_stack_does_not_have_is_not_in_them(changes: dict[str, Any], sids: set[str]) -> None:
@@ -83,7 +83,15 @@ def test_a_network_that_is_there_needs_not_be_made() -> None:
     existing = _sids(documents.documents(test_existing_vpc.example(), "aws", ACCOUNT))
     assert own - existing == {"Network"}
     # Whether something leads out of it is not known before it is asked.
-    assert existing - own == {"PrivateAccess", "InstanceProfile", "PassNodeRole"}
+    assert existing - own == {"PrivateAccess", "InstanceProfile"}
+
+
+def test_names_are_the_partitions(capsys: pytest.CaptureFixture[str]) -> None:
+    settings = example_stack.eks(**{"aws:region": "cn-north-1", "karpenter__identity": "irsa", "nodePools": {}})
+    text = json.dumps(documents.documents(settings, "aws-cn", ACCOUNT), default=lambda one: one.__dict__)
+    assert "oidc-provider/oidc.eks.cn-north-1.amazonaws.com.cn/id/*" in text
+    assert "ec2.amazonaws.com.cn" in text
+    assert "arn:aws:" not in text
 
 
 def _sids(found: list[documents.Document]) -> set[str]:
