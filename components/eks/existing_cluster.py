@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
 
 import pulumi
@@ -16,15 +16,12 @@ from pulumi_aws import eks, iam
 
 from ..documents.endpoints import host_names
 from ..documents.kubeconfig import eks as eks_kubeconfig
-from ..problems import key_of
 from ..settings import ExistingEksSettings
 from ..settings import existing_cluster as judged
 from ..settings.existing_cluster import FoundCluster
 from ..workloads import eks as existing_workloads
 from . import existing_network
 from .asking import is_there, looking, unless_absent
-
-_KEY: Final = key_of("cluster", "existing")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +60,7 @@ class ExistingCluster(pulumi.ComponentResource):
         super().__init__("karpstack:eks:ExistingCluster", name, {}, opts)
         settings = args.settings
         ask = pulumi.InvokeOptions(parent=self)
-        with looking(_KEY, settings.cluster.existing, "whether Karpenter can work on it"):
+        with looking("cluster", "existing", settings.cluster.existing, "whether Karpenter can work on it"):
             seen = _described(settings.cluster.existing, ask)
         if seen is None:
             raise judged.missing(settings)
@@ -75,7 +72,7 @@ class ExistingCluster(pulumi.ComponentResource):
             profile=settings.profile,
             role_arn=args.role_arn,
         )
-        with looking(_KEY, settings.cluster.existing, "whether Karpenter can work on it"):
+        with looking("cluster", "existing", settings.cluster.existing, "whether Karpenter can work on it"):
             found = _found(seen, kubeconfig, settings, ask)
         for doubt in judged.check(settings, found):
             pulumi.log.warn(str(doubt), self)

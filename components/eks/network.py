@@ -22,7 +22,6 @@ from pulumi_aws import ec2
 
 from ..documents import subnets
 from ..naming import DISCOVERY_TAG, named
-from ..problems import key_of
 from ..settings import existing_network as judged
 from ..settings.eks import NetworkSettings
 from . import existing_network
@@ -96,7 +95,7 @@ class Network(pulumi.ComponentResource):
     def _adopt(self, name: str, args: NetworkArgs, vpc_id: str) -> None:
         """Take an existing VPC as it is, or stop with what is wrong with it."""
         network = args.settings
-        with looking(key_of("network", "vpcId"), vpc_id, "whether the cluster can work in it"):
+        with looking("network", "vpcId", vpc_id, "whether the cluster can work in it"):
             found = existing_network.find(vpc_id, network, args.cluster_name, pulumi.InvokeOptions(parent=self))
         for doubt in judged.check(network, args.cluster_name, args.system_nodes, found, args.needed):
             pulumi.log.warn(str(doubt), self)

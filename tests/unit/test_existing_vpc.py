@@ -317,7 +317,7 @@ def test_an_endpoint_that_may_not_be_asked_for_is_not_missing() -> None:
     text = "operation error EC2: DescribeVpcEndpoints, api error UnauthorizedOperation: You are not authorized."
     with (
         pytest.raises(SettingsError) as refused,
-        looking("karpstack:network.vpcId", VPC, "whether the cluster can work in it"),
+        looking("network", "vpcId", VPC, "whether the cluster can work in it"),
     ):
         endpoints({"sqs": text})
     (problem,) = refused.value.problems
