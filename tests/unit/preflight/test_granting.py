@@ -19,7 +19,7 @@ from preflight.aws.asking import Aws
 from preflight.aws.deployer import Scope, policy
 from preflight.azure import assignments
 from preflight.finding import UnknowableError
-from tests.unit import example_stack, test_existing_vpc
+from tests.unit import example_stack, test_existing_cluster, test_existing_vpc
 from tests.unit.mock_engine import SUBSCRIPTION, deploy
 
 ACCOUNT = "210987654321"
@@ -84,6 +84,27 @@ def test_a_network_that_is_there_needs_not_be_made() -> None:
     assert own - existing == {"Network"}
     # Whether something leads out of it is not known before it is asked.
     assert existing - own == {"PrivateAccess", "InstanceProfile"}
+
+
+def test_somebody_elses_cluster_loses_no_tags_and_its_entry_takes_the_nodes_role() -> None:
+    found = documents.documents(test_existing_cluster.example(), "aws", ACCOUNT)
+    statements = [one for each in found for one in each["Statement"]]
+    on_cluster = {
+        action
+        for one in statements
+        if any(":cluster/" in str(resource) for resource in [one["Resource"]])
+        for action in one["Action"]
+    }
+    assert on_cluster == {
+        "eks:CreateAccessEntry",
+        "eks:CreatePodIdentityAssociation",
+        "eks:DescribeCluster",
+        "eks:ListNodegroups",
+        "eks:TagResource",
+    }
+    (passed,) = (one for one in statements if one["Sid"] == "PassNodeRole")
+    assert "ec2.amazonaws.com" in json.dumps(passed)
+    assert "-karpenter-nodes" in json.dumps(passed["Resource"])
 
 
 def test_names_are_the_partitions(capsys: pytest.CaptureFixture[str]) -> None:
