@@ -1,13 +1,26 @@
-"""Which labels a label selector selects, as the API server has it."""
+"""Which pods a label selector of Kubernetes selects.
+
+Of PodDisruptionBudgets that also says which pods nobody evicts: an API server refuses to evict a pod that more than one
+of them selects, whatever they allow (kubernetes, pkg/registry/core/pod/storage/eviction.go: status 500, and the text
+`MORE_THAN_ONE`), and Karpenter counts them as budgets that let nothing go (sigs.k8s.io/karpenter, pkg/utils/pdb).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+#: How an API server begins to refuse the eviction of a pod that more than one PodDisruptionBudget selects.
+MORE_THAN_ONE: Final = "This pod has more than one PodDisruptionBudget"
 
 
 def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
-    """Whether a selector selects what has these labels: none selects nothing, an empty one everything."""
+    """Whether a label selector in Kubernetes' words selects what has these labels; an empty one selects everything.
+
+    Args:
+        selector: `matchLabels` and `matchExpressions`; None selects nothing, as policy/v1 has it.
+        labels: Of a pod, for example.
+    """
     if selector is None:
         return False
     wanted = selector.get("matchLabels") or {}

@@ -38,6 +38,7 @@ _JUDGING: list[Rule] = [
     azure_identity.AKS_MANAGED_IDENTITY,
     azure_identity.AKS_LOCAL_ACCOUNTS_OFF,
     azure_identity.AKS_WORKLOAD_IDENTITY,
+    azure_identity.AKS_MONITORING_IDENTITY,
     network.CLUSTER_ENDPOINT_ALLOW_LIST,
     network.AKS_OVERLAY_CILIUM,
     network.CILIUM_OVERLAY,

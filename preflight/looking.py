@@ -82,7 +82,8 @@ def identifiers(
     if isinstance(settings, AksSettings | ExistingAksSettings):
         raise UnknowableError(
             f"{path.name} is for AKS, and IDs are looked for on AWS alone; those of Azure are in the portal, under "
-            "Properties, and `az resource list` prints them"
+            "Properties, and `az resource list` prints them. What is in the way of such an import says docs/import.md; "
+            "cluster.existing takes nothing over"
         )
     aws = Aws.connect(settings.region, *deployer(configured.raw))
     seen = aws_subject(aws, settings, configured.raw, State())

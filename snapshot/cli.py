@@ -24,6 +24,7 @@ from .reference import schema
 from .shown import headline, told
 from .stack_file import refusal, stack_file
 from .taking_cluster import take
+from .unevictable import unevictable
 from .unschedulable import unschedulable
 
 REFUSED: Final = 2
@@ -69,7 +70,7 @@ def _check(read: Read, place: Place) -> None:
     print(headline(read.snapshot))
     loaded = objects(read.snapshot, {}, place)
     print(f"objects that would be made: {len(loaded.objects)}, of them workloads: {len(loaded.workloads)}")
-    for sentence in (*read.passed_over, *unschedulable(read.snapshot), *loaded.notes):
+    for sentence in (*read.passed_over, *unschedulable(read.snapshot), *unevictable(read.snapshot), *loaded.notes):
         print(f"note: {visible(sentence)}")
 
 

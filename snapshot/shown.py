@@ -12,6 +12,7 @@ from rich.table import Table
 from scale_test.text.shown import cut, visible
 
 from .model import Snapshot
+from .unevictable import unevictable
 from .unschedulable import unschedulable
 
 _ROWS = 40  # of a table
@@ -28,7 +29,7 @@ def told(snapshot: Snapshot, passed_over: Sequence[str] = (), width: int = 150) 
         console.print(_nodes(snapshot))
     if snapshot.left_out:
         console.print(_left_out(snapshot))
-    for sentence in (*passed_over, *unschedulable(snapshot)):
+    for sentence in (*passed_over, *unschedulable(snapshot), *unevictable(snapshot)):
         console.print(f"note: {visible(sentence)}")
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
 

@@ -143,7 +143,8 @@ def _found(seen: aks.GetManagedClusterResult, pools: list[FoundPool], subnets: l
         issuer=(issuer.issuer_url if issuer and issuer.enabled else None) or "",
         workload_identity=bool(security and security.workload_identity and security.workload_identity.enabled),
         node_group=seen.node_resource_group or "",
-        proxied=seen.http_proxy_config is not None,
+        # Of the SDK's version of the API, which has no `enabled`, one that is switched off looks the same.
+        proxied="no" if seen.http_proxy_config is None else "unknown",
         certified=bool(security and security.custom_ca_trust_certificates),
         group_locked=group is not None and group.restriction_level == "ReadOnly",
         subnets=subnets,

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Final, Literal
 
 from .iam import VERSION
+from .partitions import suffixes
 
 #: Services for which an endpoint can be asked, as in `com.amazonaws.<region>.<service>`.
 EndpointService = Literal[
@@ -76,18 +77,14 @@ def host_names(services: Iterable[str], region: str) -> list[str]:
 
 def api_servers(region: str) -> str:
     """What the names of EKS's API servers in a region end with."""
-    return f".{region}.eks.{_suffix(region)}"
+    return f".{region}.eks.{suffixes(region).dns}"
 
 
 def _host_name(service: str, region: str) -> str:
     if service == "eks-auth":
-        return f"eks-auth.{region}.api.{'amazonwebservices.com.cn' if region.startswith('cn-') else 'aws'}"
+        return f"eks-auth.{region}.{suffixes(region).dual_stack}"
     # ecr.api is called api.ecr, and ecr.dkr is dkr.ecr below the registries' own names.
-    return f"{'.'.join(reversed(service.split('.')))}.{region}.{_suffix(region)}"
-
-
-def _suffix(region: str) -> str:
-    return "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+    return f"{'.'.join(reversed(service.split('.')))}.{region}.{suffixes(region).dns}"
 
 
 def endpoint_policy(service: EndpointService, account_id: str) -> dict[str, Any] | None:

@@ -21,6 +21,7 @@ from ..settings import existing_cluster as judged
 from ..settings.existing_cluster import FoundCluster
 from ..workloads import eks as existing_workloads
 from . import existing_network
+from .asking import is_there, looking, unless_absent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +60,8 @@ class ExistingCluster(pulumi.ComponentResource):
         super().__init__("karpstack:eks:ExistingCluster", name, {}, opts)
         settings = args.settings
         ask = pulumi.InvokeOptions(parent=self)
-        seen = _described(settings.cluster.existing, ask)
+        with looking("cluster", "existing", settings.cluster.existing, "whether Karpenter can work on it"):
+            seen = _described(settings.cluster.existing, ask)
         if seen is None:
             raise judged.missing(settings)
         kubeconfig = eks_kubeconfig(
@@ -70,7 +72,8 @@ class ExistingCluster(pulumi.ComponentResource):
             profile=settings.profile,
             role_arn=args.role_arn,
         )
-        found = _found(seen, kubeconfig, settings, ask)
+        with looking("cluster", "existing", settings.cluster.existing, "whether Karpenter can work on it"):
+            found = _found(seen, kubeconfig, settings, ask)
         for doubt in judged.check(settings, found):
             pulumi.log.warn(str(doubt), self)
 
@@ -133,22 +136,19 @@ def _of_node_groups(cluster: str, ask: pulumi.InvokeOptions) -> list[str]:
 
 
 def _has_provider(issuer: str, ask: pulumi.InvokeOptions) -> bool:
-    try:
-        iam.get_open_id_connect_provider(url=issuer, opts=ask)
-    except Exception as error:  # what the SDK makes of a provider that is not there: it has no type of its own for it
-        if "AccessDenied" in str(error):
-            raise
-        return False
-    return True
+    return is_there(
+        lambda: iam.get_open_id_connect_provider(url=issuer, opts=ask),
+        "whether the account has an OIDC provider for its issuer, by which the controller gets its credentials",
+    )
 
 
 def _cni_role(cluster: str, ask: pulumi.InvokeOptions) -> bool:
     """Whether the VPC CNI, as an add-on of EKS, has a role of its own."""
-    try:
-        addon = eks.get_addon(cluster_name=cluster, addon_name="vpc-cni", opts=ask)
-    except Exception:  # there is no such add-on, see above
-        return False
-    return bool(addon.service_account_role_arn or addon.pod_identity_associations)
+    addon = unless_absent(
+        lambda: eks.get_addon(cluster_name=cluster, addon_name="vpc-cni", opts=ask),
+        "whether its VPC CNI has a role of its own: where it has none, Karpenter's nodes need its rights",
+    )
+    return addon is not None and bool(addon.service_account_role_arn or addon.pod_identity_associations)
 
 
 def _issuer(seen: eks.GetClusterResult) -> str:

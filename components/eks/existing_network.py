@@ -7,13 +7,16 @@ resource, so that what is wrong with it is refused while nothing has been create
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, get_args
 
 import pulumi
 from pulumi_aws import ec2, eks
 
 from ..documents.endpoints import EndpointService
-from ..settings.existing_network import FoundNetwork, FoundSubnet, Selection, WayOut, way_out
+from ..documents.partitions import endpoint_services
+from ..settings.existing_network import ANYWHERE, FoundNetwork, FoundSubnet, Selection, WayOut, way_out
+from .asking import is_there
 
 #: What a route can lead to, as the provider calls it.
 _TARGETS = (
@@ -62,7 +65,7 @@ def find(vpc_id: str, network: Selection, cluster: str, ask: pulumi.InvokeOption
         selected=selected,
         groups=_groups(network.node_security_group_ids, ask),
         endpoints=_endpoints(vpc, ask)
-        if vpc is not None and any(ways.get(one) == "none" for one in network.subnet_ids or selected)
+        if vpc is not None and any(ways.get(one) in ("none", "blackhole") for one in network.subnet_ids or selected)
         else frozenset(),
         has_cluster=cluster in eks.get_clusters(opts=ask).names,
     )
@@ -87,19 +90,39 @@ def _ways_out(vpc: ec2.GetVpcResult, subnets: Sequence[str], ask: pulumi.InvokeO
     if not subnets:
         return {}
     own = ec2.get_route_tables(filters=_filters({"association.subnet-id": subnets}), opts=ask).ids
-    ways = dict.fromkeys(subnets, _way_out(ec2.get_route_table(route_table_id=vpc.main_route_table_id, opts=ask)))
-    for table in (ec2.get_route_table(route_table_id=one, opts=ask) for one in own):
-        ways |= {one.subnet_id: _way_out(table) for one in table.associations if one.subnet_id in ways}
+    main = vpc.main_route_table_id
+    # The provider leaves out of routes in which state they are; whether one of a table's leads nowhere, EC2 says.
+    holed = ec2.get_route_tables(
+        filters=_filters({"route-table-id": sorted({main, *own}), "route.state": ["blackhole"]}), opts=ask
+    ).ids
+    ways = dict.fromkeys(subnets, _way_out(main, holed, ask)[1])
+    for table, way in (_way_out(one, holed, ask) for one in own):
+        ways |= {one.subnet_id: way for one in table.associations if one.subnet_id in ways}
     return ways
 
 
-def _way_out(table: ec2.GetRouteTableResult) -> WayOut:
-    return way_out(
-        {
-            route.cidr_block: next(filter(None, (getattr(route, target) for target in _TARGETS)), "")
-            for route in table.routes
-        }
-    )
+def _way_out(table_id: str, holed: Sequence[str], ask: pulumi.InvokeOptions) -> tuple[ec2.GetRouteTableResult, WayOut]:
+    table = ec2.get_route_table(route_table_id=table_id, opts=ask)
+    routes = {
+        route.cidr_block: next(filter(None, (getattr(route, target) for target in _TARGETS)), "")
+        for route in table.routes
+    }
+    is_gone = table_id in holed and _is_gone(routes.get(ANYWHERE, ""), len(table.routes), ask)
+    return table, way_out(routes, [ANYWHERE] if is_gone else ())
+
+
+def _is_gone(target: str, routes: int, ask: pulumi.InvokeOptions) -> bool:
+    """Whether it is the default route of a table that leads nowhere, where one of its routes does.
+
+    The only one of a table is it. Of several, a NAT gateway can be asked for; where the default route leads to
+    something else, nobody tells which of them it is, and the look before `up` does (`preflight`).
+    """
+    if not target:
+        return False
+    if target.startswith("nat-"):
+        alive = _filters({"nat-gateway-id": [target], "state": ["available", "pending"]})
+        return not ec2.get_nat_gateways(filters=alive, opts=ask).ids
+    return routes == 1
 
 
 def _groups(ids: Sequence[str], ask: pulumi.InvokeOptions) -> dict[str, str]:
@@ -117,13 +140,13 @@ def _endpoints(vpc: ec2.GetVpcResult, ask: pulumi.InvokeOptions) -> frozenset[st
 
 def _has_endpoint(vpc: ec2.GetVpcResult, service: str, ask: pulumi.InvokeOptions) -> bool:
     """Whether there is an endpoint of a service; the provider has no list of endpoints."""
-    try:
-        ec2.get_vpc_endpoint(
-            vpc_id=vpc.id, service_name=f"com.amazonaws.{vpc.region}.{service}", state="available", opts=ask
+    return any(
+        is_there(
+            partial(ec2.get_vpc_endpoint, vpc_id=vpc.id, service_name=name, state="available", opts=ask),
+            f"whether {vpc.id} has an endpoint of {service}, on which nodes without a way out depend",
         )
-    except Exception:  # what the SDK makes of "no matching EC2 VPC Endpoint found": it has no type of its own for it
-        return False
-    return True
+        for name in endpoint_services(service, vpc.region)
+    )
 
 
 def _filters(values: Mapping[str, Iterable[str]]) -> list[Any]:

@@ -25,6 +25,7 @@ from ..naming import DISCOVERY_TAG, named
 from ..settings import existing_network as judged
 from ..settings.eks import EksSettings
 from . import existing_network
+from .asking import looking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,10 +90,11 @@ class Network(pulumi.ComponentResource):
     def _adopt(self, name: str, settings: EksSettings, vpc_id: str) -> None:
         """Take an existing VPC as it is, or stop with what is wrong with it."""
         network = settings.network
-        found = existing_network.find(vpc_id, network, settings.name, pulumi.InvokeOptions(parent=self))
+        with looking("network", "vpcId", vpc_id, "whether the cluster can work in it"):
+            found = existing_network.find(vpc_id, network, settings.name, pulumi.InvokeOptions(parent=self))
         for doubt in judged.check(settings, found):
             pulumi.log.warn(str(doubt), self)
-        self.isolated = any(subnet.way_out == "none" for subnet in found.node_subnets(network))
+        self.isolated = any(not subnet.leads_out for subnet in found.node_subnets(network))
         self.endpoints = found.endpoints
         subnet_ids = [subnet.id for subnet in found.node_subnets(network)]
         if network.tag_subnets:

@@ -14,6 +14,7 @@ import pulumi
 from pulumi_aws import iam
 
 from ..documents.iam import NODE_MANAGED_POLICIES, service_trust
+from ..documents.partitions import ec2_principal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +23,7 @@ class NodeRoleArgs:
 
     Attributes:
         role_name, description: Of the role.
-        partition: For ARNs of AWS's own policies.
+        partition, region: For ARNs of AWS's own policies, and for EC2's name as a principal.
         more_policies: Names of AWS's own policies beside those that every node has.
         instance_profile: Whether there is one of the same name: Karpenter makes its own where it reaches IAM.
         tags: For every resource.
@@ -31,6 +32,7 @@ class NodeRoleArgs:
     role_name: str
     description: str
     partition: pulumi.Input[str]
+    region: str
     more_policies: Sequence[str] = ()
     instance_profile: bool = False
     tags: Mapping[str, str]
@@ -49,7 +51,7 @@ class NodeRole(pulumi.ComponentResource):
             f"{name}-role",
             name=args.role_name,
             description=args.description,
-            assume_role_policy=json.dumps(service_trust("ec2.amazonaws.com")),
+            assume_role_policy=json.dumps(service_trust(ec2_principal(args.region))),
             tags=args.tags,
             opts=child,
         )

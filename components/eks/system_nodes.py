@@ -32,7 +32,7 @@ class SystemNodesArgs:
     Attributes:
         names: Physical names.
         cluster_name: The cluster to join; an output, so that the group comes after the cluster.
-        partition: For ARNs of AWS's own policies.
+        partition, region: As the nodes' role has them.
         version: Kubernetes version of the nodes, the cluster's.
         subnet_ids: Private subnets.
         security_group_ids: The nodes' groups, the cluster's own among them; of an empty list EKS makes that one.
@@ -45,6 +45,7 @@ class SystemNodesArgs:
     names: EksNames
     cluster_name: pulumi.Input[str]
     partition: pulumi.Input[str]
+    region: str
     version: str
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
     security_group_ids: Sequence[pulumi.Input[str]] = ()
@@ -68,6 +69,7 @@ class SystemNodes(pulumi.ComponentResource):
                 role_name=args.names.system_node_role,
                 description=f"System nodes of the EKS cluster {args.names.cluster}",
                 partition=args.partition,
+                region=args.region,
                 tags=args.tags,
             ),
             opts=child,

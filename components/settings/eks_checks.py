@@ -19,6 +19,7 @@ from karpenter.requirements import RequirementError, allows, requirements
 
 from .. import versions
 from ..documents import manifests
+from ..documents.partitions import endpoint_services
 from ..problems import Problem, did_you_mean, key_of, shown
 from .addon_checks import tags_of_others, taint_of_none, version_of_none
 from .chart_checks import chart_values, resource_values
@@ -84,6 +85,7 @@ def cross_checks(valid: Mapping[str, Any], today: date) -> Iterator[Problem]:
             yield from _no_way_out(network, karpenter, addons)
             yield from _no_images(network, addons, valid.get("images"), valid.get("proxy"))
         if region is not None:
+            yield from _endpoints_elsewhere(network, region)
             yield from aws_zones(region, network.zones)
     if region is not None and system_nodes is not None:
         yield from _system_nodes(system_nodes, region)
@@ -197,6 +199,19 @@ def _no_way_out(network: NetworkSettings, karpenter: KarpenterSettings, addons: 
             "has the controller ask IAM and the price list, which have no endpoint, while network.natGateways is none: "
             "each of these calls hangs until its time is out, and no node class is ever deleted",
             "remove it: the stack sets it to true here",
+        )
+
+
+def _endpoints_elsewhere(network: NetworkSettings, region: str) -> Iterator[Problem]:
+    """Endpoints where their services have other names than in the public partition, and not all of them."""
+    if network.endpoints and len(names := endpoint_services("sts", region)) > 1:
+        yield Problem(
+            key_of("network", "endpoints"),
+            shown(network.endpoints),
+            f"would be made by names that hold in AWS's public partition, and in {region} a service may be called "
+            f"{' or '.join(names)}, each its own way: EC2 refuses what is wrong, after the VPC was made",
+            "have the endpoints made beside the stack, by the names that `aws ec2 describe-vpc-endpoint-services` has, "
+            "and name that VPC in karpstack:network.vpcId",
         )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from ..documents import manifests
 from ..documents.provisioning import BROUGHT_BY_AKS
@@ -101,7 +101,8 @@ class FoundCluster:
         workload_identity: Whether pods get Azure identities.
         node_group: Resource group of its nodes.
         group_locked: Whether AKS keeps others from changing what is in it.
-        proxied: Whether AKS tells its nodes and pods of a proxy.
+        proxied: Whether AKS tells its nodes and pods of a proxy; unknown where it has one, and the API that was asked
+            does not say whether that is switched off (`enabled` is there since 2026-01-01).
         certified: Whether its nodes trust certificates of its owner's.
         subnets: Names of the subnets of its network, in lower case; None where AKS has made it, or nobody could ask.
         pools: Its agent pools.
@@ -127,7 +128,7 @@ class FoundCluster:
     workload_identity: bool
     node_group: str
     group_locked: bool
-    proxied: bool
+    proxied: Literal["yes", "no", "unknown"]
     certified: bool
     subnets: Sequence[str] | None
     pools: Sequence[FoundPool]
@@ -406,8 +407,10 @@ def _self_hosted(settings: ExistingAksSettings, found: FoundCluster) -> Iterator
             "Karpenter that is not AKS's",
             "have it opened: " + _az(settings, "update --nrg-lockdown-restriction-level Unrestricted"),
         )
+    unless_off = "az aks show --query httpProxyConfig.enabled"
     for there, what in (
-        (found.proxied, "an HTTP proxy"),
+        (found.proxied == "yes", "an HTTP proxy"),
+        (found.proxied == "unknown", f"an HTTP proxy (unless `{unless_off}` says false)"),
         (found.certified, "certificate authorities of its own"),
     ):
         if there:

@@ -280,12 +280,12 @@ def _subnets(settings: ExistingEksSettings, found: FoundCluster) -> Iterator[Pro
     for subnet in subnets:
         if subnet.way_out == "public":
             yield _public(key, value, subnet)
-        elif subnet.way_out == "none" and not found.network.has_endpoints:
+        elif not subnet.leads_out and not found.network.has_endpoints:
             yield Problem(
                 key,
                 value,
-                f"has {subnet.id}, which has no default route, in a VPC without endpoints: a node there reaches "
-                "neither EC2 nor a registry, and would never join",
+                f"has {subnet.without_way_out}, in a VPC without endpoints: a node there reaches neither EC2 nor a "
+                "registry, and would never join",
                 _PRIVATE_ONES,
             )
         if not settings.cilium.install and subnet.free < RECOMMENDED_ADDRESSES:

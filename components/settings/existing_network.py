@@ -14,6 +14,7 @@ from ipaddress import IPv4Network
 from typing import Final, Literal, Protocol
 
 from ..documents.endpoints import GATEWAYS
+from ..documents.partitions import endpoint_services
 from ..documents.subnets import ZONES_WITHOUT_EKS
 from ..naming import DISCOVERY_TAG
 from ..problems import Problem, doubts, key_of, shown
@@ -23,11 +24,12 @@ from .eks import EksSettings, NetworkSettings, needed_endpoints, unreached_regis
 #: Free addresses that EKS demands in each subnet of a control plane, and those that it recommends.
 LEAST_ADDRESSES: Final = 6
 RECOMMENDED_ADDRESSES: Final = 16
-#: Where a subnet's default route leads: a NAT or transit gateway and the like, an internet gateway, or nowhere.
-WayOut = Literal["private", "public", "none"]
+#: Where a subnet's default route leads: a NAT or transit gateway and the like, an internet gateway, or nowhere: there
+#: is none, or what it led to is gone (the state `blackhole` of `aws ec2 describe-route-tables`).
+WayOut = Literal["private", "public", "none", "blackhole"]
 _OWNED: Final = re.compile(r"kubernetes\.io/cluster/(?P<name>.+)")
 _ZONE: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]+[a-z]")
-_ANYWHERE: Final = "0.0.0.0/0"
+ANYWHERE: Final = "0.0.0.0/0"
 
 
 class Selection(Protocol):
@@ -75,6 +77,18 @@ class FoundSubnet:
     tags: Mapping[str, str]
     gives_public_addresses: bool = False
 
+    @property
+    def leads_out(self) -> bool:
+        """Whether its default route leads anywhere."""
+        return self.way_out in ("private", "public")
+
+    @property
+    def without_way_out(self) -> str:
+        """The subnet and why nothing leads out of it, in words."""
+        if self.way_out == "blackhole":
+            return f"{self.id}, whose default route is a blackhole (what it led to is gone)"
+        return f"{self.id} without a default route"
+
 
 @dataclass(frozen=True, kw_only=True)
 class FoundNetwork:
@@ -120,13 +134,16 @@ class FoundNetwork:
         return self.subnets[subnet].vpc_id == network.vpc_id
 
 
-def way_out(routes: Mapping[str, str]) -> WayOut:
+def way_out(routes: Mapping[str, str], gone: Collection[str] = ()) -> WayOut:
     """Where the default route of a route table leads.
 
     Args:
         routes: Destination to the ID of what it leads to: `{"0.0.0.0/0": "nat-..."}`.
+        gone: Destinations of those that lead nowhere any more.
     """
-    target = routes.get(_ANYWHERE, "")
+    if ANYWHERE in gone:
+        return "blackhole"
+    target = routes.get(ANYWHERE, "")
     return "none" if not target else "public" if target.startswith("igw-") else "private"
 
 
@@ -304,6 +321,8 @@ def _ways_out(settings: EksSettings, found: FoundNetwork) -> Iterator[Problem]:
     unreached = unreached_registries(settings.addons, settings.images, settings.proxy)
     for subnet in found.node_subnets(network):
         match subnet.way_out:
+            case "private":
+                continue
             case "public":
                 yield Problem(
                     key,
@@ -312,29 +331,29 @@ def _ways_out(settings: EksSettings, found: FoundNetwork) -> Iterator[Problem]:
                     "has no way out without a public address, and with one anybody can try it",
                     "name private subnets, whose default route leads to a NAT or transit gateway",
                 )
-            case "none" if not found.endpoints:
+            case _ if not found.endpoints:
                 yield Problem(
                     key,
                     value,
-                    f"has {subnet.id} without a default route: nodes there reach neither EC2 nor a registry, so none "
+                    f"has {subnet.without_way_out}: nodes there reach neither EC2 nor a registry, so none "
                     "would join, and `pulumi up` fails at the node group, a quarter of an hour later",
                     "name subnets with a route to a NAT or transit gateway, or have one added, or these endpoints: "
                     + ", ".join(missing),
                 )
-            case "none" if missing:
+            case _ if missing:
                 yield Problem(
                     key,
                     value,
-                    f"has {subnet.id} without a default route, in a VPC without an endpoint of {', '.join(missing)}: "
-                    "nothing there reaches these services, so nodes do not join, or Karpenter launches none",
+                    f"has {subnet.without_way_out}, in a VPC without an endpoint of {', '.join(missing)}: nothing "
+                    "there reaches these services, so nodes do not join, or Karpenter launches none",
                     "have its owner run: " + "; ".join(_endpoint_command(network, subnet, one) for one in missing),
                 )
-            case "none" if unreached:
+            case _ if unreached:
                 yield Problem(
                     key,
                     value,
-                    f"has {subnet.id} without a default route: nodes there reach only services with an endpoint in the "
-                    f"VPC, and images of {', '.join(unreached)} only by a mirror or a proxy",
+                    f"has {subnet.without_way_out}: nodes there reach only services with an endpoint in the VPC, and "
+                    f"images of {', '.join(unreached)} only by a mirror or a proxy",
                     "name mirrors in karpstack:images.mirrors, or a proxy in karpstack:proxy.https, or subnets with a "
                     "route to a NAT or transit gateway",
                     warning=True,
@@ -342,11 +361,12 @@ def _ways_out(settings: EksSettings, found: FoundNetwork) -> Iterator[Problem]:
 
 
 def _endpoint_command(network: NetworkSettings, subnet: FoundSubnet, service: str) -> str:
-    command = f"aws ec2 create-vpc-endpoint --vpc-id {network.vpc_id} --service-name com.amazonaws.{subnet.zone[:-1]}."
+    names = " or ".join(endpoint_services(service, subnet.zone[:-1]))
+    command = f"aws ec2 create-vpc-endpoint --vpc-id {network.vpc_id} --service-name {names}"
     if service in GATEWAYS:
-        return f"{command}{service} --vpc-endpoint-type Gateway --route-table-ids <those of its subnets>"
+        return f"{command} --vpc-endpoint-type Gateway --route-table-ids <those of its subnets>"
     return (
-        f"{command}{service} --vpc-endpoint-type Interface --private-dns-enabled --subnet-ids <one a zone> "
+        f"{command} --vpc-endpoint-type Interface --private-dns-enabled --subnet-ids <one a zone> "
         "--security-group-ids <one that admits the nodes on 443>"
     )
 

@@ -6,7 +6,7 @@ import re
 
 from pulumi_policy import Severity
 
-from .rule import Judgement, Properties, ResourceRule, section
+from .rule import STRICTER_IN_PRODUCTION, Judgement, Properties, ResourceRule, section
 from .tokens import AKS_CLUSTER, AZURE_FEDERATED_CREDENTIAL, AZURE_ROLE_ASSIGNMENT
 
 _SUBJECT = re.compile(r"system:serviceaccount:[^:*?]+:[^:*?]+")
@@ -78,6 +78,21 @@ def _workload_identity(cluster: Properties, judgement: Judgement) -> None:
     with judgement.part():
         if section(cluster, "securityProfile", "workloadIdentity").get("enabled") is not True:
             judgement.violation("securityProfile.workloadIdentity.enabled is not true.")
+
+
+def _monitoring_identity(cluster: Properties, judgement: Judgement) -> None:
+    profiles = section(cluster, "addonProfiles")
+    for name in profiles:
+        if name.lower() != "omsagent":
+            continue
+        with judgement.part():
+            profile = section(profiles, name)
+            if profile.get("enabled") is not True:
+                continue
+            said = section(profile, "config")
+            given = next((said[key] for key in said if key.lower() == "useaadauth"), None)
+            if str(given).lower() != "true":
+                judgement.violation(f"addonProfiles.{name}.config.useAADAuth is {given or 'not set'}.")
 
 
 AZURE_FEDERATION_EXACT = ResourceRule(
@@ -159,4 +174,17 @@ AKS_WORKLOAD_IDENTITY = ResourceRule(
     url="https://learn.microsoft.com/azure/aks/workload-identity-overview",
     severity=Severity.MEDIUM,
     checks={AKS_CLUSTER: _workload_identity},
+)
+
+AKS_MONITORING_IDENTITY = ResourceRule(
+    name="aks-monitoring-identity",
+    group="identity",
+    description="Container insights sends with an identity, and not with the key of its workspace.",
+    rationale="The other way, AKS's default, is retired since 30 September 2026; the key is a secret of all who write.",
+    consequence="AKS takes the cluster, and no logs arrive any more from the day on which somebody rotates the key.",
+    remediation="Set addonProfiles.omsagent.config.useAADAuth to 'true', and give it a data collection rule.",
+    url="https://learn.microsoft.com/azure/azure-monitor/containers/container-insights-authentication",
+    severity=Severity.MEDIUM,
+    enforcement=STRICTER_IN_PRODUCTION,
+    checks={AKS_CLUSTER: _monitoring_identity},
 )

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from components.documents.iam import CONTROLLER_POLICIES, VERSION
 from components.documents.load_balancer_policy import LOAD_BALANCER_POLICIES
+from components.documents.partitions import ec2_principal, suffixes
 from components.naming import EksNames
 
 #: The type of resource that only a stack with `network.flowLogRetentionDays` has.
@@ -219,7 +220,6 @@ def _ec2(scope: Scope) -> Iterator[Grant]:
             "DescribeAddressesAttribute",
             "DescribeAvailabilityZones",
             "DescribeInternetGateways",
-            "DescribeNatGateways",
             "DetachInternetGateway",
             "DisassociateAddress",
             "DisassociateRouteTable",
@@ -240,6 +240,7 @@ def _ec2(scope: Scope) -> Iterator[Grant]:
             "ec2",
             "CreateTags",
             "DeleteTags",
+            "DescribeNatGateways",
             "DescribeNetworkAcls",
             "DescribeNetworkInterfaces",
             "DescribeRouteTables",
@@ -420,7 +421,8 @@ def _iam(scope: Scope) -> Iterator[Grant]:
         ("PassSystemNodeRole", "aws:iam/role:Role", (names.system_node_role,), "eks.amazonaws.com"),
         ("PassControllerRole", "aws:iam/role:Role", of_pods, "pods.eks.amazonaws.com"),
         ("PassFlowLogsRole", FLOW_LOG, flow_logs, "vpc-flow-logs.amazonaws.com"),
-        ("PassNodeRole", INSTANCE_PROFILE, (names.node_role,), "ec2.amazonaws.com"),
+        # Of the access entry as well as of the profile: preflight/aws/existing_deployer.py has the source.
+        ("PassNodeRole", "aws:eks/accessEntry:AccessEntry", (names.node_role,), ec2_principal(scope.region)),
     ):
         yield passing_roles(scope, sid, needing, passed, service)
     for sid, kind, named in (
@@ -462,7 +464,7 @@ def _iam(scope: Scope) -> Iterator[Grant]:
             "UntagOpenIDConnectProvider",
             "UpdateOpenIDConnectProviderThumbprint",
         ),
-        resources=(scope.arn("iam", f"oidc-provider/oidc.eks.{scope.region}.amazonaws.com/id/*"),),
+        resources=(scope.arn("iam", f"oidc-provider/oidc.eks.{scope.region}.{suffixes(scope.region).dns}/id/*"),),
     )
 
 

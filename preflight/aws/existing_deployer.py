@@ -1,6 +1,13 @@
 """What whoever puts Karpenter on an EKS cluster that is there must be allowed: much less than `deployer` has.
 
 The cluster, its network and its node groups are read; roles, queue, rules and the cluster's own entries are made.
+
+Of the cluster, which is somebody else's, nothing may be untagged. What pulumi-aws asks of the two that it gets: Create,
+Describe, Update, Delete of each, and Tag and Untag of what it has made (sources of terraform-provider-aws, service/eks:
+access_entry.go, pod_identity_association.go; tags are read with them). What the first of each takes beside it is in the
+service authorization reference, "API operations defined by Amazon EKS": CreateAccessEntry eks:TagResource, and
+iam:PassRole to ec2.amazonaws.com; of which resource eks:TagResource is asked there it does not say, so that it is
+allowed of the cluster too.
 """
 
 from __future__ import annotations
@@ -8,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from components.documents.iam import CONTROLLER_POLICIES
+from components.documents.partitions import ec2_principal, suffixes
 
 from .deployer import (
     TAGGING,
@@ -35,6 +43,7 @@ def deploying(scope: Scope) -> Iterator[Grant]:
         needed_by=(_ENTRY,),
         actions=of(
             "ec2",
+            "DescribeNatGateways",
             "DescribePrefixLists",
             "DescribeRouteTables",
             "DescribeSecurityGroups",
@@ -49,7 +58,7 @@ def deploying(scope: Scope) -> Iterator[Grant]:
     yield Grant(
         sid="TheCluster",
         needed_by=(_ENTRY,),
-        actions=of("eks", "CreateAccessEntry", "DescribeCluster", "ListNodegroups", *TAGGING),
+        actions=of("eks", "CreateAccessEntry", "DescribeCluster", "ListNodegroups", "TagResource"),
         resources=(scope.arn("eks", f"cluster/{names.cluster}"),),
     )
     yield Grant(
@@ -67,7 +76,7 @@ def deploying(scope: Scope) -> Iterator[Grant]:
     yield Grant(
         sid="PodIdentities",
         needed_by=(_ASSOCIATION,),
-        actions=of("eks", "CreatePodIdentityAssociation", "ListPodIdentityAssociations"),
+        actions=of("eks", "CreatePodIdentityAssociation", "TagResource"),
         resources=(scope.arn("eks", f"cluster/{names.cluster}"),),
     )
     yield Grant(
@@ -87,12 +96,13 @@ def deploying(scope: Scope) -> Iterator[Grant]:
         sid="OpenIdConnectProvider",
         needed_by=(_PROVIDER,),
         actions=of("iam", "GetOpenIDConnectProvider"),
-        resources=(scope.arn("iam", f"oidc-provider/oidc.eks.{scope.region}.amazonaws.com/id/*"),),
+        resources=(scope.arn("iam", f"oidc-provider/oidc.eks.{scope.region}.{suffixes(scope.region).dns}/id/*"),),
     )
     roles = names.node_role, names.controller_role
     yield making_roles(
         scope, "Roles", ("aws:iam/role:Role", "aws:iam/rolePolicyAttachment:RolePolicyAttachment"), roles
     )
+    yield passing_roles(scope, "PassNodeRole", _ENTRY, roles[:1], ec2_principal(scope.region))
     yield passing_roles(scope, "PassControllerRole", _ASSOCIATION, roles[1:], "pods.eks.amazonaws.com")
     policies = map(names.controller_policy, CONTROLLER_POLICIES)
     yield making_policies(scope, "ControllerPolicies", "aws:iam/policy:Policy", policies)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from components.documents.endpoints import EndpointService
+from components.documents.partitions import endpoint_services
 from components.settings.existing_network import FoundNetwork, FoundSubnet, Selection, WayOut, way_out
 
 from .asking import Aws
@@ -64,7 +65,7 @@ def find(aws: Aws, network: Selection, cluster: str) -> FoundNetwork:
             )
         },
         endpoints=_endpoints(aws, vpc_id)
-        if any(found[one].way_out == "none" for one in of_nodes if one in found)
+        if any(not found[one].leads_out for one in of_nodes if one in found)
         else frozenset(),
         has_cluster=cluster in aws.all("eks", "ListClusters", "clusters"),
     )
@@ -82,7 +83,7 @@ def _endpoints(aws: Aws, vpc_id: str) -> frozenset[str]:
         for one in _described(aws, "DescribeVpcEndpoints", "VpcEndpoints", {"vpc-id": [vpc_id]})
         if one["State"].lower() == "available"
     }
-    return frozenset(one for one in get_args(EndpointService) if f"com.amazonaws.{aws.region}.{one}" in there)
+    return frozenset(one for one in get_args(EndpointService) if there & {*endpoint_services(one, aws.region)})
 
 
 def _attribute(aws: Aws, vpc_id: str, name: str) -> bool:
@@ -104,20 +105,23 @@ def _subnet(subnet: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> F
 
 
 def _way_out(subnet_id: str, tables: Sequence[Mapping[str, Any]]) -> WayOut:
-    """By the subnet's route table, or the VPC's main one; a route whose target is gone (a blackhole) leads nowhere.
+    """By the subnet's route table, or the VPC's main one.
 
     Without the routes that a virtual private gateway propagates: the provider leaves them out (terraform-provider-aws,
     vpc_route_table_data_source.go), so that `up` would refuse what was found right here.
     """
     own = [table for table in tables if any(one.get("SubnetId") == subnet_id for one in table["Associations"])]
     main = [table for table in tables if any(one.get("Main") for one in table["Associations"])]
+    routes = [
+        route
+        for table in (own or main)[:1]
+        for route in table["Routes"]
+        if "DestinationCidrBlock" in route and route.get("Origin") != "EnableVgwRoutePropagation"
+    ]
     return way_out(
         {
             route["DestinationCidrBlock"]: next((route[target] for target in _TARGETS if route.get(target)), "")
-            for table in (own or main)[:1]
-            for route in table["Routes"]
-            if "DestinationCidrBlock" in route
-            and route.get("State") != "blackhole"
-            and route.get("Origin") != "EnableVgwRoutePropagation"
-        }
+            for route in routes
+        },
+        [route["DestinationCidrBlock"] for route in routes if route.get("State") == "blackhole"],
     )

@@ -4,7 +4,7 @@ from typing import Final
 
 AUTHORIZATION: Final = "2022-04-01"
 COMPUTE: Final = "2025-04-01"
-CONTAINER_SERVICE: Final = "2025-09-01"
+CONTAINER_SERVICE: Final = "2026-01-01"  # httpProxyConfig.enabled
 LOG_WORKSPACES: Final = "2023-09-01"
 LOCKS: Final = "2020-05-01"
 METRIC_WORKSPACES: Final = "2023-04-03"

@@ -109,7 +109,7 @@ def _found(azure: Azure, settings: ExistingAksSettings, told: Mapping[str, Any])
         workload_identity=bool(of("securityProfile", "workloadIdentity", "enabled")),
         node_group=properties.get("nodeResourceGroup") or "",
         group_locked=of("nodeResourceGroupProfile", "restrictionLevel") == "ReadOnly",
-        proxied=properties.get("httpProxyConfig") is not None,
+        proxied="yes" if (proxy := properties.get("httpProxyConfig")) and proxy.get("enabled") is not False else "no",
         certified=bool(of("securityProfile", "customCATrustCertificates")),
         subnets=_subnets(azure, settings, pools(told)),
         pools=pools(told),

@@ -83,17 +83,25 @@ def _volume_fix(volume: Object, claim: Mapping[str, Any]) -> str:
 
 
 def budgets(subject: Subject) -> Iterator[Finding]:
-    """PodDisruptionBudgets that let no pod of Karpenter's nodes go now."""
+    """PodDisruptionBudgets that let no pod of Karpenter's nodes go now, and pods that are under more than one."""
     pods = subject.pods_on_karpenters_nodes()
+    under: dict[tuple[str, tuple[str, ...]], int] = defaultdict(int)
+    for pod, pool in pods:
+        if len(several := [name_of(budget) for budget in subject.cluster.list(_BUDGETS) if _selects(budget, pod)]) > 1:
+            under[pool, tuple(sorted(several))] += 1
+    for (pool, names), number in sorted(under.items()):
+        yield _holds(
+            subject,
+            pool,
+            f"{' and '.join(names)} select the same {number} pods on nodes of {pool}, and the eviction API takes no "
+            "pod with more than one PodDisruptionBudget, whatever they allow",
+            "leave one of them, or scale the workload to 0",
+            f"GET {_BUDGETS}",
+        )
     for budget in subject.cluster.list(_BUDGETS):
         if (budget.get("status") or {}).get("disruptionsAllowed", 0) > 0:
             continue
-        selector = (budget.get("spec") or {}).get("selector")
-        held = [
-            (pod, pool)
-            for pod, pool in pods
-            if pod["metadata"].get("namespace") == budget["metadata"]["namespace"] and selects(selector, labels_of(pod))
-        ]
+        held = [(pod, pool) for pod, pool in pods if _selects(budget, pod)]
         for pool in sorted({pool for _, pool in held}):
             number = sum(pool == other for _, other in held)
             yield _holds(
@@ -131,3 +139,10 @@ def _holds(subject: Subject, pool: str, what: str, fix: str, call: str) -> Findi
         else f"the node waits for it, for {grace} at most (terminationGracePeriod)"
     )
     return Finding(severity, what, consequence, fix, call)
+
+
+def _selects(budget: Object, pod: Object) -> bool:
+    return bool(
+        pod["metadata"].get("namespace") == budget["metadata"]["namespace"]
+        and selects((budget.get("spec") or {}).get("selector"), labels_of(pod))
+    )

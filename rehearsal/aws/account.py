@@ -10,7 +10,7 @@ import difflib
 import os
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rehearsal.aws import descriptions, dispatch, load_balancers
 from rehearsal.aws.cloud import AccountView, AwsCloud
@@ -50,15 +50,25 @@ _QUESTIONS = {
 }
 
 
+#: The one that is played: ARNs and names are its everywhere here.
+_PARTITION: Final = "aws"
+
+
 def unknown_region(name: str) -> str:
-    """Why nothing can be created in a region: key, consequence and fix; empty where AWS has one of that name."""
-    known = [
-        region
+    """Why nothing can be rehearsed in a region: key, consequence and fix; empty where it can."""
+    known = {
+        region: partition
         for partition in session().get_available_partitions()
         for region in session().get_available_regions("ec2", partition)
-    ]
-    if name in known:
+    }
+    if known.get(name) == _PARTITION:
         return ""
+    if name in known:
+        return (
+            f"aws:region = {name!r} is a region of the partition {known[name]}, of which nothing is played here: ARNs, "
+            "names of services and prices are others there; rehearse the stack in one of the public partition, for "
+            "example us-east-1"
+        )
     near = difflib.get_close_matches(name, known, 1)
     return (
         f"aws:region = {name!r} is no region of AWS, so that nothing could be created there; "

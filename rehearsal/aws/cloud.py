@@ -290,4 +290,4 @@ class AccountView:
 
 def _leads_out(route: Any) -> bool:
     """Whether a route's target exists; the kinds that the rehearsal cannot judge are believed."""
-    return route.nat_gateway is None or route.nat_gateway.state == "available"
+    return route.state == "active" and (route.nat_gateway is None or route.nat_gateway.state == "available")

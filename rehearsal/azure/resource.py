@@ -58,6 +58,8 @@ ENVELOPE: Final = frozenset(
 _COMMON: Final = frozenset({"name", "type", "azureApiVersion"})
 _PARAMETER = re.compile(r"\{(\w+)\}")
 _SUBSCRIPTION: Final = "subscriptionId"
+#: Parameters of paths that are IDs themselves.
+_IDS: Final = frozenset({"resourceUri", "scope"})
 _GONE: Final = frozenset({"ResourceNotFound", "ResourceGroupNotFound", "ParentResourceNotFound"})
 
 _NO_LOCATION = (
@@ -115,6 +117,7 @@ class AzureResource(Resource):
     nested: ClassVar[frozenset[str]] = frozenset()
     #: Inputs of the path; found from it.
     parameters: ClassVar[tuple[str, ...]]
+    _in_path: ClassVar[re.Pattern[str]]
     #: As azure-native names: eight hex digits after the logical name, and a child by the logical name alone.
     name_digits: ClassVar[int] = 8
     name_separator: ClassVar[str] = ""
@@ -126,6 +129,8 @@ class AzureResource(Resource):
             return
         cls.parameters = tuple(name for name in _PARAMETER.findall(cls.path) if name != _SUBSCRIPTION)
         cls.name_property = cls.parameters[-1]
+        values = {name: f"(?P<{name}>{'.+' if name in _IDS else '[^/]+'})" for name in _PARAMETER.findall(cls.path)}
+        cls._in_path = re.compile(re.sub(r"\\\{(\w+)\\\}", lambda one: values[one[1]], re.escape(cls.path)), re.I)
         cls.accepts = cls.body | set(cls.parameters)
         cls.replace_on = frozenset({*cls.parameters, *({"location"} & cls.body), *cls.fixed})
 
@@ -194,6 +199,17 @@ class AzureResource(Resource):
         answer = self._get(id)
         return None if answer is None else self.answered(answer)
 
+    def imported(self, id: str) -> tuple[str, Properties]:
+        """With the inputs that stand in the ID, as azure-native takes them from it (its provider.go, Read).
+
+        Raises:
+            RefusedError: It is the ID of another type.
+        """
+        found = self._in_path.fullmatch(id)
+        if found is None:
+            raise RefusedError(f"resource id {id!r} is not of the form {self.path}")
+        return id, {name: found[name] for name in self.parameters}
+
     def inputs_of(self, outputs: Properties, old: Mapping[str, Any]) -> Properties:
         """As for every resource; the IDs of identities are a list as an input, and a map as an output."""
         identity = outputs.get("identity")
@@ -210,6 +226,11 @@ class AzureResource(Resource):
 
         As a whole here, where azure-native looks into it.
         """
+        if not old:
+            return {
+                **self.inputs_of(outputs, old),
+                **{name: before[name] for name in self.parameters if name in before},
+            }
         same = {name for name in old if name in before and before[name] == outputs.get(name)}
         return {**self.inputs_of(outputs, old), **{name: value for name, value in old.items() if name in same}}
 

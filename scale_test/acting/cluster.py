@@ -12,6 +12,8 @@ from urllib.parse import urlencode
 import urllib3
 from kubernetes import config
 
+from karpenter.selectors import MORE_THAN_ONE
+
 from ..text.shown import cut, visible
 
 _TIMEOUTS = (5, 30)  # seconds to connect, and to answer
@@ -104,17 +106,19 @@ class Cluster:
             "deleteOptions": {"preconditions": {"uid": uid}},
         }
         path = f"{_paths('v1', 'Pod', namespace)}/{name}/eviction"
-        held = HTTPStatus.TOO_MANY_REQUESTS
-        # Gone, or another pod of that name is there by now.
-        answer = self._answered("POST", path, eviction, held, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
-        if answer[0] != held:
+        # The second where more than one budget selects it; gone, or another pod of that name is there by now.
+        held = HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.INTERNAL_SERVER_ERROR
+        status, content = self._answered("POST", path, eviction, *held, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
+        if status not in held:
             return ""
+        if status == HTTPStatus.INTERNAL_SERVER_ERROR and MORE_THAN_ONE.encode() not in content:
+            raise _refusal("POST", path, status, content)
         try:
-            said = json.loads(answer[1])
+            said = json.loads(content)
         except ValueError:
             # Not a budget: an API server that has too much to do says so in plain text (apiserver, filters/
             # maxinflight.go, tooManyRequests). As good a reason to ask again.
-            return cut(visible(answer[1].decode(errors="replace").strip()), _REASON)
+            return cut(visible(content.decode(errors="replace").strip()), _REASON)
         causes = [str(cause.get("message", "")) for cause in (said.get("details") or {}).get("causes") or ()]
         return cut(visible("; ".join([str(said.get("message", "")), *causes])), _REASON)
 
@@ -168,9 +172,12 @@ class Cluster:
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise ClusterError(f"{method} {path}: {visible(error)}; is the API server there?") from error
         if response.status not in (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED, *expected):
-            reason = cut(visible(content.decode(errors="replace")), _REASON)
-            raise ClusterError(f"{method} {path}: {response.status} {reason}")
+            raise _refusal(method, path, response.status, content)
         return response.status, content
+
+
+def _refusal(method: str, path: str, status: int, content: bytes) -> ClusterError:
+    return ClusterError(f"{method} {path}: {status} {cut(visible(content.decode(errors='replace')), _REASON)}")
 
 
 def _collection(wanted: Mapping[str, Any]) -> str:

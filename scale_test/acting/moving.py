@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from karpenter.selectors import selects
+
 from ..recording.timeline import now
 from .cluster import Cluster
 
@@ -121,6 +123,7 @@ def refuse(
         *(() if node_pools else _scaled_by_another(autoscalers)),
         *(_makes_more(cluster, node_pools) if node_pools else _makes_none(cluster, clock, sleep)),
         *_would_be_lost(cluster, nodes),
+        *_would_stay(cluster, nodes),
         # Of a move that was broken off they are its own: the next drain waits for them.
         *(() if accept_waiting or marked(nodes) else _waits_already(cluster)),
     ]
@@ -257,7 +260,8 @@ def drain(
             name, reason = next(iter(held.items()))
             raise MoveError(
                 f"{node}: the pod {name} was not let go for {patience:g} s: {reason}. Its disruption budget wants more "
-                "healthy pods than there are, or lets none go at all: see to it, and run the move again"
+                "healthy pods than there are, or lets none go at all, or there are two: see to it, and run the move "
+                "again"
             )
         sleep(_PAUSE)
     while watch.look():
@@ -347,6 +351,29 @@ def _would_be_lost(cluster: Cluster, nodes: Iterable[Object]) -> Iterator[str]:
         bare = [_name(pod) for pod in _leaving(cluster, name) if not pod["metadata"].get("ownerReferences")]
         if bare:
             yield f"{_listed(bare)} on {name} would not come again, for nothing has made it: move or delete it yourself"
+
+
+def _would_stay(cluster: Cluster, nodes: Iterable[Object]) -> Iterator[str]:
+    """That pods would never go: an API server evicts none that more than one budget selects, whatever these let go."""
+    budgets = cluster.labelled(*_BUDGETS, "")
+    for node in nodes:
+        name = node["metadata"]["name"]
+        kept: dict[str, list[str]] = {}
+        for pod in _leaving(cluster, name):
+            of_it = sorted(_name(one) for one in budgets if _is_about(one, pod))
+            if len(of_it) > 1:
+                kept.setdefault(" and ".join(of_it), []).append(_name(pod))
+        for several, pods in kept.items():
+            yield (
+                f"{_listed(pods)} on {name} would not go: the PodDisruptionBudgets {several} select the same pods, and "
+                "the eviction API takes no pod with more than one: leave one of them"
+            )
+
+
+def _is_about(budget: Object, pod: Object) -> bool:
+    """Whether a budget selects a pod."""
+    same = budget["metadata"]["namespace"] == pod["metadata"]["namespace"]
+    return same and selects((budget.get("spec") or {}).get("selector"), _labels(pod))
 
 
 def _waits_already(cluster: Cluster) -> Iterator[str]:

@@ -5,6 +5,7 @@ from judging import UNKNOWN, Case, Resource
 from rules import tokens
 from rules.azure_identity import AKS_LOCAL_ACCOUNTS_OFF as LOCAL
 from rules.azure_identity import AKS_MANAGED_IDENTITY as MANAGED
+from rules.azure_identity import AKS_MONITORING_IDENTITY as MONITORING
 from rules.azure_identity import AKS_WORKLOAD_IDENTITY as WORKLOAD
 from rules.azure_identity import AZURE_FEDERATION_EXACT as FEDERATION
 from rules.azure_identity import AZURE_NO_PRIVILEGED_ROLE as PRIVILEGED
@@ -44,6 +45,13 @@ def cluster() -> Resource:
             "securityProfile": {"workloadIdentity": {"enabled": True}},
         },
     )
+
+
+def monitored(
+    by_identity: object, addon: str = "omsagent", key: str = "useAADAuth", workspace: object = "logs"
+) -> Resource:
+    config = {"logAnalyticsWorkspaceResourceID": workspace, key: by_identity}
+    return cluster().change("addonProfiles", to={addon: {"enabled": True, "config": config}})
 
 
 CASES = [
@@ -193,6 +201,39 @@ CASES = [
         given=cluster().change("oidcIssuerProfile", to=UNKNOWN).without("securityProfile"),
         violations=("securityProfile.workloadIdentity.enabled",),
         unknown="oidcIssuerProfile",
+    ),
+    Case(name="no monitoring", rule=MONITORING, given=cluster()),
+    Case(name="monitoring by an identity", rule=MONITORING, given=monitored("true")),
+    Case(name="the workspace is unknown", rule=MONITORING, given=monitored("true", workspace=UNKNOWN)),
+    Case(name="as ARM spells it", rule=MONITORING, given=monitored("True", addon="omsAgent", key="useAADAUTH")),
+    Case(
+        name="monitoring that is off",
+        rule=MONITORING,
+        given=monitored("false").change("addonProfiles", "omsagent", "enabled", to=False),
+    ),
+    Case(
+        name="monitoring by a key",
+        rule=MONITORING,
+        given=monitored("false"),
+        violations=("addonProfiles.omsagent.config.useAADAuth is false",),
+    ),
+    Case(
+        name="AKS's default",
+        rule=MONITORING,
+        given=monitored("").without("addonProfiles", "omsagent", "config", "useAADAuth"),
+        violations=("addonProfiles.omsagent.config.useAADAuth is not set",),
+    ),
+    Case(
+        name="no configuration",
+        rule=MONITORING,
+        given=monitored("").without("addonProfiles", "omsagent", "config"),
+        violations=("addonProfiles.omsagent.config.useAADAuth is not set",),
+    ),
+    Case(
+        name="unknown monitoring",
+        rule=MONITORING,
+        given=monitored(UNKNOWN),
+        unknown="addonProfiles.omsagent.config.useAADAuth",
     ),
 ]
 

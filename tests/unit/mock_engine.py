@@ -69,9 +69,15 @@ class Deployment:
 
 class _Cloud(mocks.Mocks):
     def __init__(
-        self, preview: bool, log_groups: Sequence[str], clusters: Sequence[str], told: Mapping[str, Any]
+        self,
+        preview: bool,
+        log_groups: Sequence[str],
+        clusters: Sequence[str],
+        told: Mapping[str, Any],
+        errors: Mapping[str, str],
     ) -> None:
         self._preview = preview
+        self._errors = errors
         # What ARM says otherwise of its clusters.
         self.told = told
         # What the AWS account has already.
@@ -104,6 +110,8 @@ class _Cloud(mocks.Mocks):
         return f"{args.name}-id", outputs
 
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        if error := self._errors.get(args.token.rpartition(":")[2]):
+            return {}, [("", error)]
         match args.token:
             case "aws:index/getPartition:getPartition":
                 return {"partition": PARTITION}, []
@@ -375,6 +383,7 @@ def deploy(
     log_groups: Sequence[str] = (),
     clusters: Sequence[str] = (),
     told: Mapping[str, Any] | None = None,
+    errors: Mapping[str, str] | None = None,
 ) -> Deployment:
     """Run `program` as a stack would be, or previewed before there is any of it, and return what it registered.
 
@@ -384,8 +393,9 @@ def deploy(
         log_groups: Names of those that the AWS account has already.
         clusters: The same of clusters, on either cloud.
         told: What ARM says of its clusters otherwise than mostly, by its names.
+        errors: What functions answer that fail, by their names.
     """
-    cloud = _Cloud(preview, log_groups, clusters, told or {})
+    cloud = _Cloud(preview, log_groups, clusters, told or {}, errors or {})
     monitor = _Monitor(cloud)
     mocks.set_mocks(cloud, project="karpstack", stack="test", preview=preview, monitor=monitor)
     runtime_settings.SETTINGS.callbacks = cast(Any, _Callbacks(monitor.deployment))

@@ -337,6 +337,14 @@ def test_the_controllers_policies_are_scoped_to_this_environment() -> None:
     )
 
 
+def test_nodes_roles_are_for_ec2_as_the_partition_calls_it() -> None:
+    stack = settings(**{"aws:region": "cn-north-1", "network__zones": 2, "nodePools": {}})
+    made = deploy(lambda: eks.Environment("eks", stack))
+    for name in ("eks-node-role", "eks-system-node-role"):
+        trust = json.loads(made.one(name).inputs["assumeRolePolicy"])
+        assert trust["Statement"][0]["Principal"] == {"Service": "ec2.amazonaws.com.cn"}
+
+
 def test_pod_identity_ties_the_role_to_the_charts_service_account() -> None:
     association = resource(stack(), ASSOCIATION).inputs
     values = release(stack(), "karpenter-controller").inputs["values"]

@@ -219,10 +219,11 @@ def test_a_proxy_of_the_clusters_is_seen(monkeypatch: pytest.MonkeyPatch) -> Non
     deployed(
         told=MANUAL | {"httpProxyConfig": {"httpProxy": "http://p:1/"}, "securityProfile": security}, **SELF_HOSTED
     )
+    # The SDK's version of the API does not say whether it is switched off.
     assert [
         text.partition("has ")[2].partition(",")[0] for text in said if "of a Karpenter that is not AKS's" in text
     ] == [
-        "an HTTP proxy",
+        "an HTTP proxy (unless `az aks show --query httpProxyConfig.enabled` says false)",
         "certificate authorities of its own",
     ]
 
@@ -263,7 +264,7 @@ def found(**changes: Any) -> FoundCluster:
         "workload_identity": True,
         "node_group": NODES,
         "group_locked": False,
-        "proxied": False,
+        "proxied": "no",
         "certified": False,
         "subnets": ["one", "batch"],
         "pools": [SYSTEM, GENERAL],
@@ -481,7 +482,7 @@ DOUBTFUL: dict[str, tuple[FoundCluster, dict[str, Any], str]] = {
     "both scale": (found(pools=pool(autoscaled=True)), {}, "and only taints keep the two apart"),
     "both scale, self-hosted": (manual(pools=pool(autoscaled=True)), SELF_HOSTED, "both may make a node"),
     "a proxy, self-hosted": (
-        manual(proxied=True),
+        manual(proxied="yes"),
         SELF_HOSTED,
         "has an HTTP proxy, of which AKS tells its pools' nodes",
     ),
@@ -515,7 +516,7 @@ def test_where_it_works_nothing_is_said() -> None:
     # Its own release, at the next `up`.
     assert not said(manual(own_definitions=["nodepools.karpenter.sh"]), **SELF_HOSTED)
     # AKS's own Karpenter hands both on.
-    assert not said(found(proxied=True, certified=True))
+    assert not said(found(proxied="yes", certified=True))
     assert not said(found(default_pools=True), nodeClasses={}, nodePools={})
 
 

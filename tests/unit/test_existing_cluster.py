@@ -57,11 +57,15 @@ def example(**changes: Any) -> settings.ExistingEksSettings:
 
 
 def deployed(
-    runs: Workloads = RUNS, preview: bool = False, clusters: Sequence[str] = (CLUSTER,), **changes: Any
+    runs: Workloads = RUNS,
+    preview: bool = False,
+    clusters: Sequence[str] = (CLUSTER,),
+    errors: dict[str, str] | None = None,
+    **changes: Any,
 ) -> Deployment:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(existing_workloads, "look", lambda kubeconfig, stack: runs)
-        return deploy(lambda: eks.Environment("eks", example(**changes)), preview, clusters=clusters)
+        return deploy(lambda: eks.Environment("eks", example(**changes)), preview, clusters=clusters, errors=errors)
 
 
 @cache
@@ -208,6 +212,53 @@ def test_what_is_wrong_is_refused_before_anything_is_made() -> None:
         deployed(replace(RUNS, agent=False))
 
 
+def denied(service: str, operation: str) -> str:
+    """What the provider says of a call that AWS refuses."""
+    right = f"{service.lower()}:{operation}"
+    return (
+        f"reading Shop_1: operation error {service}: {operation}, https response error StatusCode: 403, RequestID: 1, "
+        "api error AccessDeniedException: User: arn:aws:sts::123456789012:assumed-role/deployer/me is not authorized "
+        f"to perform: {right} on resource: * because no identity-based policy allows the {right} action"
+    )
+
+
+MISSING: list[tuple[str, str, str, dict[str, Any], str]] = [
+    ("getAddon", "EKS", "DescribeAddon", {}, "whether its VPC CNI has a role of its own"),
+    (
+        "getOpenIdConnectProvider",
+        "IAM",
+        "ListOpenIDConnectProviders",
+        {"karpenter__identity": "irsa"},
+        "whether the account has an OIDC provider for its issuer",
+    ),
+    ("getCluster", "EKS", "DescribeCluster", {}, "whether Karpenter can work on it"),
+    ("getRouteTable", "EC2", "DescribeRouteTables", {}, "whether Karpenter can work on it"),
+]
+
+
+@pytest.mark.parametrize(("function", "service", "operation", "changes", "unknown"), MISSING)
+def test_a_right_that_is_missing_is_told_with_what_nobody_knows_without_it(
+    function: str, service: str, operation: str, changes: dict[str, Any], unknown: str
+) -> None:
+    with pytest.raises(SettingsError) as refused:
+        deployed(errors={function: denied(service, operation)}, **changes)
+    (problem,) = refused.value.problems
+    assert problem.key == "karpstack:cluster.existing"
+    assert f"may not call {service.lower()}:{operation}, and without it nobody knows {unknown}" in problem.consequence
+    assert f"have {service.lower()}:{operation} allowed" in problem.fix
+
+
+def test_an_add_on_that_is_not_there_has_no_role() -> None:
+    made = deployed(errors={"getAddon": "reading EKS Add-On (Shop_1:vpc-cni): couldn't find resource"})
+    cni = f"arn:{PARTITION}:iam::aws:policy/AmazonEKS_CNI_Policy"
+    assert cni in {link.inputs["policyArn"] for link in made.of(ATTACHMENT)}
+
+
+def test_what_fails_otherwise_is_no_answer_either() -> None:
+    with pytest.raises(Exception, match="ThrottlingException"):
+        deployed(errors={"getAddon": "operation error EKS: DescribeAddon, ThrottlingException: Rate exceeded"})
+
+
 def test_what_may_be_meant_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", lambda text, *rest: said.append(text))
@@ -293,7 +344,13 @@ WRONG: dict[str, tuple[FoundCluster, dict[str, Any], str, str]] = {
         found(network=network(subnet={A: {"way_out": "none"}})),
         {},
         "network.subnetIds",
-        "has no default route",
+        "has subnet-0000000a without a default route, in a VPC without endpoints",
+    ),
+    "a blackhole": (
+        found(network=network(subnet={A: {"way_out": "blackhole"}})),
+        {},
+        "network.subnetIds",
+        "has subnet-0000000a, whose default route is a blackhole (what it led to is gone), in a VPC w",
     ),
     "no such group": (
         found(),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pulumi
@@ -15,6 +16,7 @@ import yaml
 
 from components import eks, settings
 from components.eks import existing_network
+from components.eks.asking import looking
 from components.kubernetes import reach
 from components.problems import SettingsError
 from components.settings.eks import ImagesSettings
@@ -249,6 +251,7 @@ WRONG: list[Any] = [
     (with_subnets(a={"free": 5}), {}, "subnetIds", "has subnet-0000000a with 5 free addresses, and EKS demands 6"),
     (with_subnets(a={"way_out": "public"}), {}, "subnetIds", "has subnet-0000000a, a public subnet"),
     (with_subnets(a={"way_out": "none"}), {}, "subnetIds", "has subnet-0000000a without a default route: nodes there"),
+    (with_subnets(a={"way_out": "blackhole"}), {}, "subnetIds", "is a blackhole (what it led to is gone): nodes there"),
     (with_subnets(a={"tags": OWNED}), {}, "subnetIds", "which the cluster legacy owns"),
     (with_subnets(c={"tags": OWNED}), {"controlPlaneSubnetIds": [C, D]}, "controlPlaneSubnetIds", "legacy owns"),
     (with_subnets(a={"tags": FOREIGN}), {"tagSubnets": True}, "tagSubnets", "the Karpenter of legacy would no longer"),
@@ -295,6 +298,46 @@ def test_few_addresses_are_a_warning_and_too_few_for_nodes_are_not() -> None:
     full = with_subnets(a={"free": 1}, b={"free": 1})
     ((key, text, warning),) = said(full, controlPlaneSubnetIds=[C, D])
     assert (key, "have 2 free addresses in all" in text, warning) == ("subnetIds", True, False)
+
+
+def endpoints(answers: dict[str, str]) -> frozenset[str]:
+    """Services with an endpoint, where the provider answers for some with an error."""
+
+    def ask(service_name: str, **asked: Any) -> object:
+        if text := answers.get(service_name.removeprefix("com.amazonaws.us-east-1.")):
+            raise Exception(f"invoke of aws:ec2/getVpcEndpoint:getVpcEndpoint failed: {text}")
+        return object()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(existing_network, "ec2", SimpleNamespace(get_vpc_endpoint=ask))
+        vpc: Any = SimpleNamespace(id=VPC, region="us-east-1")
+        return existing_network._endpoints(vpc, pulumi.InvokeOptions())
+
+
+def test_several_endpoints_of_a_service_are_there_and_none_is_not() -> None:
+    several = "multiple EC2 VPC Endpoints matched; use additional constraints to reduce matches to a single one"
+    there = endpoints({"s3": several, "ssm": "no matching EC2 VPC Endpoint found"})
+    assert "s3" in there
+    assert "ec2" in there
+    assert "ssm" not in there
+
+
+def test_an_endpoint_that_may_not_be_asked_for_is_not_missing() -> None:
+    text = "operation error EC2: DescribeVpcEndpoints, api error UnauthorizedOperation: You are not authorized."
+    with (
+        pytest.raises(SettingsError) as refused,
+        looking("network", "vpcId", VPC, "whether the cluster can work in it"),
+    ):
+        endpoints({"sqs": text})
+    (problem,) = refused.value.problems
+    assert "may not call ec2:DescribeVpcEndpoints" in problem.consequence
+    assert f"nobody knows whether {VPC} has an endpoint of sqs" in problem.consequence
+
+
+def test_a_vpc_that_may_not_be_looked_at_is_told_with_the_right() -> None:
+    text = "operation error EC2: DescribeVpcs, api error UnauthorizedOperation: You are not authorized."
+    with pytest.raises(SettingsError, match=r"network\.vpcId = .*\n.*may not call ec2:DescribeVpcs, and without it"):
+        deploy(lambda: eks.Environment("eks", example(NETWORK)), errors={"getVpcs": text})
 
 
 def test_endpoints_instead_of_a_way_out_are_a_warning() -> None:

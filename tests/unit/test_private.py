@@ -181,6 +181,13 @@ def test_what_cannot_work_without_a_way_out_is_refused(changes: dict[str, Any], 
     assert text in str(refused.value)
 
 
+def test_endpoints_of_other_partitions_are_refused_by_region() -> None:
+    changes: dict[str, Any] = {"network__endpoints": ["sts"], "network__zones": 2}
+    with pytest.raises(SettingsError, match=r"com\.amazonaws\.cn-north-1\.sts or cn\.com\.amazonaws\.cn-north-1\.sts"):
+        settings.load(example_stack.example(**{"aws:region": "cn-north-1"}, **changes))
+    settings.load(example_stack.example(**{"aws:region": "us-gov-west-1"}, **changes))
+
+
 def test_the_examples_documents(golden: Golden) -> None:
     config = yaml.safe_load((example_stack.ROOT / "examples" / "private" / "Pulumi.eks-private.yaml").read_text())
     loaded = settings.load(example_stack.raw(config["config"]))

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from components import eks, settings
-from components.documents import endpoints
+from components.documents import endpoints, partitions
 from components.problems import SettingsError
 from tests.conftest import Golden
 from tests.unit import example_stack
@@ -88,6 +88,15 @@ def test_names_of_endpoints() -> None:
     ]
     assert endpoints.host_names(["s3"], "cn-north-1") == ["s3.cn-north-1.amazonaws.com.cn"]
     assert endpoints.api_servers("cn-north-1") == ".cn-north-1.eks.amazonaws.com.cn"
+    assert endpoints.host_names(["eks-auth", "sts"], "eusc-de-east-1") == [
+        "eks-auth.eusc-de-east-1.api.amazonwebservices.eu",
+        "sts.eusc-de-east-1.amazonaws.eu",
+    ]
+    assert partitions.endpoint_services("sts", "us-gov-west-1") == ["com.amazonaws.us-gov-west-1.sts"]
+    assert partitions.endpoint_services("sts", "eusc-de-east-1") == [
+        "com.amazonaws.eusc-de-east-1.sts",
+        "eu.amazonaws.eusc-de-east-1.sts",
+    ]
 
 
 def test_controllers_that_call_aws_are_told_and_trust_the_certificates() -> None:

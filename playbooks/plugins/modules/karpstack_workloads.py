@@ -12,6 +12,7 @@ from scale_test.acting.ownership import TakenError, make, remove
 from snapshot.elsewhere import Place
 from snapshot.objects import objects
 from snapshot.reading import SnapshotError, load
+from snapshot.unevictable import unevictable
 from whatif import base_nodes, leftovers, placing
 from whatif.labels import LABELS, SCENARIO
 
@@ -68,6 +69,10 @@ left_out:
   description: What of the snapshot is not loaded, a sentence each.
   type: list
   returned: success
+unevictable:
+  description: Workloads whose pods more than one PodDisruptionBudget selects, a sentence each.
+  type: list
+  returned: success
 """
 
 
@@ -92,7 +97,7 @@ def main() -> None:
             done = remove(
                 Cluster(), leftovers.workload(Cluster(), loaded.objects), [SCENARIO], {}, module.params["timeout"]
             )
-            module.exit_json(changed=bool(done.removed), pods=0, placed=0, left_out=done.kept)
+            module.exit_json(changed=bool(done.removed), pods=0, placed=0, left_out=done.kept, unevictable=[])
         cluster = Cluster()
         placed = placing.Placed(0, 0)
         if standing := base_nodes.standing(cluster) if module.params["nodes"] == "as-is" else {}:
@@ -112,7 +117,9 @@ def main() -> None:
             f"{placed.without_room} pods had no room on the node that they were on, which has a little less here; the "
             "scheduler chose another"
         )
-    module.exit_json(changed=bool(made), pods=pods, placed=placed.pods, left_out=notes)
+    module.exit_json(
+        changed=bool(made), pods=pods, placed=placed.pods, left_out=notes, unevictable=unevictable(snapshot)
+    )
 
 
 if __name__ == "__main__":

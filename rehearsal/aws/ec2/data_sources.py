@@ -39,8 +39,10 @@ def of_networks(account: Account) -> dict[str, Callable[[Mapping[str, Any]], Pro
         return [found for page in pages for found in page[result]]
 
     def ids(name: str, operation: str, result: str, key: str) -> Callable[[Mapping[str, Any]], Properties]:
+        by_vpc = {"vpcId"} if name in ("getNatGateways", "getRouteTables") else set()
+
         def call(arguments: Mapping[str, Any]) -> Properties:
-            takes(name, arguments, {"filters", "tags"} | ({"vpcId"} if name == "getRouteTables" else set()))
+            takes(name, arguments, {"filters", "tags"} | by_vpc)
             more = {"vpc_id": [arguments["vpcId"]]} if arguments.get("vpcId") else {}
             found = [one[key] for one in all_of(operation, result, arguments, **more)]
             return {**given(arguments), "ids": found, "id": account.region, "region": account.region}
@@ -185,6 +187,9 @@ def of_networks(account: Account) -> dict[str, Callable[[Mapping[str, Any]], Pro
         "aws:ec2/getSubnets:getSubnets": ids("getSubnets", "describe_subnets", "Subnets", "SubnetId"),
         "aws:ec2/getRouteTables:getRouteTables": ids(
             "getRouteTables", "describe_route_tables", "RouteTables", "RouteTableId"
+        ),
+        "aws:ec2/getNatGateways:getNatGateways": ids(
+            "getNatGateways", "describe_nat_gateways", "NatGateways", "NatGatewayId"
         ),
         "aws:ec2/getSecurityGroups:getSecurityGroups": security_groups,
         "aws:ec2/getVpc:getVpc": vpc,

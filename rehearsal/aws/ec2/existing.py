@@ -82,6 +82,7 @@ class _Route(_Part):
     gateway_id: str = ""
     nat_gateway_id: str = ""
     transit_gateway_id: str = ""
+    state: str = "active"
 
 
 class _Association(_Part):
@@ -191,7 +192,27 @@ def _make(networks: Networks, backend: Any) -> None:
                 endpoint.vpc_id, endpoint.service_name, endpoint.vpc_endpoint_type, None, [], tags=endpoint.by_key
             )
     for table in networks.route_tables:
+        _bury(table, networks, backend)
         _make_route_table(table, backend)
+
+
+def _bury(table: _RouteTable, networks: Networks, backend: Any) -> None:
+    """Make gateways that are gone, to which routes of a table still lead: EC2 lists them an hour at the most."""
+    for route in table.routes:
+        if route.state != "blackhole":
+            continue
+        if (nat := route.nat_gateway_id) and nat not in backend.nat_gateways:
+            subnet = next(one.subnet_id for one in networks.subnets if one.vpc_id == table.vpc_id)
+            with named("nat_gateways", "random_nat_gateway_id", nat):
+                backend.create_nat_gateway(subnet, "", connectivity_type="private")
+            backend.delete_nat_gateway(nat)
+        elif (gateway := route.gateway_id).startswith("igw-") and gateway not in backend.internet_gateways:
+            with named("internet_gateways", "random_internet_gateway_id", gateway):
+                backend.create_internet_gateway()
+        elif (transit := route.transit_gateway_id) and transit not in backend.transit_gateways:
+            with named("transit_gateway", "random_transit_gateway_id", transit):
+                backend.create_transit_gateway("somebody else's")
+            backend.transit_gateways[transit].state = "deleted"
 
 
 def _make_route_table(table: _RouteTable, backend: Any) -> None:

@@ -16,6 +16,7 @@ LABELS = {"app": "web", "tier": "front"}
     [
         (None, False),
         ({}, True),
+        ({"matchLabels": None, "matchExpressions": None}, True),
         ({"matchLabels": {"app": "web"}}, True),
         ({"matchLabels": {"app": "db"}}, False),
         ({"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "db"]}]}, True),

@@ -36,7 +36,7 @@ it ([what it looks at](preflight.md)).
 `FirstCluster` and `FirstNodeGroup` are needed once in an account, `OpenIdConnectProvider` with
 `karpenter.identity: irsa` only, what begins with `FlowLogs`, and `PassFlowLogsRole`, with
 `network.flowLogRetentionDays` only, `Endpoints` and `EndpointNames` with `network.endpoints` only, `InstanceProfile`
-and `PassNodeRole` where nothing leads out only, `Network` without `network.vpcId` only, `PrivateAccess` with
+where nothing leads out only, `Network` without `network.vpcId` only, `PrivateAccess` with
 `cluster.privateAccessCidrs` only, `LookBefore` and `WhatMayIDo` for the looks only. On a cluster that is there
 (`cluster.existing`) it is another list, and much less: `preflight rights` prints that.
 

@@ -259,6 +259,14 @@ def test_a_budget_that_lets_pods_go_holds_nothing(cluster: FakeCluster) -> None:
     assert not look(workloads.budgets, cluster)
 
 
+def test_pods_under_two_budgets_are_held_whatever_these_let_go(cluster: FakeCluster) -> None:
+    hold(cluster, {"matchLabels": {"app": "web"}}, allowed=1)
+    cluster.put(BUDGETS, "all", namespace="shop", spec={"selector": {}}, status={"disruptionsAllowed": 1})
+    (finding,) = look(workloads.budgets, cluster)
+    assert finding.what.startswith("shop/all and shop/web select the same 1 pods on nodes of default")
+    assert finding.severity == "warning"
+
+
 def test_what_holds_a_node_does_so_for_the_grace_or_for_ever(cluster: FakeCluster) -> None:
     hold(cluster, {})
     (finding,) = look(workloads.budgets, cluster)

@@ -46,7 +46,7 @@ class Account:
         ({"NatGatewayId": "nat-1"}, "private"),
         ({"GatewayId": "igw-1"}, "public"),
         ({"GatewayId": "vgw-1"}, "private"),
-        ({"NatGatewayId": "nat-1", "State": "blackhole"}, "none"),
+        ({"NatGatewayId": "nat-1", "State": "blackhole"}, "blackhole"),
         ({"GatewayId": "vgw-1", "Origin": "EnableVgwRoutePropagation"}, "none"),
     ],
 )

@@ -19,7 +19,7 @@ from preflight.aws.asking import Aws
 from preflight.aws.deployer import Scope, policy
 from preflight.azure import assignments
 from preflight.finding import UnknowableError
-from tests.unit import example_stack, test_existing_vpc
+from tests.unit import example_stack, test_existing_cluster, test_existing_vpc
 from tests.unit.mock_engine import SUBSCRIPTION, deploy
 
 ACCOUNT = "210987654321"
@@ -68,7 +68,7 @@ def test_documents_have_every_statement_once_and_iam_takes_each() -> None:
         ({"karpenter__interruptionQueue": True}, {"InterruptionQueue", "EventRules"}),
         ({"cluster__privateAccessCidrs": ["10.99.0.0/16"]}, {"PrivateAccess"}),
         ({"network__endpoints": ["s3"]}, {"Endpoints", "EndpointNames"}),
-        (NO_WAY_OUT, {"Endpoints", "EndpointNames", "InstanceProfile", "PassNodeRole"}),
+        (NO_WAY_OUT, {"Endpoints", "EndpointNames", "InstanceProfile"}),
     ],
 )
 def test_what_the_stack_does_not_have_is_not_in_them(changes: dict[str, Any], sids: set[str]) -> None:
@@ -83,7 +83,36 @@ def test_a_network_that_is_there_needs_not_be_made() -> None:
     existing = _sids(documents.documents(test_existing_vpc.example(), "aws", ACCOUNT))
     assert own - existing == {"Network"}
     # Whether something leads out of it is not known before it is asked.
-    assert existing - own == {"PrivateAccess", "InstanceProfile", "PassNodeRole"}
+    assert existing - own == {"PrivateAccess", "InstanceProfile"}
+
+
+def test_somebody_elses_cluster_loses_no_tags_and_its_entry_takes_the_nodes_role() -> None:
+    found = documents.documents(test_existing_cluster.example(), "aws", ACCOUNT)
+    statements = [one for each in found for one in each["Statement"]]
+    on_cluster = {
+        action
+        for one in statements
+        if any(":cluster/" in str(resource) for resource in [one["Resource"]])
+        for action in one["Action"]
+    }
+    assert on_cluster == {
+        "eks:CreateAccessEntry",
+        "eks:CreatePodIdentityAssociation",
+        "eks:DescribeCluster",
+        "eks:ListNodegroups",
+        "eks:TagResource",
+    }
+    (passed,) = (one for one in statements if one["Sid"] == "PassNodeRole")
+    assert "ec2.amazonaws.com" in json.dumps(passed)
+    assert "-karpenter-nodes" in json.dumps(passed["Resource"])
+
+
+def test_names_are_the_partitions(capsys: pytest.CaptureFixture[str]) -> None:
+    settings = example_stack.eks(**{"aws:region": "cn-north-1", "karpenter__identity": "irsa", "nodePools": {}})
+    text = json.dumps(documents.documents(settings, "aws-cn", ACCOUNT), default=lambda one: one.__dict__)
+    assert "oidc-provider/oidc.eks.cn-north-1.amazonaws.com.cn/id/*" in text
+    assert "ec2.amazonaws.com.cn" in text
+    assert "arn:aws:" not in text
 
 
 def _sids(found: list[documents.Document]) -> set[str]:

@@ -332,9 +332,14 @@ def test_each_account_has_keys_of_its_own(aws: Account) -> None:
     assert len(other.access_key_id) == 20
 
 
-@pytest.mark.parametrize("region", ["us-east-1", "eu-central-1", "cn-north-1", "us-gov-west-1"])
+@pytest.mark.parametrize("region", ["us-east-1", "eu-central-1"])
 def test_regions_of_aws_are_known(region: str) -> None:
     assert unknown_region(region) == ""
+
+
+@pytest.mark.parametrize("region", ["cn-north-1", "us-gov-west-1"])
+def test_regions_of_other_partitions_are_refused_by_name(region: str) -> None:
+    assert "is a region of the partition aws-" in unknown_region(region)
 
 
 def test_another_region_is_refused_with_its_neighbour() -> None:

@@ -111,6 +111,29 @@ def _no_default_route(file: dict[str, Any]) -> None:
     file["RouteTables"][0]["Routes"] = []
 
 
+def _nat_gone(file: dict[str, Any]) -> None:
+    """A NAT gateway that was deleted: EC2 keeps the routes to it, beside one that still leads somewhere."""
+    file["NatGateways"] = []
+    for table in file["RouteTables"]:
+        for route in table["Routes"]:
+            route.update({"State": "blackhole"} if route.get("NatGatewayId") else {})
+    file["RouteTables"][0]["Routes"].append(
+        {"DestinationCidrBlock": "10.0.0.0/8", "TransitGatewayId": "tgw-00000001", "State": "active"}
+    )
+
+
+def _peer_gone(file: dict[str, Any]) -> None:
+    """A default route that leads out, beside one to a transit gateway that is gone."""
+    file["RouteTables"][0]["Routes"].append(
+        {"DestinationCidrBlock": "10.0.0.0/8", "TransitGatewayId": "tgw-00000001", "State": "blackhole"}
+    )
+
+
+def _transit_gone(file: dict[str, Any]) -> None:
+    gone = {"DestinationCidrBlock": "0.0.0.0/0", "TransitGatewayId": "tgw-00000001", "State": "blackhole"}
+    file["RouteTables"][0]["Routes"] = [gone]
+
+
 def _second_vpc(file: dict[str, Any]) -> None:
     file["Vpcs"].append({"VpcId": "vpc-00000002", "CidrBlock": "10.30.0.0/16"})
     file["Subnets"].append(
@@ -128,6 +151,8 @@ PROVOKED: list[Any] = [
     (lambda file: file["Vpcs"][0].update(EnableDnsHostnames=False), {}, "has enableDnsHostnames off"),
     (lambda file: file["Vpcs"][0].update(EnableDnsSupport=False), {}, "has enableDnsSupport off"),
     (_no_default_route, {}, f"has {PRIVATE_A} without a default route"),
+    (_nat_gone, {}, f"has {PRIVATE_A}, whose default route is a blackhole (what it led to is gone)"),
+    (_transit_gone, {}, f"has {PRIVATE_A}, whose default route is a blackhole"),
     (lambda file: None, {"subnetIds": [PUBLIC, PRIVATE_B]}, f"has {PUBLIC}, a public subnet"),
     (lambda file: None, {"controlPlaneSubnetIds": [CONTROL_A]}, "is in one zone, us-east-1a"),
     (_second_vpc, {"subnetIds": [PRIVATE_A, "subnet-00000002"]}, "lies in another VPC, vpc-00000002"),
@@ -209,6 +234,9 @@ class _Sdk:
         (lambda file: None, {}),
         (_second_vpc, {"subnetIds": [], "subnetTags": {"tier": "private"}}),
         (_no_default_route, {}),
+        (_nat_gone, {}),
+        (_peer_gone, {}),
+        (_transit_gone, {}),
         (lambda file: None, {"subnetIds": [PUBLIC, PRIVATE_B], "vpcId": VPC}),
         (lambda file: None, {"vpcId": "vpc-00000009"}),
     ],
@@ -280,6 +308,14 @@ def test_a_transit_gateway_is_a_way_out(tmp_path: Path) -> None:
         ]
 
     with account(tmp_path, change) as made:
+        assert not [told for severity, told in said(made) if severity == "error"]
+
+
+def test_a_route_that_leads_nowhere_is_no_way_out_and_others_do_not_matter(tmp_path: Path) -> None:
+    with account(tmp_path, _nat_gone) as made:
+        assert made._view.missing_route(PRIVATE_A)
+    with account(tmp_path, _peer_gone) as made:
+        assert not made._view.missing_route(PRIVATE_A)
         assert not [told for severity, told in said(made) if severity == "error"]
 
 

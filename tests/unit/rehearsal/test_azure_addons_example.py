@@ -32,14 +32,22 @@ ORDER = (
 )
 
 
-def loaded() -> settings.AksSettings:
-    found = settings.load(raw(yaml.safe_load(STACK.read_text())["config"]))
+def loaded(mode: str = "nap") -> settings.AksSettings:
+    """The example, with the other example's Karpenter where it is self-hosted."""
+    said = yaml.safe_load(STACK.read_text())["config"]
+    if mode == "self-hosted":
+        own = yaml.safe_load((ROOT / "Pulumi.aks-self-hosted.yaml").read_text())["config"]
+        said |= {
+            f"karpstack:{key}": own[f"karpstack:{key}"] for key in ("mode", "karpenter", "nodeClasses", "nodePools")
+        }
+        del said["karpstack:nodeProvisioning"]
+    found = settings.load(raw(said))
     assert isinstance(found, settings.AksSettings)
     return found
 
 
-def program() -> Deployment:
-    return deploy(lambda: aks.Environment("aks", loaded()))
+def program(mode: str) -> Deployment:
+    return deploy(lambda: aks.Environment("aks", loaded(mode)))
 
 
 def replaced(value: Any, ids: dict[str, str]) -> Any:
@@ -64,10 +72,11 @@ def provider(tmp_path: Path) -> Iterator[Provider]:
     made.azure.stop()
 
 
-def test_each_request_is_taken(provider: Provider) -> None:
+@pytest.mark.parametrize("mode", ["nap", "self-hosted"])
+def test_each_request_is_taken(provider: Provider, mode: str) -> None:
     subscription = provider.azure
     existing.make(existing.load(FILE), subscription.arm, subscription.subscription_id, REGION)
-    deployment = program()
+    deployment = program(mode)
     ids: dict[str, str] = {}
     provider.create("ResourceGroup", resourceGroupName=loaded().name)
     identity = provider.create(
@@ -90,6 +99,8 @@ def test_each_request_is_taken(provider: Provider) -> None:
                 for name, profile in made.outputs["addonProfiles"].items():
                     ids[f"object-of-{name}"] = profile["identity"]["objectId"]
     assert sum(each.name.startswith("aks-addon-rights") for each in deployment.of(ORDER[-1])) == 2
+    if mode == "self-hosted":
+        return  # its controller is told by the chart
     told = provider.clusters.running[loaded().name].controller.environment["NODE_IDENTITIES"].split(",")
     assert {one.rsplit("/", 1)[1].partition("-")[0] for one in told} == {
         "karpstack",

@@ -162,3 +162,15 @@ def test_whoever_deploys_is_given_what_the_look_asks_for(subscription: Subscript
     role, _ = assignments.assignments(given)
     assert Given.MANAGED_IDENTITY_OPERATOR.value in role.condition
     assert "Microsoft.Authorization/roleAssignments/write" in assignments.definition(given)["Actions"]
+
+
+@pytest.mark.parametrize(("config", "warned"), [({}, True), ({"enabled": True}, True), ({"enabled": False}, False)])
+def test_a_proxy_that_is_switched_off_is_none(
+    subscription: Subscriptions, config: dict[str, Any], warned: bool
+) -> None:
+    seen = looked_at(subscription(manual), **SELF_HOSTED)
+    told = seen.told_of_cluster
+    assert told
+    told["properties"]["httpProxyConfig"] = {"httpProxy": "http://proxy:3128/", **config}
+    found = [finding.what for finding in cluster.existing(seen)]
+    assert any("has an HTTP proxy, of which AKS tells" in what for what in found) == warned

@@ -131,6 +131,7 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
     "aws:iam/getOpenIdConnectProvider:getOpenIdConnectProvider": {},
     "aws:ec2/getVpcs:getVpcs": {},
     "aws:ec2/getSubnets:getSubnets": {"filters": [{"name": "availability-zone", "values": ["us-east-1a"]}]},
+    "aws:ec2/getNatGateways:getNatGateways": {},
     "aws:ec2/getRouteTables:getRouteTables": {},
     "aws:ec2/getSecurityGroups:getSecurityGroups": {},
     **{f"aws:ec2/{name}:{name}": {} for name in ("getVpc", "getSubnet", "getRouteTable", "getVpcEndpoint")},  # by id

@@ -302,6 +302,21 @@ def test_the_path_and_the_location_replace(provider: Provider, name: str) -> Non
     assert ("location" in resource.replace_on) == ("location" in resource.accepts)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_an_import_takes_from_the_id_what_stands_in_it(provider: Provider, name: str) -> None:
+    type_, asked = provider.type(name), CASES[name].inputs(provider)
+    created = provider.create(name, **asked)
+    id, known = type_.imported(created.id)
+    outputs = type_.read(id, known)
+    assert outputs is not None
+    inputs = type_.refreshed(outputs, {}, known)
+    given = provider.check(name, **asked)
+    for parameter in type_.parameters:
+        assert str(inputs[parameter]).strip("/").lower() == str(given[parameter]).strip("/").lower()
+    with pytest.raises(RefusedError, match="is not of the form"):
+        type_.imported("karpstack-eks")
+
+
 def test_nested_resources_are_flat_in_the_program(provider: Provider) -> None:
     network = provider.create("VirtualNetwork", **CASES["VirtualNetwork"].inputs(provider)).outputs
     assert network["subnets"][0]["addressPrefix"] == "10.1.0.0/24"

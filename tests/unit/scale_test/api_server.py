@@ -38,6 +38,9 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path in self.server.too_busy:
             self._send(429, "text/plain; charset=utf-8", b"Too many requests, please try again later.\n")
             return
+        if self.path in self.server.failing:
+            self._answer(*self.server.failing[self.path])
+            return
         if self.path.endswith("?dryRun=All"):
             self._answer(201, made)
             return
@@ -81,7 +84,8 @@ class _Handler(BaseHTTPRequestHandler):
 class ApiServer(ThreadingHTTPServer):
     """What is there by its path, what was deleted and patched, and the paths of what never goes or is not listed.
 
-    What is asked for at the paths of `too_busy` it sends away in plain text, as an API server with too much to do.
+    What is asked for at the paths of `too_busy` it sends away in plain text, as an API server with too much to do; at
+    those of `failing` it answers with the status and the content that stand there.
     """
 
     def __init__(self) -> None:
@@ -92,6 +96,7 @@ class ApiServer(ThreadingHTTPServer):
         self.stuck: set[str] = set()
         self.forbidden: set[str] = set()
         self.too_busy: set[str] = set()
+        self.failing: dict[str, tuple[int, dict[str, Any]]] = {}
         self._uids = count(1)
 
     def put(self, path: str, found: dict[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from typing import Any, cast
 
 import pytest
 
+from karpenter.selectors import MORE_THAN_ONE
 from scale_test.acting import moving
-from scale_test.acting.cluster import Cluster
+from scale_test.acting.cluster import Cluster, ClusterError
 from scale_test.acting.moving import MARK, MoveError
 from tests.unit.scale_test.api_server import ApiServer
 
@@ -46,9 +47,14 @@ def pool(name: str, cpu: str = "100", ready: str = "True") -> dict[str, Any]:
     }
 
 
-def budget(healthy: int = 3, desired: int = 2, allowed: int = 1) -> dict[str, Any]:
+def budget(healthy: int = 3, desired: int = 2, allowed: int = 1, name: str = "web", **labels: str) -> dict[str, Any]:
     status = {"expectedPods": 3, "currentHealthy": healthy, "desiredHealthy": desired, "disruptionsAllowed": allowed}
-    return {"kind": "PodDisruptionBudget", "metadata": {"name": "web", "namespace": "shop"}, "status": status}
+    return {
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"selector": {"matchLabels": labels}},
+        "status": status,
+    }
 
 
 class Live:
@@ -160,6 +166,19 @@ def test_all_that_would_go_wrong_is_told_before_anything_is_changed() -> None:
     assert live.changed == []
 
 
+def test_pods_under_two_budgets_are_told_before_anything_is_changed() -> None:
+    web, other = pod("web-1", "a"), pod("db-1", "a")
+    web["metadata"]["labels"], other["metadata"]["labels"] = {"app": "web"}, {"app": "db"}
+    live = Live(node("a", **{GROUP: "batch"}), pool("default"), web, other, budget(app="web"))
+    nodes = moving.chosen(live.cluster, ["batch"], [])
+    moving.refuse(live.cluster, nodes, [], accept_waiting=False)
+    live.items.append(budget(name="all"))
+    said = live.refused()
+    assert "shop/web-1 on a would not go: the PodDisruptionBudgets shop/all and shop/web select" in said
+    assert "db-1" not in said
+    assert live.changed == []
+
+
 def test_a_group_without_nodes_beside_one_with_some_is_refused_by_name() -> None:
     live = Live(node("a", **{GROUP: "batch"}), pool("default"))
     nodes = moving.chosen(live.cluster, ["batch", "genral"], [])
@@ -262,6 +281,30 @@ def test_an_api_server_with_too_much_to_do_is_asked_again(tmp_path: Path) -> Non
         finally:
             server.shutdown()
     assert reason == "Too many requests, please try again later."
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (f"{MORE_THAN_ONE}, which the eviction subresource does not support.", MORE_THAN_ONE),
+        ("Internal error occurred: failed calling webhook", None),
+    ],
+)
+def test_of_answers_500_that_of_two_budgets_is_one_of_the_pod(tmp_path: Path, message: str, reason: str | None) -> None:
+    """As kube-apiserver answers the eviction of a pod that two budgets select (eviction.go)."""
+    with ApiServer() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        status = {"kind": "Status", "status": "Failure", "message": message, "code": 500}
+        server.failing = {"/api/v1/namespaces/shop/pods/web-1/eviction": (500, status)}
+        cluster = Cluster(server.write_kubeconfig(tmp_path / "kubeconfig"))
+        try:
+            if reason is None:
+                with pytest.raises(ClusterError, match=r"500 .* failed calling webhook"):
+                    cluster.evict(pod("web-1", "a"))
+            else:
+                assert cluster.evict(pod("web-1", "a")).startswith(reason)
+        finally:
+            server.shutdown()
 
 
 def test_a_pod_that_does_not_end_stops_the_move_by_name_when_its_own_time_is_over() -> None:

@@ -11,6 +11,8 @@ import pytest
 from snapshot.cli import main
 from snapshot.hash_key import VARIABLE
 from snapshot.reading import load
+from snapshot.shown import told
+from snapshot.unevictable import unevictable
 from snapshot.unschedulable import unschedulable
 from tests.unit.snapshot import api
 from tests.unit.snapshot.made import data, snapshot, workload
@@ -113,6 +115,20 @@ def test_pods_that_nothing_can_ever_schedule_are_named(pod: Any, words: str) -> 
     assert sentence.startswith("shop/never: ")
     assert words in sentence
     assert sentence.endswith("; its pods (3) will wait for ever")
+
+
+def test_pods_that_nobody_evicts_are_named() -> None:
+    labelled = {"labels": {"app": "web"}}
+    budgets = [
+        {"namespace": "shop", "name": "web", "selector": {"matchLabels": {"app": "web"}}},
+        {"namespace": "shop", "name": "all", "selector": {}},
+        {"namespace": "bank", "name": "all", "selector": {}},
+        {"namespace": "shop", "name": "none"},
+    ]
+    made = snapshot(workloads=[workload("web", pod=labelled), workload("api")], podDisruptionBudgets=budgets)
+    (sentence,) = unevictable(made)
+    assert sentence.startswith("shop/web: all and web select its pods (3), and the eviction API takes no pod with more")
+    assert f"note: {sentence}" in " ".join(told(made, width=1000).split("\n"))
 
 
 @pytest.mark.parametrize(

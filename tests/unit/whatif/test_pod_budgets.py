@@ -11,5 +11,5 @@ POD = Pod("web-1", "shop", "whatif", datetime(2026, 11, 23, tzinfo=UTC), labels=
 
 
 def test_of_its_own_namespace_alone() -> None:
-    budgets = [PodBudget("shop", "all", {}), PodBudget("other", "all", {})]
+    budgets = [PodBudget("shop", "all", {}), PodBudget("other", "all", {}), PodBudget("shop", "none", None)]
     assert selecting(budgets, [POD]) == ["shop/all"]
