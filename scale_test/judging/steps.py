@@ -143,7 +143,7 @@ class StepRun:
 
     def leaving(self) -> list[NodeClaim]:
         """Those that are to be replaced: those that the step interrupts or deletes, or all from before."""
-        if not self.step.interrupt and not self.step.delete_node:
+        if not self.step.interrupted and not self.step.delete_node:
             return self.before()
         names = {
             fault["detail"]["nodeClaim"]

@@ -89,7 +89,7 @@ def _leaves_short(scenario: Scenario) -> int:
     if any(step.out_of_capacity for step in scenario.steps):
         return 2
     # On AWS: markUnavailableOfferings of pkg/controllers/interruption, 1.15.
-    return int(any(step.interrupt for step in scenario.steps))
+    return int(any(step.interrupted for step in scenario.steps))
 
 
 def check_names(scenarios: Sequence[Scenario], names: Sequence[str] = (), labels: Sequence[str] = ()) -> None:
