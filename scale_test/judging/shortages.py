@@ -54,7 +54,7 @@ def earlier(replay: Replay, scenario: Scenario) -> Assertion | None:
     minutes = _REMEMBERED[cloud] / timedelta(minutes=1)
     return Assertion(
         NAME,
-        "that is told what Karpenter may still take for unavailable",
+        "to be told what Karpenter may still take for unavailable",
         f"{'; '.join(said)}. For {minutes:g} min after a shortage Karpenter does not ask for it again, so another node "
         "may have come",
         passed=True,
