@@ -109,8 +109,8 @@ def _faults(target: Target, run: StepRun) -> Iterator[tuple[str, dict[str, Any]]
     """Does it, and gives kind and detail of each; those of notices and of capacity need to know the nodes."""
     step = run.step
     meanwhile = step.meanwhile
-    if step.interrupt:
-        yield from _notices(target, run, "interruption", step.interrupt)
+    if step.interrupted:
+        yield from _notices(target, run, "interruption", step.interrupted)
     elif step.rebalance:
         yield from _notices(target, run, "rebalance", step.rebalance)
     elif step.out_of_capacity:
@@ -158,7 +158,7 @@ def _wait_for_moment(live: Live, scenario: Scenario, index: int, requested: date
         if run.seconds > run.step.expect.within:
             raise FaultError(
                 f"{run.step.title}: no pod was pending and no node was launched within "
-                f"{run.step.expect.within:g} s, so that the step had no middle; scale to more replicas"
+                f"{run.step.expect.within:g} s, so that the step had no middle; let it bring nodes, or say `after`"
             )
 
 

@@ -17,7 +17,7 @@ from . import disrupted, placement
 from .assertion import Assertion
 from .checks import check, where
 from .replay import NodeClaim, Replay
-from .steps import StepRun, state_of, told, why_not_ready
+from .steps import StepRun, state_of, told, unready, why_not_ready
 
 # Reasons of events with which the controller says what it could not do, or would not.
 _COMPLAINTS = {
@@ -34,6 +34,9 @@ _COMPLAINTS = {
 def judge(run: StepRun) -> list[Assertion]:
     """Check a step that has come to its end, in the cluster as it was then."""
     expect = run.step.expect
+    if _without_node_pools(run):
+        # All else follows from it.
+        return [*_node_pools(run), _time(run)]
     assertions = [*_node_pools(run), _time(run), *_pods(run)]
     if expect.pending:
         assertions += _pending(run, expect.pending)
@@ -61,6 +64,11 @@ def judge(run: StepRun) -> list[Assertion]:
     return assertions
 
 
+def _without_node_pools(run: StepRun) -> bool:
+    """Whether the step came to its end because NodePools are not ready; or it was late, and no node was asked for."""
+    return bool(unready(run)) and (run.outcome == "hopeless" or (run.outcome == "late" and not run.claims()))
+
+
 def _node_pools(run: StepRun) -> Iterator[Assertion]:
     for name in run.scenario.pools:
         why = why_not_ready(run.replay, run.scenario, name)
@@ -81,6 +89,8 @@ def _time(run: StepRun) -> Assertion:
     else:
         ready = run.replay.ready_now(run.scenario)
         seen = f"after {run.seconds:.1f} s {ready} of {run.replicas} replicas ready, {_unrest(run)}"
+        if _without_node_pools(run):
+            seen += "; what else is expected follows from its NodePools, and is not judged"
     return Assertion(
         f"{run.title}, time",
         f"at rest within {within:g} s{f', for {hold:g} s' * (hold > 0)}",
@@ -289,14 +299,19 @@ def _undisturbed(run: StepRun) -> Assertion:
 
 
 def _disrupted_at_once(run: StepRun, allowed: int) -> Assertion:
-    """The largest number of nodes that were being disrupted at one time, from the decision to the end."""
+    """The largest number of nodes that were being disrupted at one time, from the decision to the instance's end.
+
+    As Karpenter's budgets count (NodePoolStatsFromNodes, pkg/controllers/disruption/helpers.go of 1.15): a node that is
+    drained and whose instance is InstanceTerminating is disrupted no longer, though its NodeClaim is there for a while.
+    """
     spans = []
     for claim in run.claims():
         begun = min(
             (time for time in (claim.reached.get("DisruptionReason"), claim.deleting) if time is not None), default=None
         )
-        if begun is not None and begun <= run.ended and (claim.gone is None or claim.gone >= run.requested):
-            spans.append((begun, claim.gone or run.ended))
+        over = claim.reached.get("InstanceTerminating", claim.gone)
+        if begun is not None and begun <= run.ended and (over is None or over >= run.requested):
+            spans.append((begun, over or run.ended))
     most = max((sum(start <= begun < end for start, end in spans) for begun, _ in spans), default=0)
     return check(run, "disrupted at once", f"at most {allowed}", str(most), most <= allowed, run.claims())
 

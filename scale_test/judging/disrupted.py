@@ -35,8 +35,13 @@ def judge(run: StepRun) -> Iterator[Assertion]:
 
 
 def _disrupted(run: StepRun, may_be: list[str]) -> Assertion:
-    """Whether pods of no other workloads left their nodes, but for those that the step itself takes away."""
-    moved = {name: len(run.moved(name)) for name in run.wanted if name not in run.changed()}
+    """Whether pods of no other workloads left their nodes, but for those that the step itself takes away.
+
+    DaemonSets count where they are named: their pods go with each node, and Karpenter moves none of them
+    (IsReschedulable, pkg/utils/pod/scheduling.go of 1.15).
+    """
+    counted = [name for name, want in run.wanted.items() if want.pods is not None or name in may_be]
+    moved = {name: len(run.moved(name)) for name in counted if name not in run.changed()}
     seen = ", ".join(f"{count} of {name}" for name, count in moved.items() if count)
     wrong = [name for name, count in moved.items() if count and name not in may_be]
     missing = [name for name in may_be if not moved.get(name)]

@@ -20,8 +20,10 @@ from .replay import NodeClaim, Pod, Replay
 #: Kinds of FAULT lines of what a story does to its nodes through Kubernetes.
 CORDONED, DELETED = "cordon", "delete-node"
 
-# A node class that gets ready at all needs no more than a few reconciliations.
+# A node class that gets ready at all needs no more than a few reconciliations, from the controller's first word on it.
 _NODE_POOL_PATIENCE = timedelta(seconds=30)
+# A controller that is starting says nothing, for a minute and more where it waits for its lease.
+_NOT_JUDGED = "the controller has not judged it yet: it is starting, or does not run"
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ class StepRun:
 
     def leaving(self) -> list[NodeClaim]:
         """Those that are to be replaced: those that the step interrupts or deletes, or all from before."""
-        if not self.step.interrupt and not self.step.delete_node:
+        if not self.step.interrupted and not self.step.delete_node:
             return self.before()
         names = {
             fault["detail"]["nodeClaim"]
@@ -169,23 +171,33 @@ def title(scenario: Scenario, index: int) -> str:
 
 
 def outcome(run: StepRun) -> Outcome | None:
-    """How the step has come to its end; None while it is under way."""
-    unready = any(why_not_ready(run.replay, run.scenario, name) for name in run.scenario.pools)
-    if not unready and _at_rest(run):
+    """How the step has come to its end, as far as it can be seen at once; None while it is under way."""
+    if not unready(run) and _at_rest(run):
         return "rest"
-    if unready and run.ended - run.requested > _NODE_POOL_PATIENCE:
-        return "hopeless"
     return "late" if run.seconds > run.step.expect.within else None
 
 
+def unready(run: StepRun) -> list[str]:
+    """Why NodePools that the step needs are not ready; of those that are, nothing."""
+    return [why for name in run.scenario.pools if (why := why_not_ready(run.replay, run.scenario, name))]
+
+
 class Rest:
-    """Tells a step's end, of which rest is one as soon as it has lasted for as long as the scenario says."""
+    """Tells a step's end, of which rest is one as soon as it has lasted for as long as the scenario says.
+
+    That a NodePool is not ready is one as soon as the controller has said why for a while, and gone on saying it.
+    """
 
     def __init__(self) -> None:
         self._since: datetime | None = None
+        self._refused: datetime | None = None
 
     def outcome(self, run: StepRun) -> Outcome | None:
         """How the step has come to its end; None while it is under way. To be asked again and again."""
+        refused = any(why != _NOT_JUDGED for why in unready(run))
+        self._refused = (self._refused or run.ended) if refused else None
+        if self._refused and run.ended - self._refused > _NODE_POOL_PATIENCE:
+            return "hopeless"
         ended = outcome(run)
         if ended != "rest":
             self._since = None
@@ -302,4 +314,4 @@ def why_not_ready(replay: Replay, scenario: Scenario, node_pool: str) -> str:
         ]
         if wrong:
             return f"{owner}: {'; '.join(wrong)}"
-    return "the controller has not judged it yet"
+    return _NOT_JUDGED

@@ -17,7 +17,8 @@ from . import units
 
 Data = Mapping[str, Any]
 
-# pkg/providers/instance of AWS's provider 1.15: of more, the cheapest are asked for.
+# maxInstanceTypes, pkg/providers/instance of AWS's provider 1.15: of more, the cheapest are asked for, of those that
+# its filters leave (the folder filter: no GPUs and no bare metal where others fit, no spot dearer than on demand).
 _ASKED_OF_AWS = 60
 # MaxInstanceTypes of sigs.k8s.io/karpenter 1.15: of more, the cheapest are written into the NodeClaim.
 _WRITTEN = 600
@@ -25,7 +26,9 @@ _AZURE_CHOOSES = "On Azure the controller itself asks for the cheapest that it t
 _CHOOSES = {
     ("aws", "spot"): "Among spot offerings AWS chooses by capacity and price (price-capacity-optimized), so not "
     "necessarily the cheapest.",
-    ("aws", "on-demand"): "Of on-demand offerings AWS launches the cheapest that it has (lowest-price).",
+    # With a NodeOverlay's price, `prioritized` and `capacity-optimized-prioritized`: types.go of the same folder.
+    ("aws", "on-demand"): "Of on-demand offerings AWS launches the cheapest that it has (lowest-price; where a "
+    "NodeOverlay sets prices, by those).",
     ("azure", "spot"): _AZURE_CHOOSES,
     ("azure", "on-demand"): _AZURE_CHOOSES,
 }
@@ -222,7 +225,10 @@ def _of_offer(claim: Data, cloud: str) -> Iterator[str]:
     elif why["availability"] == "not recorded":
         yield "Which of them were unavailable is not recorded: the controller's metrics were not asked by then."
     if cloud == "aws" and offered["instance_types"] > _ASKED_OF_AWS:
-        yield f"AWS is asked for the {_ASKED_OF_AWS} cheapest of them."
+        yield (
+            f"AWS is asked for {_ASKED_OF_AWS} of them at most: the cheapest that its controller's filters leave "
+            "(without minValues, GPUs and bare metal are out where others do, and spot dearer than on demand)."
+        )
     if left := list(_left_out(why)):
         yield f"NodePool and pods admit more by the facts: {'; '.join(left)}."
     if offered["min_values"]:

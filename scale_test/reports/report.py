@@ -19,6 +19,8 @@ from ..judging.assertions import judge
 from ..judging.evidence import Lines
 from ..judging.lines import checked
 from ..judging.replay import NodeClaim, Replay
+from ..judging.shortages import NAME as EARLIER_SHORTAGES
+from ..judging.shortages import earlier
 from ..judging.steps import StepRun
 from ..judging.story import clean, interruption_queue, not_run, resources
 from ..numbers import cost, disruptions, packing, series
@@ -182,14 +184,14 @@ class _StoryJudge:
         self, replay: Replay, lines: Lines, market: cost.Market | None, thresholds: Thresholds | None, why: Why
     ) -> dict[str, Any]:
         scenario = self._scenario
-        in_cloud = resources(replay, scenario)
+        of_story = [found for found in (earlier(replay, scenario), resources(replay, scenario)) if found]
         judged = [
             *self._judged,
             *(
                 _Judged(not_run(scenario, index), index + 1, lines.last + 1, lines.last)
                 for index in range(len(self._runs), len(scenario.steps))
             ),
-            *([_Judged(in_cloud, None, self._begin, lines.last)] if in_cloud else []),
+            *(_Judged(assertion, None, self._begin, lines.last) for assertion in of_story),
         ]
         result: dict[str, Any] = {
             "name": scenario.name,
@@ -369,12 +371,12 @@ def _after(time: datetime, run: StepRun) -> float:
 
 
 def failures(report: Mapping[str, Any]) -> list[str]:
-    """One message for each assertion that failed."""
+    """One message for each assertion that failed, and what earlier stories may have to do with it."""
     return [
         visible(f"{story['name']}: {message(assertion)}")
         for story in report["stories"]
         for assertion in story["assertions"]
-        if not assertion["passed"]
+        if not assertion["passed"] or (assertion["name"] == EARLIER_SHORTAGES and not story["passed"])
     ]
 
 

@@ -190,24 +190,31 @@ class Churn(Model):
 
 
 class Meanwhile(Model):
-    """A fault in the middle of a scale step.
+    """A fault in the middle of a step.
 
     Attributes:
         once: When: as soon as a pod is `pending`, or a node is `launched` (and has not joined yet).
         after: When: so many seconds after the request. One of the two.
         kill_controller: What: the controller's pods are deleted.
-        restart_api_server: What: the API server is restarted. One of the two.
+        restart_api_server: What: the API server is restarted.
+        interrupt: What: the cloud takes nodes back, as in a step of its own. One of the three.
     """
 
     once: Literal["pending", "launched"] | None = None
     after: float | None = Field(None, ge=0, le=DAY)
     kill_controller: Nothing | None = None
     restart_api_server: Nothing | None = None
+    interrupt: Nodes | None = None
+
+    @property
+    def faults(self) -> list[str]:
+        """The fields of what it breaks."""
+        return [name for name in FAULTS if getattr(self, name, None) is not None]
 
     @model_validator(mode="after")
     def _one_time_and_one_fault(self) -> Self:
         if (self.once is None) == (self.after is None):
             raise ValueError("when is not said, or twice; write one of once and after")
-        if (self.kill_controller is None) == (self.restart_api_server is None):
-            raise ValueError("what is not said, or twice; write one of killController and restartApiServer")
+        if len(self.faults) != 1:
+            raise ValueError("what is not said, or twice; write one of killController, restartApiServer and interrupt")
         return self

@@ -31,7 +31,8 @@ def choose(
     *,
     rehearsed: bool = False,
 ) -> Choice:
-    """The scenarios to run on a stack.
+    """The scenarios to run on a stack: in the order of `names`, else in that of all that there are, but for those that
+    take capacity, which come last so that no other one finds Karpenter without it.
 
     Args:
         scenarios: All that there are.
@@ -80,7 +81,15 @@ def choose(
         problems.append(_none(environment, labels, skipped))
     if problems:
         raise ScenarioError("\n".join(problems))
-    return Choice(chosen, skipped)
+    return Choice(chosen if names else sorted(chosen, key=_leaves_short), skipped)
+
+
+def _leaves_short(scenario: Scenario) -> int:
+    """How much Karpenter takes for unavailable after it, for minutes or more: nothing, an offering or two, many."""
+    if any(step.out_of_capacity for step in scenario.steps):
+        return 2
+    # On AWS: markUnavailableOfferings of pkg/controllers/interruption, 1.15.
+    return int(any(step.interrupted for step in scenario.steps))
 
 
 def check_names(scenarios: Sequence[Scenario], names: Sequence[str] = (), labels: Sequence[str] = ()) -> None:

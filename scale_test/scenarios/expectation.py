@@ -92,11 +92,13 @@ class Expectation(Places):
             moved: Kubernetes evicts it first and starts its successor then.
         pending: Some pods stay without a node. If this is left out, every pod is ready.
         undisturbed: No node came, and none went, during the step.
-        disrupted_at_once: At most so many nodes were being disrupted at one time, from Karpenter's decision to the end
-            of the NodeClaim.
+        disrupted_at_once: At most so many nodes were being disrupted at one time, from Karpenter's decision until the
+            node is drained and its instance is going (`InstanceTerminating`), as Karpenter's budgets count; of all of
+            the story's NodePools together. For the budgets themselves: `disruptionBudgetsKept`.
         other_instance_type: No node that came in the step is of a type that an earlier `outOfCapacity` named.
         workloads: Name of a workload -> what must be true of its pods.
-        disrupted: Workloads of which pods had to leave their nodes, and no others; `none` for none at all.
+        disrupted: Workloads of which pods had to leave their nodes, and no others; `none` for none at all. DaemonSets
+            do not count unless they are named: their pods go with each node.
         disrupted_in_order: Of these workloads, all pods that had to leave did so before those of the next.
         pod_disruption_budgets_kept: Once enough pods were ready for a PodDisruptionBudget, there were never fewer.
         disruption_budgets_kept: The controller never disrupted more nodes at once than the NodePools' budgets allowed.

@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_validator
+
+from karpenter.quantities import duration
 
 from .formats import MOST_PODS, DnsLabel, Image, LabelKey, LabelValue, Model, Pods, Quantity
 
 WorkloadKind = Literal["Deployment", "StatefulSet", "DaemonSet", "Job"]
 
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+
+
+def _do_not_disrupt(value: object, _: ValidatorFunctionWrapHandler) -> bool | str:
+    if isinstance(value, bool) or value == "true":
+        return bool(value)
+    try:
+        if isinstance(value, str) and duration(value):
+            return value
+    except ValueError:
+        pass
+    # parseDoNotDisrupt of pkg/utils/pod/scheduling.go, sigs.k8s.io/karpenter 1.15.
+    raise ValueError("Karpenter would take no notice of it; write true, or a duration such as 30m or 1h30m")
+
+
+#: Value of Karpenter's annotation: for ever, or for so long from a pod's start.
+DoNotDisrupt = Annotated[bool | str, WrapValidator(_do_not_disrupt)]
 
 
 class TopologySpread(Model):
@@ -59,7 +77,10 @@ class PodForm(Model):
         affinity: Their affinity, in Kubernetes' own words.
         topology_spread: How they are spread.
         priority_class_name: Their PriorityClass.
-        do_not_disrupt: Karpenter leaves their nodes alone while they are there.
+        do_not_disrupt: `true`: while they run, Karpenter chooses their nodes neither for consolidation nor for drift; a
+            duration such as `30m`: for so long from a pod's start. It keeps off neither expiry nor an interruption nor
+            a deletion, nor drift where the NodePool has a `terminationGracePeriod`: the node is drained then, and waits
+            for such pods as long as its `terminationGracePeriod` says, without one for ever.
         volumes: Their volumes.
     """
 
@@ -70,7 +91,7 @@ class PodForm(Model):
     affinity: dict[str, Any] | None = None
     topology_spread: list[TopologySpread] = Field(default_factory=list)
     priority_class_name: DnsLabel | None = None
-    do_not_disrupt: bool | None = None
+    do_not_disrupt: DoNotDisrupt | None = None
     volumes: list[Volume] | None = None
 
     def manifest(self, kind: WorkloadKind, name: str, replicas: int, labels: Mapping[str, str]) -> dict[str, Any]:
@@ -109,7 +130,8 @@ class PodForm(Model):
             ]
         metadata: dict[str, Any] = {"labels": dict(labels)}
         if self.do_not_disrupt:
-            metadata["annotations"] = {DO_NOT_DISRUPT: "true"}
+            lasting = self.do_not_disrupt
+            metadata["annotations"] = {DO_NOT_DISRUPT: lasting if isinstance(lasting, str) else "true"}
         spec: dict[str, Any] = {"template": {"metadata": metadata, "spec": pod}}
         if kind == "Job":
             spec["parallelism"] = replicas

@@ -53,6 +53,10 @@ from .pods import Deployment, PodForm, WorkloadForm, WorkloadKind
 __all__ = ["Expectation", "Replacement", "Scenario", "ScenarioError", "Step", "instead", "load", "parse"]
 
 
+# Actions of a step after which Karpenter has something to do, in whose middle something can break.
+_WITH_A_MIDDLE = ("scale", "apply", "roll_out", "patch_node_pool", "patch_node_class")
+
+
 class ScenarioError(ValueError):
     """Scenarios that cannot be run; the text has one line for each thing to mend."""
 
@@ -115,7 +119,7 @@ class Step(Model):
 
     Attributes:
         scale: `N`: the only workload that has replicas is scaled to so many; `{name: N}`: each that is named.
-        meanwhile: A fault in the middle of scaling.
+        meanwhile: A fault in the middle of `scale`, `apply`, `rollOut`, `patchNodePool` or `patchNodeClass`.
         apply: Manifests in the story's namespace: what is not there is made, what is there is changed by a merge patch.
         roll_out: A workload gets a new image.
         patch_node_pool: A NodePool of the scenario's own is changed.
@@ -166,8 +170,10 @@ class Step(Model):
             raise ValueError(f"nothing is done, so nothing could come of it; add one of {known}")
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} in one step, of which neither is first; make a step of each")
-        if self.meanwhile and self.scale is None:
-            raise ValueError(f"meanwhile goes with scale, and {given[0]} has no middle; make a step of its own of it")
+        if self.meanwhile and given[0] not in (begun := [names[name] for name in _WITH_A_MIDDLE]):
+            raise ValueError(
+                f"meanwhile goes with {', '.join(begun)}, and {given[0]} has no middle; make a step of its own of it"
+            )
         if self.churn and self.expect.within <= self.churn.seconds + self.expect.hold:
             raise ValueError("within ends before the churn does; let it be longer than `for` and hold together")
         return self
@@ -176,9 +182,12 @@ class Step(Model):
     def faults(self) -> list[Fault]:
         """What it breaks."""
         faults = [fault for name, fault in FAULTS.items() if getattr(self, name) is not None]
-        if self.meanwhile:
-            faults.append(FAULTS["kill_controller" if self.meanwhile.kill_controller else "restart_api_server"])
-        return faults
+        return faults + [FAULTS[name] for name in (self.meanwhile.faults if self.meanwhile else ())]
+
+    @property
+    def interrupted(self) -> Nodes | None:
+        """Nodes that the cloud takes back, by the step itself or in its middle."""
+        return self.interrupt or (self.meanwhile.interrupt if self.meanwhile else None)
 
     def replicas(self, workloads: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
         """Name of each workload that it scales -> the replicas that it leaves.
@@ -195,8 +204,12 @@ class Step(Model):
     @property
     def title(self) -> str:
         """What it does, in a few words."""
+        return f"{self._action}{_meanwhile(self.meanwhile)}"
+
+    @property
+    def _action(self) -> str:
         if self.scale is not None:
-            return f"scale {_replicas(self.scale)}{_meanwhile(self.meanwhile)}"
+            return f"scale {_replicas(self.scale)}"
         if self.apply:
             return f"apply {', '.join(map(title, self.apply))}"
         if self.roll_out:
@@ -231,6 +244,8 @@ class Step(Model):
 def _meanwhile(meanwhile: Meanwhile | None) -> str:
     if not meanwhile:
         return ""
+    if meanwhile.interrupt:
+        return f", interrupt {meanwhile.interrupt} meanwhile"
     return f", {'kill the controller' if meanwhile.kill_controller else 'restart the API server'} meanwhile"
 
 
@@ -526,7 +541,7 @@ class Scenario(Model):
         """The zones that its steps name."""
         named: list[str] = []
         for step in self.steps:
-            selections = (step.interrupt, step.rebalance, step.cordon, step.delete_node)
+            selections = (step.interrupted, step.rebalance, step.cordon, step.delete_node)
             named += [chosen.zone for chosen in selections if chosen and chosen.zone]
             named += step.out_of_capacity.zones if step.out_of_capacity else []
             places = (step.expect, *step.expect.workloads.values())

@@ -156,6 +156,22 @@ def test_whose_pods_had_to_leave(expected: Any, pods: list[str], passed: bool) -
     assert of_disruptions(told.run(0, 5, 9))["disrupted pods"][1] is passed
 
 
+@pytest.mark.parametrize(
+    ("expected", "seen"), [(["web"], ("1 of web", True)), ("none", ("1 of web", False)), (["web", "agent"], None)]
+)
+def test_a_daemon_set_goes_with_its_nodes_and_counts_only_where_it_is_named(
+    expected: Any, seen: tuple[str, bool] | None
+) -> None:
+    data = scenario(disrupted="none").model_dump(by_alias=True, mode="json", exclude_none=True)
+    data["workloads"]["agent"] = {"kind": "DaemonSet"}
+    data["steps"][0]["expect"]["disrupted"] = expected
+    told = settled(Told(parse(data, "full.yml")))
+    told.pod("agent-1", "agent", 2, node="a")
+    moved(told, "web-1", "web", 6)
+    told.pod("agent-1", "agent", 7, node="a", going=True)
+    assert of_disruptions(told.run(0, 5, 9))["disrupted pods"] == (seen or ("1 of web, 1 of agent", True))
+
+
 def test_pods_that_the_step_itself_takes_away_are_not_disrupted() -> None:
     data = scenario(disrupted="none").model_dump(by_alias=True, mode="json", exclude_none=True)
     data["steps"][0] = {"scale": {"web": 1}, "expect": {"within": 60, "disrupted": "none"}}

@@ -26,6 +26,7 @@ from scale_test.acting.faults import (
 )
 from scale_test.cli import main
 from scale_test.judging.live import Live
+from scale_test.judging.steps import StepRun
 from scale_test.recording.timeline import Line, Reader, Writer, parse_time
 from scale_test.scenarios.scenario import Scenario, parse
 
@@ -306,10 +307,28 @@ def test_a_fault_in_the_middle_waits_for_its_moment(
     assert not any(last(line) for line in before[:-1] if line.get("object", {}).get("metadata", {}).get("namespace"))
 
 
+def test_nodes_are_taken_back_in_the_middle_of_a_roll_out(
+    path: Path, scenarios: dict[str, Scenario], rehearsal: Rehearsal, requested: datetime
+) -> None:
+    step = {"rollOut": {"workload": "inflate", "image": "registry.k8s.io/pause:3.9"}}
+    changed = story(scenarios, **step, meanwhile={"after": 0, "interrupt": {"nodes": 1}})
+    with Writer(path, recording=True):
+        (done,) = inflict(Target({}, rehearsal.url), Live(path), changed, 1, requested)
+    assert done["kind"] == "interruption"
+    assert rehearsal.asked == [
+        ("POST", "/interruptions", {"kind": "interruption", "instance": done["detail"]["instance"]})
+    ]
+    # Those are the nodes that a replacement is about.
+    live = Live(path)
+    live.look()
+    run = StepRun(live.replay, changed, 1, requested, live.replay.time)
+    assert [claim.name for claim in run.leaving()] == [done["detail"]["nodeClaim"]]
+
+
 def test_a_step_without_a_middle_fails(path: Path, scenarios: dict[str, Scenario], requested: datetime) -> None:
     data = scenarios[STORY].model_dump(by_alias=True, mode="json", exclude_none=True)
     data["steps"][0] |= {"meanwhile": {"once": "launched", "killController": {}}}
-    with Writer(path, recording=True), pytest.raises(FaultError, match=r"had no middle; scale to more replicas"):
+    with Writer(path, recording=True), pytest.raises(FaultError, match=r"had no middle; let it bring nodes"):
         inflict(Target({}, ""), Live(path), parse(data, "changed"), 0, requested)
 
 

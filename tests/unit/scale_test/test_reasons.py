@@ -111,7 +111,10 @@ def test_nodes_of_which_the_same_is_said_are_one_group() -> None:
         ({}, "It could have been 3 instance types, on-demand in us-east-1a: 3 offerings by the facts, of which 0"),
         ({"availability": "not published"}, "is not known: Azure's controller publishes no such metric."),
         ({"availability": "not recorded"}, "is not recorded: the controller's metrics were not asked by then."),
-        ({"offered": OFFERED | {"instance_types": 61}}, "AWS is asked for the 60 cheapest of them"),
+        (
+            {"offered": OFFERED | {"instance_types": 61}},
+            "AWS is asked for 60 of them at most: the cheapest that its controller's filters leave",
+        ),
         (
             {"offered": OFFERED | {"capacity_types": ["on-demand", "spot"]}},
             "on-demand or spot in us-east-1a: 3 on-demand",
@@ -187,7 +190,12 @@ def test_a_limit_is_said_with_what_was_taken_of_it(limit: dict[str, Any], said: 
     ("cloud", "kind", "said", "unexplained"),
     [
         ("aws", "spot", SPOT_ON_AWS, False),
-        ("aws", "on-demand", "Of on-demand offerings AWS launches the cheapest that it has (lowest-price).", True),
+        (
+            "aws",
+            "on-demand",
+            "Of on-demand offerings AWS launches the cheapest that it has (lowest-price; where a NodeOverlay",
+            True,
+        ),
         ("azure", "spot", "On Azure the controller itself asks for the cheapest that it takes for available.", True),
     ],
 )

@@ -125,6 +125,15 @@ def test_what_breaks_meanwhile_comes_after_the_scaling(
     ]
 
 
+@pytest.mark.parametrize("action", ["apply", "rollOut", "patchNodePool", "patchNodeClass"])
+def test_what_breaks_meanwhile_comes_after_any_action_that_has_a_middle(
+    shipped: dict[str, Scenario], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    given, done = ACTIONS[action]
+    scenario = with_step(shipped[STORY], **{action: given}, meanwhile={"after": 1, "interrupt": {"nodes": 1}})
+    assert act(scenario, tmp_path, monkeypatch) == [*done, "inflict"]
+
+
 def test_a_fault_that_nobody_knows_fails_the_story(
     shipped: dict[str, Scenario], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,13 +118,55 @@ def test_a_node_class_that_is_not_ready_leaves_no_hope(timeline: list[Line], sce
             lines.append(line | {"object": line["object"] | {"conditions": conditions}})
         else:
             lines.append(line)
-    assert outcome(cut(lines, scenario, 0, 3)) is None
-    run = cut(lines, scenario, 0, 3)
-    patient = StepRun(run.replay, scenario, 0, run.requested, run.requested + timedelta(seconds=31))
-    assert outcome(patient) == "hopeless"
+    run, rest = cut(lines, scenario, 0, 3), Rest()
+    assert rest.outcome(run) is None
+    assert rest.outcome(replace(run, ended=run.ended + timedelta(seconds=30))) is None
+    patient = replace(run, ended=run.ended + timedelta(seconds=31))
+    assert rest.outcome(patient) == "hopeless"
+    names = [assertion.name for assertion in judge(replace(patient, outcome="hopeless"))]
+    assert names == [f"{run.title}, {what}" for what in ("NodePool cheapest-fit", "time")]
     assert why_not_ready(run.replay, scenario, "cheapest-fit") == (
         "EC2NodeClass default: SubnetsReady SubnetsNotFound: none match"
     )
+
+
+def unjudged(timeline: list[Line], pool: str) -> list[Line]:
+    """A timeline of a controller that is starting: nobody says anything of the NodePool."""
+    return [
+        line | {"object": line["object"] | {"conditions": []}}
+        if line.get("kind") == "NodePool" and line["object"]["metadata"]["name"] == pool
+        else line
+        for line in timeline
+    ]
+
+
+def test_a_controller_that_is_starting_is_given_the_time_of_the_step(
+    timeline: list[Line], scenarios: dict[str, Scenario]
+) -> None:
+    scenario = scenarios["eks-cheapest-fit"]
+    run, rest = cut(unjudged(timeline, "cheapest-fit"), scenario, 0, 1), Rest()
+    assert rest.outcome(run) is None
+    assert rest.outcome(replace(run, ended=run.requested + timedelta(seconds=179))) is None
+    late = replace(run, ended=run.requested + timedelta(seconds=181))
+    assert rest.outcome(late) == "late"
+    node_pool, time = judge(replace(late, outcome="late"))
+    assert "the controller has not judged it yet" in node_pool.seen
+    assert "follows from its NodePools" in time.seen
+
+
+def test_patience_with_a_node_pool_counts_from_the_controllers_first_word(
+    timeline: list[Line], scenarios: dict[str, Scenario]
+) -> None:
+    scenario = scenarios["eks-cheapest-fit"]
+    run, rest = cut(unjudged(timeline, "cheapest-fit"), scenario, 0, 1), Rest()
+    assert rest.outcome(replace(run, ended=run.requested + timedelta(seconds=100))) is None
+    pool = next(line for line in reversed(timeline) if line.get("kind") == "NodePool" and "spec" in line["object"])
+    refused = {"type": "NodeClassReady", "status": "False", "reason": "SubnetsNotFound", "message": "none match"}
+    name = {"metadata": pool["object"]["metadata"] | {"name": "cheapest-fit"}}
+    run.replay.apply([pool | {"type": "MODIFIED", "object": pool["object"] | name | {"conditions": [refused]}}])
+    assert rest.outcome(replace(run, ended=run.requested + timedelta(seconds=101))) is None
+    assert rest.outcome(replace(run, ended=run.requested + timedelta(seconds=131))) is None
+    assert rest.outcome(replace(run, ended=run.requested + timedelta(seconds=132))) == "hopeless"
 
 
 def test_a_node_that_is_going_is_no_rest(timeline: list[Line], scenarios: dict[str, Scenario]) -> None:

@@ -182,6 +182,21 @@ def test_what_cannot_be_made_is_refused(path: str, value: object, said: list[str
         assert part in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "annotation"), [(True, "true"), ("true", "true"), ("30m", "30m"), ("1h30m", "1h30m"), (False, None)]
+)
+def test_pods_are_not_to_be_disrupted_for_ever_or_for_a_while(given: object, annotation: str | None) -> None:
+    web = made(parse(changed("workloads.web.doNotDisrupt", given), "full.yml").in_environment("eks"))["Deployment web"]
+    annotations = web["spec"]["template"]["metadata"].get("annotations", {})
+    assert annotations.get("karpenter.sh/do-not-disrupt") == annotation
+
+
+@pytest.mark.parametrize("given", ["0s", "soon", "30", 30, "-5m", []])
+def test_what_karpenter_would_take_no_notice_of_is_refused(given: object) -> None:
+    with pytest.raises(ScenarioError, match=r"workloads.web.doNotDisrupt: .*take no notice.*such as 30m"):
+        parse(changed("workloads.web.doNotDisrupt", given), "full.yml")
+
+
 def test_a_story_without_pods_is_refused() -> None:
     data = changed("workloads", {}) | {"manifests": []}
     data["steps"] = [{"observe": "nothing", "expect": {"within": 60}}]
