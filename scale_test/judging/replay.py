@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from typing import Final
 
 from ..market.prices import Offering, PriceSource, offering_of
 from ..market.quantities import amount
@@ -19,6 +20,8 @@ from ..scenarios.scenario import Scenario
 NODE_POOL_LABEL = "karpenter.sh/nodepool"
 _NOMINATED_FOR = re.compile(r"nodeclaim/([a-z0-9.-]+)")
 DISRUPTION_REASON = "DisruptionReason"
+#: A label that only the DaemonSet controller gives, and to pods alone.
+OF_DAEMON_SETS: Final = "pod-template-generation"
 
 
 @dataclass
@@ -42,6 +45,7 @@ class Pod:
             timeline does not tell.
         node: Name of its node.
         succeeded: Whether it has done its work, as a Job's does.
+        finished: When we learnt that it ran to its end, well or not.
         ready: Whether it serves, so not while it is being deleted.
         nominated: When the controller said where it should go.
         unschedulable: When the scheduler first found no node for it.
@@ -68,6 +72,7 @@ class Pod:
     node_selector_terms: list[Line] | None = None
     node: str | None = None
     succeeded: bool = False
+    finished: datetime | None = None
     ready: bool = False
     nominated: datetime | None = None
     unschedulable: datetime | None = None
@@ -76,6 +81,20 @@ class Pod:
     turns: list[tuple[datetime, bool]] = field(default_factory=list)
     leaving: datetime | None = None
     disruption: str = ""
+
+    @property
+    def left(self) -> datetime | None:
+        """When it ceased to ask for room: finished, began to go or was gone.
+
+        The scheduler takes no account of pods whose phase is Succeeded or Failed (`newPodInformer` in pkg/scheduler of
+        k8s.io/kubernetes), nor does Karpenter (`IsTerminal` in pkg/utils/pod of sigs.k8s.io/karpenter 1.15).
+        """
+        return min((time for time in (self.finished, self.leaving) if time), default=None)
+
+    @property
+    def of_daemon_set(self) -> bool:
+        """Whether it is a DaemonSet's, by the label that only those have."""
+        return OF_DAEMON_SETS in self.labels
 
     def present_at(self, time: datetime) -> bool:
         """Whether it was there and not going, as far as we knew."""
@@ -301,6 +320,8 @@ class Replay:
         conditions = {condition["type"]: condition for condition in excerpt.get("conditions", ())}
         was_ready, pod.node = pod.ready, excerpt.get("nodeName", pod.node)
         pod.succeeded = pod.succeeded or excerpt.get("phase") == "Succeeded"
+        if excerpt.get("phase") in ("Succeeded", "Failed"):
+            pod.finished = pod.finished or self.time
         pod.ready = (
             not deleted and "deletionTimestamp" not in metadata and conditions.get("Ready", {}).get("status") == "True"
         )
