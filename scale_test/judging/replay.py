@@ -122,6 +122,8 @@ class NodeClaim:
         conditions: Type of condition -> the condition.
         first_seen: When we learnt of it.
         reached: Type of condition -> when we learnt that it is true.
+        chosen: When the controller chose it for a disruption, and when it took that back: each time, and whether it is
+            chosen from then on.
         deleting: When we learnt that it is to go.
         gone: When we learnt that it is gone.
         hosted: Scenarios whose pods were on its node.
@@ -143,6 +145,7 @@ class NodeClaim:
     own_node: Line = field(default_factory=dict)
     conditions: dict[str, Line] = field(default_factory=dict)
     reached: dict[str, datetime] = field(default_factory=dict)
+    chosen: list[tuple[datetime, bool]] = field(default_factory=list)
     deleting: datetime | None = None
     gone: datetime | None = None
     hosted: set[str] = field(default_factory=set)
@@ -161,6 +164,15 @@ class NodeClaim:
     def disrupted(self) -> datetime | None:
         """When the controller had decided that it is to go, or someone deleted it; None while it is to stay."""
         return self.reached.get(DISRUPTION_REASON, self.deleting)
+
+    def staying_at(self, time: datetime) -> bool:
+        """Whether it was neither chosen for a disruption nor to go at that time, as far as we knew.
+
+        Where Karpenter looks for room, it leaves out the others (`SimulateScheduling` and `markDisrupted` in
+        pkg/controllers/disruption of sigs.k8s.io/karpenter 1.15).
+        """
+        chosen = next((chosen for since, chosen in reversed(self.chosen) if since <= time), False)
+        return not chosen and not (self.deleting and self.deleting <= time)
 
     def present_at(self, time: datetime) -> bool:
         """Whether it was there at that time, as far as we knew."""
@@ -373,10 +385,13 @@ class Replay:
             # The controller takes it back where a disruption did not come to pass.
             claim.conditions.pop(DISRUPTION_REASON, None)
             claim.reached.pop(DISRUPTION_REASON, None)
+        chosen = claim.chosen[-1][1] if claim.chosen else False
         for condition in excerpt.get("conditions", ()):
             claim.conditions[condition["type"]] = condition
             if condition["status"] == "True":
                 claim.reached.setdefault(condition["type"], self.time)
+        if (DISRUPTION_REASON in claim.reached) != chosen:
+            claim.chosen.append((self.time, not chosen))
         if "deletionTimestamp" in metadata or deleted:
             claim.deleting = claim.deleting or self.time
         if deleted:

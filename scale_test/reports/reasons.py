@@ -12,13 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..market.prices import ASKED_OF_AWS
 from ..text.shown import visible
 from . import units
 
 Data = Mapping[str, Any]
 
-# pkg/providers/instance of AWS's provider 1.15: of more, the cheapest are asked for.
-_ASKED_OF_AWS = 60
 # MaxInstanceTypes of sigs.k8s.io/karpenter 1.15: of more, the cheapest are written into the NodeClaim.
 _WRITTEN = 600
 _AZURE_CHOOSES = "On Azure the controller itself asks for the cheapest that it takes for available."
@@ -30,6 +29,8 @@ _CHOOSES = {
     ("azure", "on-demand"): _AZURE_CHOOSES,
 }
 _SPECIAL = re.compile(r"([\\`*<>\[\]|])")
+# Of names in a sentence.
+_NAMED = 10
 _UNITS = {"cpu": "CPUs", "nodes": "nodes"}
 
 
@@ -173,6 +174,8 @@ def _verdict(pool: Data, taken: Data | None) -> str:
             return f"its nodes cannot have what the pods ask for: {about}"
         case "limit":
             return _limit(pool["limit"])
+        case "short":
+            return f"all that it could have launched for the pods was unavailable: {_named(pool['about'])}"
         case "not recorded":
             return (
                 "its turn came first; what decides whether it may have the pods, as their tolerations, is not recorded"
@@ -181,6 +184,11 @@ def _verdict(pool: Data, taken: Data | None) -> str:
         "its turn came first, and why it was not taken is not known: its taints, requirements and limits, as they are "
         "recorded, do not say; topology, volumes, preferences and shortages are not judged"
     )
+
+
+def _named(names: Sequence[str]) -> str:
+    rest = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {units.count(rest)} more" if rest > 0 else "")
 
 
 def _limit(limit: Data) -> str:
@@ -221,8 +229,8 @@ def _of_offer(claim: Data, cloud: str) -> Iterator[str]:
         yield "Which of them were unavailable is not known: Azure's controller publishes no such metric."
     elif why["availability"] == "not recorded":
         yield "Which of them were unavailable is not recorded: the controller's metrics were not asked by then."
-    if cloud == "aws" and offered["instance_types"] > _ASKED_OF_AWS:
-        yield f"AWS is asked for the {_ASKED_OF_AWS} cheapest of them."
+    if cloud == "aws" and offered["instance_types"] > ASKED_OF_AWS:
+        yield f"AWS is asked for the {ASKED_OF_AWS} cheapest of them."
     if left := list(_left_out(why)):
         yield f"NodePool and pods admit more by the facts: {'; '.join(left)}."
     if offered["min_values"]:
@@ -239,10 +247,13 @@ def _left_out(why: Data) -> Iterator[str]:
         yield f"{units.count(beyond)} with more CPUs than the NodePool's limit had room for"
     if unavailable := left_out.get("unavailable"):
         yield f"{units.count(unavailable)} that the controller's metrics said to be unavailable in every zone"
+    if short := left_out.get("short"):
+        yield f"{units.count(short)} that an interruption or a refused launch had made unavailable in every zone"
     if others := left_out.get("others"):
         causes = ["too small once the system has its share", "beyond a limit"]
-        if why["availability"] != "recorded":
-            causes.append("unavailable")
+        # The metrics are always older than the node.
+        since = " since the metrics were asked" if why["availability"] == "recorded" else ""
+        causes.append(f"unavailable{since}")
         if why["offered"]["instance_types"] >= _WRITTEN:
             causes.append(f"not among the {_WRITTEN} cheapest, which are as many as Karpenter writes")
         if why["replaces"] == "Underutilized":
@@ -296,6 +307,11 @@ def _of_shortage(shortage: Data) -> str:
             return (
                 f"After it was made, by {_when(shortage['t'])}, the controller's metrics began to say that this is "
                 f"unavailable: {what}. Its launch may have met the shortage."
+            )
+        case "interruption":
+            return (
+                f"Interrupted, {_when(shortage['t'])}: {names} on spot, which the controller takes for unavailable in "
+                "that zone for three minutes."
             )
         case "own event":
             return f"The controller's event on it, {_when(shortage['t'])}: {shortage['message']}"

@@ -125,7 +125,17 @@ class PoolOfNode(_Model):
     name: str
     weight: Count
     verdict: Literal[
-        "taken", "later", "static", "going", "not ready", "taint", "requirements", "limit", "not recorded", "unknown"
+        "taken",
+        "later",
+        "static",
+        "going",
+        "not ready",
+        "taint",
+        "requirements",
+        "limit",
+        "short",
+        "not recorded",
+        "unknown",
     ]
     about: list[str]
     limit: LimitOfPool | None
@@ -137,6 +147,8 @@ class LeftOut(_Model):
     too_small: Count
     beyond_limit: Count
     unavailable: Count
+    # Earlier reports count these among the others.
+    short: Count = 0
     others: Count
 
 
@@ -169,7 +181,7 @@ class PriceOfNode(_Model):
 class Shortage(_Model):
     """What of an offer was said to be short."""
 
-    source: Literal["fault", "metrics", "metrics, later", "event", "own event"]
+    source: Literal["fault", "metrics", "metrics, later", "interruption", "event", "own event"]
     t: AnyT
     offerings: Count
     instance_types: list[str]

@@ -125,8 +125,23 @@ def test_nodes_of_which_the_same_is_said_are_one_group() -> None:
             {"offered": OFFERED | left_out(too_small=4, others=2)},
             "ask for; 2 left out for a reason that is not recorded",
         ),
-        ({"offered": OFFERED | left_out(others=2)}, "too small once the system has its share or beyond a limit."),
+        (
+            {"offered": OFFERED | left_out(others=2)},
+            "too small once the system has its share, beyond a limit or unavailable since the metrics were asked.",
+        ),
+        (
+            {"offered": OFFERED | left_out(short=2)},
+            "2 that an interruption or a refused launch had made unavailable in every zone.",
+        ),
         ({"offered": OFFERED | left_out(others=2), "availability": "not published"}, "beyond a limit or unavailable."),
+        (
+            {"pools": [pool("x", "short", about=["m5.large"])]},
+            "all that it could have launched for the pods was unavailable: m5.large.",
+        ),
+        (
+            {"shortages": [shortage("interruption")]},
+            "Interrupted, 4.00 s after the story began: m6g.large on spot, which",
+        ),
         ({"offered": OFFERED | left_out(others=2) | {"instance_types": 600}}, "or not among the 600 cheapest, which"),
         (
             {"offered": OFFERED | left_out(others=2), "replaces": "Underutilized"},
