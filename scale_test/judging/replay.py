@@ -195,6 +195,7 @@ class Replay:
         faults: The playbook's FAULT lines with their times.
         queue: The recorder's QUEUE lines with their times.
         nodes: Name of a node -> its excerpt, also when it is gone.
+        rehearsed: Whether a fake kubelet played a node, so that the cloud is a rehearsal's.
         claims: All NodeClaims ever seen.
         marks: The playbook's own lines, and the recorder's GAP lines.
         ready: Scenario -> (time, number of ready pods) at each change.
@@ -220,6 +221,7 @@ class Replay:
         self.faults: list[tuple[datetime, Line]] = []
         self.queue: list[tuple[datetime, Line]] = []
         self.nodes: dict[str, Line] = {}
+        self.rehearsed = False
         self._nodes_gone: set[str] = set()
         self.claims: dict[str, NodeClaim] = {}
         self._objects: dict[tuple[str, str], Line] = {}
@@ -288,6 +290,7 @@ class Replay:
             self._nodes_gone.add(name)
         elif kind == "Node":
             self.nodes[name] = excerpt
+            self.rehearsed = self.rehearsed or bool(excerpt.get("simulated"))
             self._nodes_gone.discard(name)
             owner = self._claims_by_node.get(name)
             if owner and not owner.gone:
@@ -468,6 +471,10 @@ class Replay:
     def price(self, claim: NodeClaim) -> float | None:
         """USD an hour of a NodeClaim; None where it is not known."""
         return self.prices.get(claim.offering) if claim.offering else None
+
+    def price_simulated(self, claim: NodeClaim) -> bool:
+        """Whether the price of a NodeClaim is a rule of the rehearsal's and no market's: that of spot is."""
+        return bool(self.rehearsed and claim.offering and claim.offering.capacity_type == "spot")
 
     def price_source(self, claim: NodeClaim) -> PriceSource | None:
         """Where the price of a NodeClaim is from; None where it is not known."""

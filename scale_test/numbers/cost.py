@@ -12,8 +12,8 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
-from karpenter.instance_types import Facts
-from karpenter.requirements import RequirementError
+from karpenter.instance_types import CAPACITY_TYPE, Facts
+from karpenter.requirements import RequirementError, allows
 
 from ..judging.assertion import Assertion
 from ..judging.replay import NodeClaim, Pod, Replay
@@ -227,6 +227,14 @@ def _spans(story: Story) -> list[tuple[datetime, _Buyable]]:
     return spans
 
 
+def _by_spot(story: Story, until: datetime) -> bool:
+    """Whether nodes could be had on spot of a rehearsal, whose prices are its own rule and no market's."""
+    bought = any(map(story.replay.price_simulated, story.claims))
+    pools = {pool for time, now in _spans(story) if time <= until for pool in now.pools}
+    offered = any(allows(pool.requirements, CAPACITY_TYPE, "spot") for pool in pools)
+    return bought or (story.replay.rehearsed and offered)
+
+
 def _history(story: Story, name: str) -> Iterator[tuple[datetime, Pool | None]]:
     """A NodePool of the story at each of its changes; None while it is not there.
 
@@ -266,7 +274,9 @@ def cost(story: Story, market: Market | None) -> tuple[dict[str, Any], list[list
     ]
     figures = {
         "usd": round(usd, 6),
+        "simulated": any(map(story.replay.price_simulated, story.claims)),
         "bound_usd": round(bound_usd, 6) if bound_usd is not None else None,
+        "bound_simulated": lower is not None and _by_spot(story, story.end),
         "ratio": round(usd / bound_usd, 3) if bound_usd and not unknown else None,
         "peak_usd_per_hour": round(max((value for _, value in spent), default=0.0), 6),
         "unknown": unknown,
@@ -287,6 +297,8 @@ def within(run: StepRun, story: Story, market: Market | None, factor: float) -> 
     except NoBoundError as error:
         return Assertion(f"{run.title}, cost", expected, f"not judged: {error}", True, HOW_TO_GET_PRICES)
     seen = f"{spent:.4f} USD an hour, of which {bound:.4f} is the bound"
+    if _by_spot(story, run.ended):
+        seen += "; prices of spot are simulated"
     where = "the cost in report.html; timeline.jsonl (PRICE lines)"
     return Assertion(f"{run.title}, cost", expected, seen, spent <= factor * bound, where)
 

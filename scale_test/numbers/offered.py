@@ -107,7 +107,7 @@ class Offers:
                 "shortages": list(self._own_events(story, claim)),
             }
         choice = self._choice(claim, wanted)
-        price = _position(choice, claim, self._market)
+        price = _position(choice, claim, self._market, self._cloud)
         availability = self.shortages.availability(claim.first_seen)
         _, unavailable = self.shortages.metrics(claim.first_seen)
         return {
@@ -354,7 +354,7 @@ def _zones_of(
     ]
 
 
-def _position(choice: _Choice, claim: NodeClaim, market: Market | None) -> dict[str, Any] | None:
+def _position(choice: _Choice, claim: NodeClaim, market: Market | None, cloud: str) -> dict[str, Any] | None:
     """Where the instance type that was bought stands among those that were offered, each in its cheapest zone."""
     bought = claim.offering
     if market is None or bought is None or bought.instance_type not in choice.prices:
@@ -362,6 +362,8 @@ def _position(choice: _Choice, claim: NodeClaim, market: Market | None) -> dict[
     own = choice.prices[bought.instance_type]
     paid = market.facts.price(*bought[:2], market.region, bought.zone, simulated=market.simulated)
     cheaper = sorted((price, name) for name, price in choice.prices.items() if price < own)
+    # Of what it could have been on AWS, one capacity type is asked for.
+    compared = [bought.capacity_type] if cloud == "aws" else choice.kinds
     least, cheapest = min((price, name) for name, price in choice.prices.items())
     return {
         "rank": len(cheaper) + 1,
@@ -373,6 +375,7 @@ def _position(choice: _Choice, claim: NodeClaim, market: Market | None) -> dict[
         "cheapest": bought.instance_type if own == least else cheapest,
         "cheaper": [name for _, name in cheaper[:_NAMED]],
         "source": choice.source,
+        "simulated": market.simulated and "spot" in compared,
     }
 
 

@@ -283,6 +283,8 @@ def _of_price(claim: Data, cloud: str) -> Iterator[str]:
             )
         if price["unpriced"]:
             yield f"Of {units.count(price['unpriced'])} others no price is known."
+        if price.get("simulated"):
+            yield "The prices of spot are simulated: a rule of the rehearsal's, and no market's."
         if price["source"] == "controller":
             yield "The prices are the controller's, each in the cheapest zone of the region."
     if chooses := _CHOOSES.get((cloud, claim["capacity_type"] or "")):

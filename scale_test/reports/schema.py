@@ -176,6 +176,7 @@ class PriceOfNode(_Model):
     cheapest: str
     cheaper: list[str]
     source: Literal["facts", "controller"]
+    simulated: bool = False
 
 
 class Shortage(_Model):
@@ -215,6 +216,8 @@ class NodeClaimOfStory(_Model):
     vcpus: Factor | None
     memory_bytes: Count | None
     price_per_hour: Usd | None
+    # Of a rehearsal's spot; earlier reports do not tell.
+    price_simulated: bool = False
     price_source: Literal["controller", "table"] | None
     created: str
     launched: str | None
@@ -283,7 +286,9 @@ class Cost(_Model):
     """What the nodes cost against the least that the pods could have cost."""
 
     usd: Usd
+    simulated: bool = False
     bound_usd: Usd | None
+    bound_simulated: bool = False
     ratio: Factor | None
     peak_usd_per_hour: Usd
     unknown: list[str]
@@ -304,6 +309,7 @@ class Consolidation(_Model):
     first_action: AnyT
     last_gone: AnyT | None
     saving_per_hour: AnyUsd | None
+    saving_simulated: bool = False
 
 
 class Interruption(_Model):

@@ -112,6 +112,7 @@ def test_where_the_choice_stands_by_price(
     assert (price["cheapest"], price["cheaper"], price["source"]) == (cheapest, cheaper, "facts")
     assert price["usd_per_hour"] == AWS.types[bought].on_demand["us-east-1"]
     assert price["least_usd_per_hour"] == AWS.types["m6g.large"].on_demand["us-east-1"]
+    assert not price["simulated"]
 
 
 def spot(name: str, zone: str) -> float:
@@ -128,6 +129,7 @@ def test_spot_is_compared_in_the_cheapest_zone_with_a_subnet_and_paid_for_where_
     price = why(scenario, lines.end())["price"]
     assert (price["rank"], price["usd_per_hour"]) == (1, spot("m5.large", dear))
     assert price["least_usd_per_hour"] == spot("m5.large", cheap) < price["usd_per_hour"]
+    assert price["simulated"]
 
 
 def test_prices_of_a_real_clouds_spot_are_the_controllers_or_not_known(scenario: Scenario) -> None:
@@ -139,6 +141,7 @@ def test_prices_of_a_real_clouds_spot_are_the_controllers_or_not_known(scenario:
         if source:
             assert (found["price"]["rank"], found["price"]["of"], found["price"]["unpriced"]) == (2, 2, 1)
             assert (found["price"]["source"], found["no_price"]) == ("controller", None)
+            assert not found["price"]["simulated"]
         else:
             assert (found["price"], found["no_price"]) == (None, "no spot price in us-east-1 is known")
 
@@ -168,6 +171,7 @@ def test_azure_compares_spot_and_on_demand(scenario: Scenario) -> None:
     price = why(scenario, lines.end(), cloud="azure", region="westus2")["price"]
     assert price["usd_per_hour"] == 0.062
     assert price["least_usd_per_hour"] < 0.03
+    assert price["simulated"]
 
 
 def test_what_the_metrics_said_before_counts_and_what_they_said_later_is_told_as_such(scenario: Scenario) -> None:

@@ -157,6 +157,10 @@ def test_nodes_of_which_the_same_is_said_are_one_group() -> None:
             "$0.120 an hour, 20.0 % more than m6g.large at $0.100. Cheaper: a and",
         ),
         ({"price": price(unpriced=2)}, "Of 2 others no price is known."),
+        (
+            {"price": price(simulated=True)},
+            "The prices of spot are simulated: a rule of the rehearsal's, and no market's.",
+        ),
         ({"price": price(source="controller")}, "The prices are the controller's, each in the cheapest zone"),
         ({"shortages": [shortage("fault")]}, "out of capacity, 4.00 s after the story began: m6g.large (2 of the"),
         (
