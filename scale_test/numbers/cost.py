@@ -243,8 +243,9 @@ def _history(story: Story, name: str) -> Iterator[tuple[datetime, Pool | None]]:
     """
     told = story.replay.node_pools.get(name, [])
     if not any("spec" in excerpt for _, excerpt in told):
-        # By a timeline that does not tell, it stayed as it was made.
-        if any(step.patch_node_pool and step.patch_node_pool.name == name for step in story.scenario.steps):
+        # By a timeline that does not tell, it allows what it did when it was made.
+        patches = (step.patch_node_pool for step in story.scenario.steps)
+        if any(patch and patch.name == name and "template" in patch.spec for patch in patches):
             raise NoBoundError(f"the record does not tell what NodePool {name} may launch after it was changed")
         told = [(story.begin, {"spec": story.scenario.node_pools[name]})] if name in story.scenario.node_pools else []
     try:
