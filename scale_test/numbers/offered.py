@@ -39,6 +39,7 @@ from .story import Story
 _NAMED = 10
 # The controller renews what is unavailable once a minute, and the recorder asks twice a minute.
 _LEARNT_SECONDS = 100.0
+_ACCELERATED = ("karpenter.k8s.aws/instance-gpu-count", "karpenter.k8s.aws/instance-accelerator-count")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]")
 _LAUNCHING = re.compile(r"Launching NodeClaim: (\w+)")
 
@@ -128,18 +129,21 @@ class Offers:
         }
 
     def _asked_for(self, claim: NodeClaim) -> frozenset[Offering]:
-        """What AWS was asked for to launch a NodeClaim: spot if that may be, and not more types than it is asked for.
+        """What AWS was certainly asked for to launch a NodeClaim; empty where that is not known.
 
-        Azure's controller asks for one size at a time, and which it was is not recorded.
+        Its provider asks for one capacity type, for no more than so many types, and leaves out GPUs and bare metal
+        where there are others (pkg/providers/instance/filter of 1.15; also spot that is dearer than on demand, where
+        both may be). Azure's controller asks for one size at a time, and which it was is not recorded.
         """
         wanted = self._wanted(claim)
         if wanted is None or self._cloud != "aws":
             return frozenset()
         choice = self._choice(claim, wanted)
-        kind = "spot" if "spot" in choice.kinds else "on-demand"
-        if len(choice.types) > ASKED_OF_AWS or "reserved" in choice.kinds:
+        if len(choice.types) > ASKED_OF_AWS or len(choice.kinds) > 1 or self._market is None:
             return frozenset()
-        return frozenset(offering for offering in choice.offerings if offering.capacity_type == kind)
+        known = self._market.facts.types
+        plain = {name for name in choice.types if name in known and not _exotic(known[name])}
+        return frozenset(one for one in choice.offerings if not plain or one.instance_type in plain)
 
     def _wanted(self, claim: NodeClaim) -> tuple[Requirement, ...] | None:
         """A NodeClaim's requirements, if it names instance types."""
@@ -344,6 +348,11 @@ class Offers:
         for time, event in self._replay.told.get(("NodeClaim", claim.name), ()):
             if event.get("reason") in REFUSED:
                 yield _shortage(story, "own event", time, frozenset(), str(event.get("message", "")))
+
+
+def _exotic(known: InstanceType) -> bool:
+    """Whether AWS's provider takes it only where there is nothing else: bare metal, or what has an accelerator."""
+    return "metal" in known.name or any(label in known.labels for label in _ACCELERATED)
 
 
 def _zones_of(

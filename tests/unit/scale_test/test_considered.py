@@ -174,6 +174,21 @@ def test_nodes_that_go_take_no_room_and_those_of_the_same_moment_do(scenario: Sc
     assert (limit["used"], limit["at_once"]) == (2, True)
 
 
+def test_bare_metal_was_not_asked_for_where_there_were_others(scenario: Scenario) -> None:
+    """AWS's provider leaves it out, so that a refusal says nothing of it."""
+    for names, verdict in ((("m5.large", "m5.metal"), "unknown"), (("m5.metal",), "short")):
+        told = Choices()
+        told.node_class("us-east-1a")
+        told.pool("heavy", types(*names), ON_DEMAND, weight=10)
+        told.pool(TAKEN, types("m6g.large"))
+        told.pod()
+        told.claim(types(*names), ON_DEMAND, name="refused", pool="heavy", bought=None)
+        told.event("NodeClaim", "refused", "InsufficientCapacityError", "no capacity")
+        told.claim(types("m6g.large"))
+        told.nominated()
+        assert pools(scenario, told.end())["heavy"]["verdict"] == verdict
+
+
 def chosen(told: Choices, name: str, *, back: bool = False) -> None:
     """The controller chooses a node for a disruption, or takes that back."""
     claim = next(line["object"] for line in told.lines if _is(line, name))
@@ -225,6 +240,8 @@ def test_a_pool_of_which_all_is_unavailable_by_the_metrics_is_short(
         ((M5, ON_DEMAND), 5, "short"),
         # It was refused, so its limit had room.
         ((M5, {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["us-east-1a"]}), 5, "unknown"),
+        # It may have asked for spot alone, so that nothing is known of the other.
+        ((M5,), 5, "unknown"),
         # The controller has forgotten it.
         ((M5, ON_DEMAND), 200, "unknown"),
     ],
