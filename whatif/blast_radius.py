@@ -15,7 +15,7 @@ from .departures import Departure, departures
 from .events import Said, of_claim
 from .homes import homes, workload_of
 from .nodes import described
-from .phases import Told, of_daemon_set
+from .phases import Told
 from .pod_budgets import PodBudget, selecting
 from .prices import Priced
 
@@ -75,7 +75,7 @@ def _replaced(
     decided = claim.disrupted or told.end
     said = of_claim(told.replay, claim)
     why = disruption_reason(told.replay, claim)
-    pods = [pod for pod in told.on(claim, decided) if not of_daemon_set(pod)]
+    pods = [pod for pod in told.on(claim, decided) if not pod.of_daemon_set]
     return Replaced(
         **described(claim, market),
         order=order,

@@ -10,5 +10,3 @@ from scale_test.recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR
 SCENARIO: Final = "whatif"
 LABELS: Final = {**dict([WORKLOAD_SELECTOR.split("=")]), SCENARIO_LABEL: SCENARIO}
 SELECTOR: Final = ",".join(f"{key}={value}" for key, value in LABELS.items())
-#: A label that only the DaemonSet controller gives, and to pods alone.
-OF_DAEMON_SETS: Final = "pod-template-generation"

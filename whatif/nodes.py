@@ -14,7 +14,7 @@ from scale_test.numbers.cost import NoBoundError, bound_of, hourly, pools_of
 from scale_test.numbers.figures import accumulate, together
 
 from .answer import DaemonSets, Group, Inventory, Point
-from .phases import Told, leaving, of_daemon_set, there
+from .phases import Told, leaving, there
 from .prices import Priced
 
 _DIGITS = 6  # of a dollar
@@ -57,7 +57,7 @@ def inventory(told: Told, market: Priced, time: datetime) -> Inventory:
         lower_bound_usd_per_hour=bound,
         no_lower_bound=no_bound,
         daemon_sets=_daemon_sets(told, market, claims, time),
-        pods=sum(not of_daemon_set(pod) for claim in claims for pod in told.on(claim, time)),
+        pods=sum(not pod.of_daemon_set for claim in claims for pod in told.on(claim, time)),
         waiting=sum(waits(pod, time) for pod in told.pods),
     )
 
@@ -109,7 +109,7 @@ def _lower_bound(
 
     Pods of DaemonSets are left out: fewer nodes would have fewer of them.
     """
-    pods = [pod for claim in claims for pod in told.on(claim, time) if not of_daemon_set(pod)]
+    pods = [pod for claim in claims for pod in told.on(claim, time) if not pod.of_daemon_set]
     excerpts = [found for name in told.replay.node_pools if (found := told.replay.node_pool_at(name, time))]
     specs = [excerpt["spec"] for excerpt in excerpts if "spec" in excerpt]
     try:
@@ -124,7 +124,7 @@ def _lower_bound(
 
 
 def _daemon_sets(told: Told, market: Priced, claims: Sequence[NodeClaim], time: datetime) -> DaemonSets | None:
-    daemons = {claim.name: [pod for pod in told.on(claim, time) if of_daemon_set(pod)] for claim in claims}
+    daemons = {claim.name: [pod for pod in told.on(claim, time) if pod.of_daemon_set] for claim in claims}
     if not any(daemons.values()):
         return None
     room = [told.replay.allocatable(claim) for claim in claims]

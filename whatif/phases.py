@@ -13,7 +13,7 @@ from scale_test.judging.replay import NodeClaim, Pod, Replay
 from scale_test.recording.timeline import Line, parse_time
 from scale_test.scenarios.environments import Stack
 
-from .labels import OF_DAEMON_SETS, SCENARIO
+from .labels import SCENARIO
 
 Name = Literal["loaded", "base-settled", "change-begins", "change-applied", "change-settled"]
 ORDER: tuple[Name, ...] = ("loaded", "base-settled", "change-begins", "change-applied", "change-settled")
@@ -91,7 +91,7 @@ class Told:
     @cached_property
     def pods(self) -> list[Pod]:
         """The workload's pods, also those that are gone, without those of DaemonSets."""
-        return [pod for pod in self.replay.all_pods.values() if pod.scenario == SCENARIO and not of_daemon_set(pod)]
+        return [pod for pod in self.replay.all_pods.values() if pod.scenario == SCENARIO and not pod.of_daemon_set]
 
     def on(self, claim: NodeClaim, time: datetime) -> list[Pod]:
         """The workload's pods that were on a NodeClaim's node at a moment and not going, DaemonSets' too."""
@@ -114,11 +114,6 @@ class Told:
     def claims(self) -> list[NodeClaim]:
         """The NodeClaims of all NodePools, oldest first, also those that are gone."""
         return [claim for claim in self.replay.claims.values() if claim.node_pool]
-
-
-def of_daemon_set(pod: Pod) -> bool:
-    """Whether a pod is a DaemonSet's, by the label that only those have."""
-    return OF_DAEMON_SETS in pod.labels
 
 
 def there(claim: NodeClaim, time: datetime) -> bool:

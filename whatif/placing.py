@@ -16,13 +16,14 @@ from typing import Any, Final
 
 from karpenter.quantities import exact
 from scale_test.acting.cluster import Cluster, ClusterError
+from scale_test.judging.replay import OF_DAEMON_SETS
 from scale_test.recording.timeline import WORKLOAD_LABEL
 from snapshot.effective import requests
 from snapshot.manifests import IMAGE
 from snapshot.model import Workload
 from snapshot.seats import Room, seats
 
-from .labels import LABELS, OF_DAEMON_SETS, SELECTOR
+from .labels import LABELS, SELECTOR
 
 _NOBODY: Final = "karpstack-whatif"  # a scheduler that is not there
 _API: Final = "admissionregistration.k8s.io/v1"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from typing import Final
 
 from ..market.prices import Offering, PriceSource, offering_of
 from ..market.quantities import amount
@@ -19,6 +20,8 @@ from ..scenarios.scenario import Scenario
 NODE_POOL_LABEL = "karpenter.sh/nodepool"
 _NOMINATED_FOR = re.compile(r"nodeclaim/([a-z0-9.-]+)")
 DISRUPTION_REASON = "DisruptionReason"
+#: A label that only the DaemonSet controller gives, and to pods alone.
+OF_DAEMON_SETS: Final = "pod-template-generation"
 
 
 @dataclass
@@ -42,6 +45,7 @@ class Pod:
             timeline does not tell.
         node: Name of its node.
         succeeded: Whether it has done its work, as a Job's does.
+        finished: When we learnt that it ran to its end, well or not.
         ready: Whether it serves, so not while it is being deleted.
         nominated: When the controller said where it should go.
         unschedulable: When the scheduler first found no node for it.
@@ -68,6 +72,7 @@ class Pod:
     node_selector_terms: list[Line] | None = None
     node: str | None = None
     succeeded: bool = False
+    finished: datetime | None = None
     ready: bool = False
     nominated: datetime | None = None
     unschedulable: datetime | None = None
@@ -76,6 +81,20 @@ class Pod:
     turns: list[tuple[datetime, bool]] = field(default_factory=list)
     leaving: datetime | None = None
     disruption: str = ""
+
+    @property
+    def left(self) -> datetime | None:
+        """When it ceased to ask for room: finished, began to go or was gone.
+
+        The scheduler takes no account of pods whose phase is Succeeded or Failed (`newPodInformer` in pkg/scheduler of
+        k8s.io/kubernetes), nor does Karpenter (`IsTerminal` in pkg/utils/pod of sigs.k8s.io/karpenter 1.15).
+        """
+        return min((time for time in (self.finished, self.leaving) if time), default=None)
+
+    @property
+    def of_daemon_set(self) -> bool:
+        """Whether it is a DaemonSet's, by the label that only those have."""
+        return OF_DAEMON_SETS in self.labels
 
     def present_at(self, time: datetime) -> bool:
         """Whether it was there and not going, as far as we knew."""
@@ -103,6 +122,8 @@ class NodeClaim:
         conditions: Type of condition -> the condition.
         first_seen: When we learnt of it.
         reached: Type of condition -> when we learnt that it is true.
+        chosen: When the controller chose it for a disruption, and when it took that back: each time, and whether it is
+            chosen from then on.
         deleting: When we learnt that it is to go.
         gone: When we learnt that it is gone.
         hosted: Scenarios whose pods were on its node.
@@ -124,6 +145,7 @@ class NodeClaim:
     own_node: Line = field(default_factory=dict)
     conditions: dict[str, Line] = field(default_factory=dict)
     reached: dict[str, datetime] = field(default_factory=dict)
+    chosen: list[tuple[datetime, bool]] = field(default_factory=list)
     deleting: datetime | None = None
     gone: datetime | None = None
     hosted: set[str] = field(default_factory=set)
@@ -142,6 +164,15 @@ class NodeClaim:
     def disrupted(self) -> datetime | None:
         """When the controller had decided that it is to go, or someone deleted it; None while it is to stay."""
         return self.reached.get(DISRUPTION_REASON, self.deleting)
+
+    def staying_at(self, time: datetime) -> bool:
+        """Whether it was neither chosen for a disruption nor to go at that time, as far as we knew.
+
+        Where Karpenter looks for room, it leaves out the others (`SimulateScheduling` and `markDisrupted` in
+        pkg/controllers/disruption of sigs.k8s.io/karpenter 1.15).
+        """
+        chosen = next((chosen for since, chosen in reversed(self.chosen) if since <= time), False)
+        return not chosen and not (self.deleting and self.deleting <= time)
 
     def present_at(self, time: datetime) -> bool:
         """Whether it was there at that time, as far as we knew."""
@@ -164,6 +195,7 @@ class Replay:
         faults: The playbook's FAULT lines with their times.
         queue: The recorder's QUEUE lines with their times.
         nodes: Name of a node -> its excerpt, also when it is gone.
+        rehearsed: Whether a fake kubelet played a node, so that the cloud is a rehearsal's.
         claims: All NodeClaims ever seen.
         marks: The playbook's own lines, and the recorder's GAP lines.
         ready: Scenario -> (time, number of ready pods) at each change.
@@ -189,6 +221,7 @@ class Replay:
         self.faults: list[tuple[datetime, Line]] = []
         self.queue: list[tuple[datetime, Line]] = []
         self.nodes: dict[str, Line] = {}
+        self.rehearsed = False
         self._nodes_gone: set[str] = set()
         self.claims: dict[str, NodeClaim] = {}
         self._objects: dict[tuple[str, str], Line] = {}
@@ -257,6 +290,7 @@ class Replay:
             self._nodes_gone.add(name)
         elif kind == "Node":
             self.nodes[name] = excerpt
+            self.rehearsed = self.rehearsed or bool(excerpt.get("simulated"))
             self._nodes_gone.discard(name)
             owner = self._claims_by_node.get(name)
             if owner and not owner.gone:
@@ -301,6 +335,8 @@ class Replay:
         conditions = {condition["type"]: condition for condition in excerpt.get("conditions", ())}
         was_ready, pod.node = pod.ready, excerpt.get("nodeName", pod.node)
         pod.succeeded = pod.succeeded or excerpt.get("phase") == "Succeeded"
+        if excerpt.get("phase") in ("Succeeded", "Failed"):
+            pod.finished = pod.finished or self.time
         pod.ready = (
             not deleted and "deletionTimestamp" not in metadata and conditions.get("Ready", {}).get("status") == "True"
         )
@@ -352,10 +388,13 @@ class Replay:
             # The controller takes it back where a disruption did not come to pass.
             claim.conditions.pop(DISRUPTION_REASON, None)
             claim.reached.pop(DISRUPTION_REASON, None)
+        chosen = claim.chosen[-1][1] if claim.chosen else False
         for condition in excerpt.get("conditions", ()):
             claim.conditions[condition["type"]] = condition
             if condition["status"] == "True":
                 claim.reached.setdefault(condition["type"], self.time)
+        if (DISRUPTION_REASON in claim.reached) != chosen:
+            claim.chosen.append((self.time, not chosen))
         if "deletionTimestamp" in metadata or deleted:
             claim.deleting = claim.deleting or self.time
         if deleted:
@@ -432,6 +471,10 @@ class Replay:
     def price(self, claim: NodeClaim) -> float | None:
         """USD an hour of a NodeClaim; None where it is not known."""
         return self.prices.get(claim.offering) if claim.offering else None
+
+    def price_simulated(self, claim: NodeClaim) -> bool:
+        """Whether the price of a NodeClaim is a rule of the rehearsal's and no market's: that of spot is."""
+        return bool(self.rehearsed and claim.offering and claim.offering.capacity_type == "spot")
 
     def price_source(self, claim: NodeClaim) -> PriceSource | None:
         """Where the price of a NodeClaim is from; None where it is not known."""

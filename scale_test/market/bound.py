@@ -7,7 +7,7 @@ do not divide. So the bound is honest where it is low, most of all for a few sma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,7 +49,7 @@ class Bound:
     """
 
     def __init__(self, offers: Sequence[Offer]) -> None:
-        kept = _undominated(sorted(set(offers)))
+        self._offers = kept = _undominated(sorted(set(offers)))
         self._prices: _Vector = np.array([offer.price for offer in kept])
         # Rows: CPUs, GiB, pods, nodes.
         self._capacity: _Matrix = np.array(
@@ -59,6 +59,11 @@ class Bound:
         # What a solution uses, the inverse of it, and USD an hour of one of each resource.
         self._solutions: list[tuple[_Matrix, _Matrix, _Vector]] = []
         self.solved = 0
+
+    def beside(self, offers: Iterable[Offer]) -> Bound:
+        """The lower bound over more offers; the same one where none of them is better in anything."""
+        more = [offer for offer in offers if not any(_dominates(other, offer) for other in self._offers)]
+        return Bound([*self._offers, *more]) if more else self
 
     def usd_per_hour(self, demand: Demand) -> float | None:
         """The bound; None where there is nothing to buy.
@@ -100,8 +105,15 @@ def _undominated(offers: Sequence[Offer]) -> list[Offer]:
     """Offers, cheapest first, without those than which another has no less of anything for no more money."""
     kept: list[Offer] = []
     for offer in offers:
-        if not any(
-            other.cpu >= offer.cpu and other.memory >= offer.memory and other.pods >= offer.pods for other in kept
-        ):
+        if not any(_dominates(other, offer) for other in kept):
             kept.append(offer)
     return kept
+
+
+def _dominates(other: Offer, offer: Offer) -> bool:
+    return (
+        other.price <= offer.price
+        and other.cpu >= offer.cpu
+        and other.memory >= offer.memory
+        and other.pods >= offer.pods
+    )

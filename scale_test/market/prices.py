@@ -16,6 +16,10 @@ PriceSource = Literal["controller", "table"]
 #: Clouds whose controller publishes the prices that it reckons with.
 PUBLISHING = ("aws",)
 
+#: Of more instance types, AWS's provider 1.15 asks for the cheapest (`maxInstanceTypes` in pkg/providers/instance) of
+#: those that its filters leave: no GPUs and no bare metal where others fit, no spot dearer than on demand.
+ASKED_OF_AWS = 60
+
 HOW_TO_GET_PRICES = (
     "the controller's metrics; give their address, -e karpenter_metrics_url=http://127.0.0.1:8080/metrics, "
     "for example after `kubectl -n kube-system port-forward deployment/karpenter 8080` (of two replicas, the "

@@ -3,6 +3,7 @@
 As `Scheduler.add` of sigs.k8s.io/karpenter 1.15 does it: for a pod that fits no node, the NodePools are asked in their
 order, and the first that can takes it. This is no second scheduler: it says what the record excludes with certainty,
 and of the rest that it does not know. Topology, volumes, preferences and daemons are not judged.
+Limits are reckoned from the nodes that are to stay (`calculateExistingNodeClaims` there).
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from karpenter.requirements import Requirement, RequirementError, given, require
 from karpenter.taints import untolerated
 
 from ..judging.replay import NODE_POOL_LABEL, NodeClaim, Pod, Replay
+from ..market.prices import Offering
 from ..market.quantities import amount
-from ..market.requirements import Pool, allowed
+from ..market.requirements import Allowed, Pool, allowed
 from ..recording.timeline import Line
+from .short import Shortages
 
 # Of anything; more is no limit.
 _MOST = 1e18
@@ -33,6 +36,7 @@ Verdict = Literal[
     "taint",  # its taints are not tolerated
     "requirements",  # its nodes cannot have what the pods ask for
     "limit",  # its limits leave no room
+    "short",  # all that it could have launched for the pods was unavailable
     "not recorded",  # the timeline does not tell the pods, or not their tolerations where it has taints
     "unknown",  # nothing that is recorded excludes it
 ]
@@ -45,7 +49,7 @@ class Limit:
     Attributes:
         resource: cpu, memory or nodes.
         limit: How much all its nodes may have.
-        used: How much those had that were there, or were made at the same moment.
+        used: How much those had that were there to stay, or were made at the same moment.
         least: How much a node would have needed at least.
         at_once: Whether some of those were made at the same moment.
     """
@@ -78,15 +82,18 @@ class Considering:
         replay: The whole timeline.
         facts: What is known of instance types; None without.
         region: Where the stack is.
+        shortages: What the controller had met of shortages by a moment.
     """
 
-    def __init__(self, replay: Replay, facts: Facts | None, region: str) -> None:
+    def __init__(self, replay: Replay, facts: Facts | None, region: str, shortages: Shortages) -> None:
         self._replay = replay
+        self._shortages = shortages
         self._facts = facts
         self._region = region
         # By the NodePool's name and spec: its status changes with every node.
         self._excluded: dict[tuple[str, str, Constraints], tuple[Verdict, tuple[str, ...]] | None] = {}
         self._smallest: dict[tuple[str, Constraints], float] = {}
+        self._offerings: dict[tuple[str, Constraints], frozenset[Offering]] = {}
         self._ran: dict[str, list[Pod]] = {}
         for pod in replay.all_pods.values():
             if pod.node:
@@ -129,8 +136,11 @@ class Considering:
                 verdict = "later"
             else:
                 verdict, about = self._against(name, excerpt, asked)
-                if verdict in ("unknown", "not recorded") and (limit := self._limit(name, excerpt, claim, pods, asked)):
-                    verdict = "limit"
+                if verdict in ("unknown", "not recorded"):
+                    if short := self._short(excerpt, claim, asked):
+                        verdict, about = "short", short
+                    elif limit := self._limit(name, excerpt, claim, pods, asked):
+                        verdict = "limit"
             yield {
                 "name": name,
                 "weight": _weight(excerpt),
@@ -160,11 +170,48 @@ class Considering:
             self._excluded[key] = excludes(name, excerpt, asked)
         return self._excluded[key]
 
+    def _short(self, excerpt: Line, claim: NodeClaim, asked: Sequence[Constraints]) -> tuple[str, ...]:
+        """The instance types that the NodePool could have launched for the pods, if all were short; none if not."""
+        if not self._facts or not asked or self._region not in self._facts.regions:
+            return ()
+        short = self._shortages.known(claim.first_seen)
+        names: set[str] = set()
+        for one in asked:
+            offerings = self._offerings_of(excerpt, one)
+            if not offerings or not offerings <= short:
+                return ()
+            names |= {offering.instance_type for offering in offerings}
+        return tuple(sorted(names))
+
+    def _offerings_of(self, excerpt: Line, asked: Constraints) -> frozenset[Offering]:
+        key = _spec(excerpt), asked
+        if key not in self._offerings:
+            template = (excerpt.get("spec") or {}).get("template") or {}
+            reference = (template.get("spec") or {}).get("nodeClassRef") or {}
+            zones = self._replay.node_class_zones(str(reference.get("kind", "")), str(reference.get("name", "")))
+            self._offerings[key] = frozenset(
+                Offering(choice.type.name, kind, zone)
+                for choice in self._allowed(excerpt, asked)
+                for kind in choice.capacity_types
+                for zone in choice.zones
+                if zones is None or zone in zones
+            )
+        return self._offerings[key]
+
+    def _allowed(self, excerpt: Line, asked: Constraints) -> list[Allowed]:
+        if not self._facts or self._region not in self._facts.regions:
+            return []
+        try:
+            pool = Pool.of(excerpt.get("spec") or {})
+            return allowed(self._facts, self._region, [pool], [dict(asked.node_selector)])
+        except RequirementError:
+            return []
+
     def _limit(
         self, name: str, excerpt: Line, claim: NodeClaim, pods: Sequence[Pod], asked: Sequence[Constraints]
     ) -> Limit | None:
         limits = (excerpt.get("spec") or {}).get("limits") or excerpt.get("limits") or {}
-        if not limits:
+        if not limits or self._tried(name, claim):
             return None
         # The API's clock has whole seconds: what is made in one, one decision may have made.
         others = [
@@ -173,7 +220,7 @@ class Considering:
             if other.node_pool == name
             and other is not claim
             and (other.first_seen <= claim.first_seen or other.created == claim.created)
-            and not (other.deleting and other.deleting <= claim.first_seen)
+            and other.staying_at(claim.first_seen)
         ]
         at_once = any(other.created >= claim.created for other in others)
         needs = {
@@ -189,6 +236,15 @@ class Considering:
                     return Limit(resource, limit, used, least, at_once)
         return None
 
+    def _tried(self, name: str, claim: NodeClaim) -> bool:
+        """Whether the last NodeClaim of a NodePool was refused for a shortage, so that it had room."""
+        before = [
+            other
+            for other in self._replay.claims.values()
+            if other.node_pool == name and other is not claim and other.first_seen <= claim.first_seen
+        ]
+        return bool(before) and self._shortages.refused(before[-1], claim.first_seen)
+
     def _least_cpu(self, excerpt: Line, pods: Sequence[Pod], asked: Sequence[Constraints]) -> float:
         """CPUs of the smallest instance type that the NodePool may launch for one of the pods, as far as is known."""
         smallest = [self._smallest_of(excerpt, one) for one in asked]
@@ -197,14 +253,8 @@ class Considering:
     def _smallest_of(self, excerpt: Line, asked: Constraints) -> float:
         key = _spec(excerpt), asked
         if key not in self._smallest:
-            self._smallest[key] = 0.0
-            if self._facts and self._region in self._facts.regions:
-                try:
-                    pool = Pool.of(excerpt.get("spec") or {})
-                    choices = allowed(self._facts, self._region, [pool], [dict(asked.node_selector)])
-                except RequirementError:
-                    choices = []
-                self._smallest[key] = float(min((choice.type.vcpus for choice in choices), default=0))
+            choices = self._allowed(excerpt, asked)
+            self._smallest[key] = float(min((choice.type.vcpus for choice in choices), default=0))
         return self._smallest[key]
 
 

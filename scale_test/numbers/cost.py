@@ -5,19 +5,22 @@ A node costs from its launch until it is gone, by the second, at the price of it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
 
-from karpenter.instance_types import Facts
-from karpenter.requirements import RequirementError
+from karpenter.instance_types import CAPACITY_TYPE, Facts
+from karpenter.requirements import RequirementError, allows
 
 from ..judging.assertion import Assertion
 from ..judging.replay import NodeClaim, Pod, Replay
 from ..judging.steps import StepRun
 from ..market.bound import UNLIMITED_PODS, Bound, Demand, Offer
 from ..market.prices import HOW_TO_GET_PRICES
+from ..market.quantities import amount
 from ..market.requirements import Allowed, Pool, allowed
 from ..scenarios.scenario import Scenario
 from .figures import Steps, accumulate, integral, together
@@ -126,23 +129,131 @@ def hourly(claims: Iterable[NodeClaim], price: Callable[[NodeClaim], float | Non
     return accumulate(changes)
 
 
-def least(story: Story, bound: Bound) -> Steps:
-    """USD an hour of the lower bound, for the pods that were there at each moment."""
-    changes: list[tuple[datetime, int, float, float]] = []
-    for pod in story.pods:
-        changes.append((pod.seen, 1, pod.cpu, pod.memory))
-        if pod.leaving is not None:
-            changes.append((pod.leaving, -1, -pod.cpu, -pod.memory))
+def least(story: Story, market: Market | None, until: datetime) -> Steps:
+    """USD an hour of the lower bound, for the pods and by what could be bought at each moment until one.
+
+    Pods that have finished are left out, and those of DaemonSets: fewer nodes would have fewer of them.
+
+    Raises:
+        NoBoundError: What could be bought, or its price, is not known.
+    """
+    if market is None:
+        raise NoBoundError("no facts about instance types of this cloud")
+    pods = [pod for pod in story.pods if not pod.of_daemon_set]
+    demands, spans = _demands(pods), _spans(story)
+    bounds: dict[frozenset[Pool], Bound] = {}
     steps: Steps = []
-    count, cpu, memory = 0, 0.0, 0.0
-    changes.sort(key=lambda change: change[0])
-    for index, (time, pods, cpus, size) in enumerate(changes):
-        count, cpu, memory = count + pods, cpu + cpus, memory + size
-        if index + 1 == len(changes) or changes[index + 1][0] != time:
-            # Rounded, so that sums of the same pods in another order are the same demand.
-            value = bound.usd_per_hour(Demand(round(cpu, 6), round(memory), count))
-            steps.append((time, value or 0.0))
+    bound, seen = Bound(()), _Buyable()
+    for time in sorted({time for time, _ in (*demands, *spans) if time <= until}):
+        demand, buyable = _latest(demands, time, Demand(0.0, 0.0, 0)), _latest(spans, time, _Buyable())
+        if not demand.pods:
+            steps.append((time, 0.0))
+            continue
+        if buyable != seen:
+            if buyable.pools and buyable.pools not in bounds:
+                bounds[buyable.pools] = bound_of(pods, buyable.pools, market)
+            bound, seen = bounds.get(buyable.pools, Bound(())).beside(buyable.standing), buyable
+        # Without a NodePool and a node there is nothing that could cost anything.
+        steps.append((time, bound.usd_per_hour(demand) or 0.0))
     return steps
+
+
+class _Buyable(NamedTuple):
+    """What could be bought at a moment.
+
+    Attributes:
+        pools: What the story's NodePools allow, as they are.
+        standing: The nodes that stand, whatever they allow now: a NodePool made them before it was changed, or it is
+            not one of the story's. Without these, nodes could cost less than the bound.
+    """
+
+    pools: frozenset[Pool] = frozenset()
+    standing: frozenset[Offer] = frozenset()
+
+
+_T = TypeVar("_T")
+
+
+def _latest(values: Sequence[tuple[datetime, _T]], time: datetime, before: _T) -> _T:
+    index = bisect_right(values, time, key=itemgetter(0))
+    return values[index - 1][1] if index else before
+
+
+def _demands(pods: Iterable[Pod]) -> list[tuple[datetime, Demand]]:
+    """What has to be held from each moment on."""
+    changes: list[tuple[datetime, int, float, float]] = []
+    for pod in pods:
+        changes.append((pod.seen, 1, pod.cpu, pod.memory))
+        if pod.left is not None:
+            changes.append((pod.left, -1, -pod.cpu, -pod.memory))
+    demands: list[tuple[datetime, Demand]] = []
+    count, cpu, memory = 0, 0.0, 0.0
+    for time, number, cpus, size in sorted(changes, key=itemgetter(0)):
+        count, cpu, memory = count + number, cpu + cpus, memory + size
+        # Rounded, so that sums of the same pods in another order are the same demand.
+        demands.append((time, Demand(round(cpu, 6), round(memory), count)))
+    return demands
+
+
+def _spans(story: Story) -> list[tuple[datetime, _Buyable]]:
+    """What could be bought from each moment on.
+
+    Raises:
+        NoBoundError: What could be bought is not known.
+    """
+    changes: list[tuple[datetime, str, Pool | Offer | None]] = []
+    for name in story.scenario.pools:
+        changes += ((time, f"NodePool {name}", pool) for time, pool in _history(story, name))
+    for claim in story.claims:
+        usd, launched = story.replay.price(claim), claim.reached.get("Launched")
+        if usd is not None and launched is not None and claim.cpus is not None and claim.memory is not None:
+            most = amount(story.replay.allocatable(claim).get("pods", UNLIMITED_PODS))
+            node = Offer(usd, float(claim.cpus), claim.memory, int(most))
+            changes.append((launched, f"NodeClaim {claim.name}", node))
+            if claim.gone is not None:
+                changes.append((claim.gone, f"NodeClaim {claim.name}", None))
+    there: dict[str, Pool | Offer] = {}
+    spans: list[tuple[datetime, _Buyable]] = []
+    for time, name, what in sorted(changes, key=itemgetter(0)):
+        if there.get(name) == what:
+            continue
+        if what is None:
+            del there[name]
+        else:
+            there[name] = what
+        now = there.values()
+        pools = frozenset(one for one in now if isinstance(one, Pool))
+        spans.append((time, _Buyable(pools, frozenset(one for one in now if isinstance(one, Offer)))))
+    return spans
+
+
+def _by_spot(story: Story, until: datetime) -> bool:
+    """Whether nodes could be had on spot of a rehearsal, whose prices are its own rule and no market's."""
+    bought = any(map(story.replay.price_simulated, story.claims))
+    pools = {pool for time, now in _spans(story) if time <= until for pool in now.pools}
+    offered = any(allows(pool.requirements, CAPACITY_TYPE, "spot") for pool in pools)
+    return bought or (story.replay.rehearsed and offered)
+
+
+def _history(story: Story, name: str) -> Iterator[tuple[datetime, Pool | None]]:
+    """A NodePool of the story at each of its changes; None while it is not there.
+
+    Raises:
+        NoBoundError: How it was changed is not known, or Karpenter does not take one of its requirements.
+    """
+    told = story.replay.node_pools.get(name, [])
+    if not any("spec" in excerpt for _, excerpt in told):
+        # By a timeline that does not tell, it allows what it did when it was made.
+        patches = (step.patch_node_pool for step in story.scenario.steps)
+        if any(patch and patch.name == name and "template" in patch.spec for patch in patches):
+            raise NoBoundError(f"the record does not tell what NodePool {name} may launch after it was changed")
+        told = [(story.begin, {"spec": story.scenario.node_pools[name]})] if name in story.scenario.node_pools else []
+    try:
+        for time, excerpt in told:
+            gone = excerpt.get("gone") or "spec" not in excerpt
+            yield time, None if gone else pools_of(story.replay, [excerpt["spec"]])[0]
+    except RequirementError as error:
+        raise NoBoundError(str(error)) from error
 
 
 def cost(story: Story, market: Market | None) -> tuple[dict[str, Any], list[list[float | None]]]:
@@ -153,7 +264,7 @@ def cost(story: Story, market: Market | None) -> tuple[dict[str, Any], list[list
     spent = _spent(story)
     usd = integral(spent, story.begin, story.end) / _HOUR
     try:
-        lower: Steps | None = least(story, _bound(story, market))
+        lower: Steps | None = least(story, market, story.end)
         why = None
     except NoBoundError as error:
         lower, why = None, str(error)
@@ -164,7 +275,9 @@ def cost(story: Story, market: Market | None) -> tuple[dict[str, Any], list[list
     ]
     figures = {
         "usd": round(usd, 6),
+        "simulated": any(map(story.replay.price_simulated, story.claims)),
         "bound_usd": round(bound_usd, 6) if bound_usd is not None else None,
+        "bound_simulated": lower is not None and _by_spot(story, story.end),
         "ratio": round(usd / bound_usd, 3) if bound_usd and not unknown else None,
         "peak_usd_per_hour": round(max((value for _, value in spent), default=0.0), 6),
         "unknown": unknown,
@@ -181,29 +294,18 @@ def within(run: StepRun, story: Story, market: Market | None, factor: float) -> 
     try:
         if unknown:
             raise NoBoundError(f"the price of {', '.join(unknown)} is not known")
-        bound = _at(least(story, _bound(story, market)), run.ended)
+        bound = _at(least(story, market, run.ended), run.ended)
     except NoBoundError as error:
         return Assertion(f"{run.title}, cost", expected, f"not judged: {error}", True, HOW_TO_GET_PRICES)
     seen = f"{spent:.4f} USD an hour, of which {bound:.4f} is the bound"
+    if _by_spot(story, run.ended):
+        seen += "; prices of spot are simulated"
     where = "the cost in report.html; timeline.jsonl (PRICE lines)"
     return Assertion(f"{run.title}, cost", expected, seen, spent <= factor * bound, where)
 
 
 def _spent(story: Story) -> Steps:
     return hourly(story.claims, story.replay.price, story.begin)
-
-
-def _bound(story: Story, market: Market | None) -> Bound:
-    """Over the story's NodePools; those that are not its own by what the timeline tells of them.
-
-    Raises:
-        NoBoundError: What could be bought, or its price, is not known.
-    """
-    try:
-        pools = pools_of(story.replay, specs(story.scenario, story.replay).values())
-    except RequirementError as error:
-        raise NoBoundError(str(error)) from error
-    return bound_of(story.pods, pools, market)
 
 
 def _at(steps: Steps, time: datetime) -> float:

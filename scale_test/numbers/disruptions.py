@@ -62,6 +62,7 @@ def consolidation(story: Story, runs: Iterable[StepRun]) -> dict[str, Any] | Non
             "first_action": round((first - run.requested).total_seconds(), 3),
             "last_gone": round((max(gone) - run.requested).total_seconds(), 3) if len(gone) == len(claims) else None,
             "saving_per_hour": cost.saving(story, run.requested, run.ended, story.claims),
+            "saving_simulated": any(map(story.replay.price_simulated, story.claims)),
         }
     return None
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -28,22 +27,20 @@ from karpenter.requirements import (
 )
 
 from ..judging.replay import NodeClaim, Replay
-from ..market.prices import PUBLISHING, Offering
+from ..market.prices import ASKED_OF_AWS, Offering
 from ..market.quantities import amount
 from ..market.requirements import SOLD
 from ..recording.timeline import parse_time
 from .cost import Market
+from .short import REFUSED, Shortages
 from .story import Story
 
 # Of names in a list.
 _NAMED = 10
 # The controller renews what is unavailable once a minute, and the recorder asks twice a minute.
 _LEARNT_SECONDS = 100.0
-# For so long the controllers remember a shortage at most that may end: an hour on Azure, three minutes on AWS.
-_REMEMBERED = timedelta(hours=1)
-_SHORT = ("InsufficientCapacityError", "AsyncProvisioningError")
+_ACCELERATED = ("karpenter.k8s.aws/instance-gpu-count", "karpenter.k8s.aws/instance-accelerator-count")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]")
-_NOTHING: frozenset[Offering] = frozenset()
 _LAUNCHING = re.compile(r"Launching NodeClaim: (\w+)")
 
 
@@ -77,6 +74,9 @@ class Offers:
         replay: The whole timeline.
         market: What could be bought; None where nothing is known of it.
         cloud: `aws` or `azure`.
+
+    Attributes:
+        shortages: What the controller had met of shortages by a moment.
     """
 
     def __init__(self, replay: Replay, market: Market | None, cloud: str) -> None:
@@ -86,14 +86,7 @@ class Offers:
         self._choices: dict[tuple[Requirement, ...], dict[tuple[Any, ...], _Choice]] = {}
         self._left_out: dict[tuple[Any, ...], dict[str, int] | None] = {}
         self._parsed: dict[str, tuple[Requirement, ...] | None] = {}
-        self._times, self._unavailable = _cumulated(replay)
-        self._short = [
-            (time, event)
-            for (kind, _), told in replay.told.items()
-            if kind == "NodeClaim"
-            for time, event in told
-            if event.get("reason") in _SHORT
-        ]
+        self.shortages = Shortages(replay, cloud, self._asked_for)
 
     def replaces(self, claim: NodeClaim) -> str | None:
         """For which reason of a disruption it was made, as a replacement; None where it was made for waiting pods."""
@@ -111,12 +104,13 @@ class Offers:
                 "offered": None,
                 "price": None,
                 "no_price": None,
-                "availability": self._availability(claim.first_seen)[0],
+                "availability": self.shortages.availability(claim.first_seen),
                 "shortages": list(self._own_events(story, claim)),
             }
         choice = self._choice(claim, wanted)
-        price = _position(choice, claim, self._market)
-        availability, unavailable = self._availability(claim.first_seen)
+        price = _position(choice, claim, self._market, self._cloud)
+        availability = self.shortages.availability(claim.first_seen)
+        _, unavailable = self.shortages.metrics(claim.first_seen)
         return {
             "offered": {
                 "instance_types": len(choice.types),
@@ -131,8 +125,25 @@ class Offers:
             "price": price,
             "no_price": choice.no_prices if price is None and claim.offering else None,
             "availability": availability,
-            "shortages": list(self._shortages(story, claim, choice, unavailable)),
+            "shortages": list(self._shortages(story, claim, wanted, choice)),
         }
+
+    def _asked_for(self, claim: NodeClaim) -> frozenset[Offering]:
+        """What AWS was certainly asked for to launch a NodeClaim; empty where that is not known.
+
+        Its provider asks for one capacity type, for no more than so many types, and leaves out GPUs and bare metal
+        where there are others (pkg/providers/instance/filter of 1.15; also spot that is dearer than on demand, where
+        both may be). Azure's controller asks for one size at a time, and which it was is not recorded.
+        """
+        wanted = self._wanted(claim)
+        if wanted is None or self._cloud != "aws":
+            return frozenset()
+        choice = self._choice(claim, wanted)
+        if len(choice.types) > ASKED_OF_AWS or len(choice.kinds) > 1 or self._market is None:
+            return frozenset()
+        known = self._market.facts.types
+        plain = {name for name in choice.types if name in known and not _exotic(known[name])}
+        return frozenset(one for one in choice.offerings if not plain or one.instance_type in plain)
 
     def _wanted(self, claim: NodeClaim) -> tuple[Requirement, ...] | None:
         """A NodeClaim's requirements, if it names instance types."""
@@ -254,7 +265,8 @@ class Offers:
             return None
         cpu, memory = claim.requests.get("cpu", 0.0), claim.requests.get("memory", 0.0)
         room = self._room(claim, spec)
-        key = (wanted, json.dumps(spec, sort_keys=True), cpu, memory, room, id(unavailable))
+        met = self.shortages.met(claim.first_seen)
+        key = (wanted, json.dumps(spec, sort_keys=True), cpu, memory, room, id(unavailable), met)
         if key not in self._left_out:
             reference = self._node_class(claim)
             # A label that Karpenter gives to each node of the class narrows nothing.
@@ -268,12 +280,14 @@ class Offers:
                 others = [known for known in found if known.name not in set(choice.types)]
                 small = sum(known.vcpus < cpu or known.memory < memory for known in others)
                 large = [known for known in others if cpu <= known.vcpus <= room and known.memory >= memory]
-                sold = ({*self._on_sale([known.name], choice.kinds, rest, choice.zones)} for known in large)
-                short = sum(bool(offerings) and offerings <= unavailable for offerings in sold)
+                sold = [{*self._on_sale([known.name], choice.kinds, rest, choice.zones)} for known in large]
+                by_metrics = sum(bool(offerings) and offerings <= unavailable for offerings in sold)
+                short = sum(bool(offerings) and offerings <= unavailable | met for offerings in sold)
                 self._left_out[key] = {
                     "too_small": small,
                     "beyond_limit": len(others) - small - len(large),
-                    "unavailable": short,
+                    "unavailable": by_metrics,
+                    "short": short - by_metrics,
                     "others": len(large) - short,
                 }
         return self._left_out[key]
@@ -289,39 +303,42 @@ class Offers:
             if other.node_pool == claim.node_pool
             and other.first_seen < claim.first_seen
             and other.created < claim.created
-            and not (other.deleting and other.deleting <= claim.first_seen)
+            and other.staying_at(claim.first_seen)
         )
         return amount(limit) - used
 
-    def _availability(self, at: datetime) -> tuple[str, frozenset[Offering]]:
-        """Whether the controller's metrics had said by then what is unavailable, and what that was."""
-        index = bisect_right(self._times, at)
-        if index:
-            return "recorded", self._unavailable[index - 1]
-        return ("not recorded" if self._cloud in PUBLISHING else "not published"), _NOTHING
-
     def _shortages(
-        self, story: Story, claim: NodeClaim, choice: _Choice, unavailable: frozenset[Offering]
+        self, story: Story, claim: NodeClaim, wanted: tuple[Requirement, ...], choice: _Choice
     ) -> Iterator[dict[str, Any]]:
-        """What of the offer was said to be short: on purpose, by the metrics, by events."""
+        """What of the offer was said to be short: on purpose, by the metrics, by interruptions, by events."""
         at = claim.first_seen
-        for time, fault in self._replay.faults:
-            ours = fault["kind"] == "out-of-capacity" and fault["scenario"] == story.scenario.name
+        faults = [(time, fault) for time, fault in self._replay.faults if fault["kind"] == "out-of-capacity"]
+        for time, fault in faults:
+            ours = fault["scenario"] == story.scenario.name
             if ours and time <= at and not _cleared(story, time, at):
                 yield _shortage(story, "fault", time, _meant(fault["detail"], choice.offerings))
-        if short := choice.offerings & unavailable:
-            index = bisect_right(self._times, at)
-            yield _shortage(story, "metrics", self._times[index - 1], short)
-        learnt = [
-            (time, self._unavailable[index])
-            for index, time in enumerate(self._times)
-            if at < time <= at + timedelta(seconds=_LEARNT_SECONDS)
-        ]
-        if learnt and (became := (learnt[-1][1] - unavailable) & choice.offerings):
-            yield _shortage(story, "metrics, later", learnt[-1][0], became)
+        asked, unavailable = self.shortages.metrics(at)
+        if asked and (short := choice.offerings & unavailable):
+            yield _shortage(story, "metrics", asked, short)
+        if learnt := self.shortages.later(at, min(story.end, at + timedelta(seconds=_LEARNT_SECONDS))):
+            time, became = learnt
+            became &= choice.offerings
+            if launched := claim.reached.get("Launched"):
+                # Its launch cannot have met what came after it.
+                for since, fault in faults:
+                    if launched < since <= time:
+                        became -= _meant(fault["detail"], became)
+                before = {offering for _, offering in self.shortages.interruptions(launched)}
+                became -= {offering for _, offering in self.shortages.interruptions(time)} - before
+            if became:
+                yield _shortage(story, "metrics, later", time, became)
         yield from self._own_events(story, claim)
-        for time, event in self._short:
-            if event["involvedObject"].get("name") != claim.name and at - _REMEMBERED <= time <= at:
+        # It is left out of what the NodeClaim names, so what would be possible there counts.
+        for time, offering in self.shortages.interruptions(at):
+            if all(allows(wanted, key, value) for key, value in ((CAPACITY_TYPE, "spot"), (ZONE, offering.zone))):
+                yield _shortage(story, "interruption", time, frozenset([offering]))
+        for time, event in self.shortages.refusals(at):
+            if event["involvedObject"].get("name") != claim.name:
                 told = {name for name in _NAME.findall(event.get("message", "")) if name in choice.types}
                 if told:
                     short = frozenset(one for one in choice.offerings if one.instance_type in told)
@@ -329,26 +346,13 @@ class Offers:
 
     def _own_events(self, story: Story, claim: NodeClaim) -> Iterator[dict[str, Any]]:
         for time, event in self._replay.told.get(("NodeClaim", claim.name), ()):
-            if event.get("reason") in _SHORT:
+            if event.get("reason") in REFUSED:
                 yield _shortage(story, "own event", time, frozenset(), str(event.get("message", "")))
 
 
-def _cumulated(replay: Replay) -> tuple[list[datetime], list[frozenset[Offering]]]:
-    """When the metrics were asked what is unavailable, and all that was then."""
-    times: list[datetime] = []
-    sets: list[frozenset[Offering]] = []
-    for time, line in replay.unavailable:
-        before = sets[-1] if sets else frozenset()
-        became, ceased = _offerings(line["became"]), _offerings(line["ceased"])
-        times.append(time)
-        sets.append((before | became) - ceased if became or ceased else before)
-    return times, sets
-
-
-def _offerings(by_zone: Mapping[str, Mapping[str, Iterable[str]]]) -> frozenset[Offering]:
-    return frozenset(
-        Offering(name, kind, zone) for kind, zones in by_zone.items() for zone, names in zones.items() for name in names
-    )
+def _exotic(known: InstanceType) -> bool:
+    """Whether AWS's provider takes it only where there is nothing else: bare metal, or what has an accelerator."""
+    return "metal" in known.name or any(label in known.labels for label in _ACCELERATED)
 
 
 def _zones_of(
@@ -359,7 +363,7 @@ def _zones_of(
     ]
 
 
-def _position(choice: _Choice, claim: NodeClaim, market: Market | None) -> dict[str, Any] | None:
+def _position(choice: _Choice, claim: NodeClaim, market: Market | None, cloud: str) -> dict[str, Any] | None:
     """Where the instance type that was bought stands among those that were offered, each in its cheapest zone."""
     bought = claim.offering
     if market is None or bought is None or bought.instance_type not in choice.prices:
@@ -367,6 +371,8 @@ def _position(choice: _Choice, claim: NodeClaim, market: Market | None) -> dict[
     own = choice.prices[bought.instance_type]
     paid = market.facts.price(*bought[:2], market.region, bought.zone, simulated=market.simulated)
     cheaper = sorted((price, name) for name, price in choice.prices.items() if price < own)
+    # Of what it could have been on AWS, one capacity type is asked for.
+    compared = [bought.capacity_type] if cloud == "aws" else choice.kinds
     least, cheapest = min((price, name) for name, price in choice.prices.items())
     return {
         "rank": len(cheaper) + 1,
@@ -378,6 +384,7 @@ def _position(choice: _Choice, claim: NodeClaim, market: Market | None) -> dict[
         "cheapest": bought.instance_type if own == least else cheapest,
         "cheaper": [name for _, name in cheaper[:_NAMED]],
         "source": choice.source,
+        "simulated": market.simulated and "spot" in compared,
     }
 
 

@@ -13,7 +13,8 @@ from .story import Story
 def packing(story: Story) -> dict[str, float | None]:
     """`packing` of the report: means over the time in which there was a node, 0 to 1; None without one.
 
-    A pod counts from the moment it has its node until it begins to go; a node from its initialization until it is gone.
+    A pod counts from the moment it has its node until it has finished or begins to go; a node from its
+    initialization until it is gone.
     """
     return {resource: _mean(story, resource) for resource in RESOURCES}
 
@@ -39,8 +40,8 @@ def _asked(story: Story, resource: str) -> Iterator[tuple[datetime, float]]:
         size = pod.cpu if resource == "cpu" else pod.memory
         if size and pod.node in nodes and pod.scheduled:
             yield pod.scheduled, size
-            if pod.leaving:
-                yield max(pod.leaving, pod.scheduled), -size
+            if pod.left:
+                yield max(pod.left, pod.scheduled), -size
 
 
 def _room(story: Story, resource: str) -> Iterator[tuple[datetime, float]]:

@@ -11,7 +11,8 @@ Row = list[float]
 
 
 def pods(story: Story, requests: list[tuple[datetime, int]]) -> list[Row]:
-    """`series.pods`: t, wanted, running, pending. Pending is a pod that is there, not going and not yet serving.
+    """`series.pods`: t, wanted, running, pending. Pending is a pod that is there, neither finished nor going, and not
+    yet serving.
 
     Args:
         story: The story.
@@ -32,13 +33,13 @@ def pending_pod_seconds(story: Story) -> float:
     waiting = accumulate(
         change
         for pod in story.pods
-        for change in ((pod.seen, 1.0), (_served_or_left(pod.running, pod.leaving, story.end), -1.0))
+        for change in ((pod.seen, 1.0), (_served_or_left(pod.running, pod.left, story.end), -1.0))
     )
     return round(integral(waiting, story.begin, story.end), 3)
 
 
-def _served_or_left(running: datetime | None, leaving: datetime | None, end: datetime) -> datetime:
-    return min(time for time in (running, leaving, end) if time is not None)
+def _served_or_left(running: datetime | None, left: datetime | None, end: datetime) -> datetime:
+    return min(time for time in (running, left, end) if time is not None)
 
 
 def nodes(story: Story) -> list[Row]:

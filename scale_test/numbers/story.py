@@ -51,8 +51,8 @@ class Story:
 
     @cached_property
     def present_pods(self) -> Steps:
-        """How many of its pods were there and not going."""
-        return accumulate(change for pod in self.pods for change in ((pod.seen, 1.0), (pod.leaving, -1.0)))
+        """How many of its pods were there, neither finished nor going."""
+        return accumulate(change for pod in self.pods for change in ((pod.seen, 1.0), (pod.left, -1.0)))
 
     @cached_property
     def running_pods(self) -> Steps:

@@ -21,8 +21,9 @@ class Why:
     """
 
     def __init__(self, replay: Replay, market: Market | None, cloud: str) -> None:
-        self._considering = Considering(replay, market.facts if market else None, market.region if market else "")
         self._offers = Offers(replay, market, cloud)
+        facts, region = (market.facts, market.region) if market else (None, "")
+        self._considering = Considering(replay, facts, region, self._offers.shortages)
 
     def of(self, story: Story, claim: NodeClaim) -> dict[str, Any]:
         """`why` of a node of the report."""

@@ -176,11 +176,19 @@ def over_time(story: Story) -> Iterator[Chart]:
     bounded = all(row[2] is not None for row in series["cost"])
     cost = [row if bounded else row[:2] for row in series["cost"]]
     if cost and all(row[1] is not None for row in cost):
-        columns = (("cost", "accent", "shade"), ("lower bound", "ink", "dotted"))[: len(cost[0]) - 1]
+        told = story["cost"] or {}
+        columns = (
+            (_marked("cost", told.get("simulated", False)), "accent", "shade"),
+            (_marked("lower bound", told.get("bound_simulated", False)), "ink", "dotted"),
+        )[: len(cost[0]) - 1]
         highest = f"at most {dollars(max(row[1] for row in cost))} per hour"
         if len(columns) == 2:
             highest += f", where {dollars(max(row[2] for row in cost))} would do"
         yield _series(story, "Cost per hour", "USD/h", cost, columns, highest)
+
+
+def _marked(name: str, simulated: bool) -> str:
+    return f"{name}, simulated" if simulated else name
 
 
 def _series(

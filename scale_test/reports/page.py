@@ -222,6 +222,7 @@ def _instance_types(story: Mapping[str, Any]) -> list[dict[str, Any]]:
         if claim["price_per_hour"] is not None:
             row["prices"].add(claim["price_per_hour"])
     for row in kinds.values():
+        row["simulated"] = row["claim"].get("price_simulated", False)
         row["low"], row["high"] = (min(row["prices"]), max(row["prices"])) if row["prices"] else (None, None)
     return sorted(kinds.values(), key=lambda row: -row["n"])
 

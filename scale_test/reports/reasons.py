@@ -12,14 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..market.prices import ASKED_OF_AWS
 from ..text.shown import visible
 from . import units
 
 Data = Mapping[str, Any]
 
-# maxInstanceTypes, pkg/providers/instance of AWS's provider 1.15: of more, the cheapest are asked for, of those that
-# its filters leave (the folder filter: no GPUs and no bare metal where others fit, no spot dearer than on demand).
-_ASKED_OF_AWS = 60
 # MaxInstanceTypes of sigs.k8s.io/karpenter 1.15: of more, the cheapest are written into the NodeClaim.
 _WRITTEN = 600
 _AZURE_CHOOSES = "On Azure the controller itself asks for the cheapest that it takes for available."
@@ -33,6 +31,8 @@ _CHOOSES = {
     ("azure", "on-demand"): _AZURE_CHOOSES,
 }
 _SPECIAL = re.compile(r"([\\`*<>\[\]|])")
+# Of names in a sentence.
+_NAMED = 10
 _UNITS = {"cpu": "CPUs", "nodes": "nodes"}
 
 
@@ -176,6 +176,8 @@ def _verdict(pool: Data, taken: Data | None) -> str:
             return f"its nodes cannot have what the pods ask for: {about}"
         case "limit":
             return _limit(pool["limit"])
+        case "short":
+            return f"all that it could have launched for the pods was unavailable: {_named(pool['about'])}"
         case "not recorded":
             return (
                 "its turn came first; what decides whether it may have the pods, as their tolerations, is not recorded"
@@ -184,6 +186,11 @@ def _verdict(pool: Data, taken: Data | None) -> str:
         "its turn came first, and why it was not taken is not known: its taints, requirements and limits, as they are "
         "recorded, do not say; topology, volumes, preferences and shortages are not judged"
     )
+
+
+def _named(names: Sequence[str]) -> str:
+    rest = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {units.count(rest)} more" if rest > 0 else "")
 
 
 def _limit(limit: Data) -> str:
@@ -224,9 +231,9 @@ def _of_offer(claim: Data, cloud: str) -> Iterator[str]:
         yield "Which of them were unavailable is not known: Azure's controller publishes no such metric."
     elif why["availability"] == "not recorded":
         yield "Which of them were unavailable is not recorded: the controller's metrics were not asked by then."
-    if cloud == "aws" and offered["instance_types"] > _ASKED_OF_AWS:
+    if cloud == "aws" and offered["instance_types"] > ASKED_OF_AWS:
         yield (
-            f"AWS is asked for {_ASKED_OF_AWS} of them at most: the cheapest that its controller's filters leave "
+            f"AWS is asked for {ASKED_OF_AWS} of them at most: the cheapest that its controller's filters leave "
             "(without minValues, GPUs and bare metal are out where others do, and spot dearer than on demand)."
         )
     if left := list(_left_out(why)):
@@ -245,10 +252,13 @@ def _left_out(why: Data) -> Iterator[str]:
         yield f"{units.count(beyond)} with more CPUs than the NodePool's limit had room for"
     if unavailable := left_out.get("unavailable"):
         yield f"{units.count(unavailable)} that the controller's metrics said to be unavailable in every zone"
+    if short := left_out.get("short"):
+        yield f"{units.count(short)} that an interruption or a refused launch had made unavailable in every zone"
     if others := left_out.get("others"):
         causes = ["too small once the system has its share", "beyond a limit"]
-        if why["availability"] != "recorded":
-            causes.append("unavailable")
+        # The metrics are always older than the node.
+        since = " since the metrics were asked" if why["availability"] == "recorded" else ""
+        causes.append(f"unavailable{since}")
         if why["offered"]["instance_types"] >= _WRITTEN:
             causes.append(f"not among the {_WRITTEN} cheapest, which are as many as Karpenter writes")
         if why["replaces"] == "Underutilized":
@@ -278,6 +288,8 @@ def _of_price(claim: Data, cloud: str) -> Iterator[str]:
             )
         if price["unpriced"]:
             yield f"Of {units.count(price['unpriced'])} others no price is known."
+        if price.get("simulated"):
+            yield "The prices of spot are simulated: a rule of the rehearsal's, and no market's."
         if price["source"] == "controller":
             yield "The prices are the controller's, each in the cheapest zone of the region."
     if chooses := _CHOOSES.get((cloud, claim["capacity_type"] or "")):
@@ -302,6 +314,11 @@ def _of_shortage(shortage: Data) -> str:
             return (
                 f"After it was made, by {_when(shortage['t'])}, the controller's metrics began to say that this is "
                 f"unavailable: {what}. Its launch may have met the shortage."
+            )
+        case "interruption":
+            return (
+                f"Interrupted, {_when(shortage['t'])}: {names} on spot, which the controller takes for unavailable in "
+                "that zone for three minutes."
             )
         case "own event":
             return f"The controller's event on it, {_when(shortage['t'])}: {shortage['message']}"

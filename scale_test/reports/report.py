@@ -68,8 +68,7 @@ def make(
         lines.add(number, line)
         if line["type"] in ("STORY", "STEP", "ERROR", "END") and line["scenario"] in stories:
             stories[line["scenario"]].mark(number, line, replay)
-    simulated = any(node.get("simulated") for node in replay.nodes.values())
-    market = cost.Market(facts, str(outputs.get("region", "")), replay.cheapest, simulated) if facts else None
+    market = cost.Market(facts, str(outputs.get("region", "")), replay.cheapest, replay.rehearsed) if facts else None
     why = Why(replay, market, str(outputs.get("cloud", "")))
     results = [story.result(replay, lines, market, thresholds, why) for story in stories.values()]
     environment = known(outputs)
@@ -89,7 +88,7 @@ def make(
         "environment": {
             **{key: outputs[key] for key in ("cloud", "region", "clusterName") if key in outputs},
             "kind": environment.kind if environment else None,
-            "simulated": simulated,
+            "simulated": replay.rehearsed,
         },
         "gaps": [
             {"kind": mark["kind"], "at": mark["received"], "reason": mark["reason"]}
@@ -300,7 +299,8 @@ def _node_claim(story: Story, claim: NodeClaim) -> dict[str, Any]:
         "node": claim.node,
         "vcpus": float(claim.cpus) if claim.cpus is not None else None,
         "memory_bytes": claim.memory,
-        "price_per_hour": replay.price(claim),
+        "price_per_hour": (price := replay.price(claim)),
+        "price_simulated": price is not None and replay.price_simulated(claim),
         "price_source": replay.price_source(claim),
         "created": claim.created,
         **{

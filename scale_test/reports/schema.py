@@ -125,7 +125,17 @@ class PoolOfNode(_Model):
     name: str
     weight: Count
     verdict: Literal[
-        "taken", "later", "static", "going", "not ready", "taint", "requirements", "limit", "not recorded", "unknown"
+        "taken",
+        "later",
+        "static",
+        "going",
+        "not ready",
+        "taint",
+        "requirements",
+        "limit",
+        "short",
+        "not recorded",
+        "unknown",
     ]
     about: list[str]
     limit: LimitOfPool | None
@@ -137,6 +147,8 @@ class LeftOut(_Model):
     too_small: Count
     beyond_limit: Count
     unavailable: Count
+    # Earlier reports count these among the others.
+    short: Count = 0
     others: Count
 
 
@@ -164,12 +176,13 @@ class PriceOfNode(_Model):
     cheapest: str
     cheaper: list[str]
     source: Literal["facts", "controller"]
+    simulated: bool = False
 
 
 class Shortage(_Model):
     """What of an offer was said to be short."""
 
-    source: Literal["fault", "metrics", "metrics, later", "event", "own event"]
+    source: Literal["fault", "metrics", "metrics, later", "interruption", "event", "own event"]
     t: AnyT
     offerings: Count
     instance_types: list[str]
@@ -203,6 +216,8 @@ class NodeClaimOfStory(_Model):
     vcpus: Factor | None
     memory_bytes: Count | None
     price_per_hour: Usd | None
+    # Of a rehearsal's spot; earlier reports do not tell.
+    price_simulated: bool = False
     price_source: Literal["controller", "table"] | None
     created: str
     launched: str | None
@@ -271,7 +286,9 @@ class Cost(_Model):
     """What the nodes cost against the least that the pods could have cost."""
 
     usd: Usd
+    simulated: bool = False
     bound_usd: Usd | None
+    bound_simulated: bool = False
     ratio: Factor | None
     peak_usd_per_hour: Usd
     unknown: list[str]
@@ -292,6 +309,7 @@ class Consolidation(_Model):
     first_action: AnyT
     last_gone: AnyT | None
     saving_per_hour: AnyUsd | None
+    saving_simulated: bool = False
 
 
 class Interruption(_Model):

@@ -37,6 +37,9 @@ def table(report: Mapping[str, Any], width: int = 150) -> str:
             drawn.add_row(*first, *cells)
             first = ("", "", "", "", "")
         drawn.add_section()
+    if any(claim.get("price_simulated") for story in report["stories"] for claim in story["nodeclaims"]):
+        drawn.caption = "Prices of spot are simulated: a rule of the rehearsal's, and no market's."
+        drawn.caption_justify = "left"
     output = io.StringIO()
     # What is in brackets is text too.
     Console(file=output, width=width, no_color=True, markup=False, emoji=False).print(drawn)

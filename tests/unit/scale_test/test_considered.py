@@ -11,7 +11,7 @@ from scale_test.recording.timeline import Line
 from scale_test.reports.report import make
 from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import Scenario
-from tests.unit.scale_test.told_choices import ARM, STORY, TAKEN, Choices
+from tests.unit.scale_test.told_choices import ARM, ON_DEMAND, STORY, TAKEN, Choices, types
 
 GPU = {"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}
 EXISTS = {"key": "nvidia.com/gpu", "operator": "Exists"}
@@ -172,6 +172,94 @@ def test_nodes_that_go_take_no_room_and_those_of_the_same_moment_do(scenario: Sc
     lines[-1]["object"]["metadata"]["creationTimestamp"] = created
     limit = pools(scenario, told.end())["heavy"]["limit"]
     assert (limit["used"], limit["at_once"]) == (2, True)
+
+
+def test_bare_metal_was_not_asked_for_where_there_were_others(scenario: Scenario) -> None:
+    """AWS's provider leaves it out, so that a refusal says nothing of it."""
+    for names, verdict in ((("m5.large", "m5.metal"), "unknown"), (("m5.metal",), "short")):
+        told = Choices()
+        told.node_class("us-east-1a")
+        told.pool("heavy", types(*names), ON_DEMAND, weight=10)
+        told.pool(TAKEN, types("m6g.large"))
+        told.pod()
+        told.claim(types(*names), ON_DEMAND, name="refused", pool="heavy", bought=None)
+        told.event("NodeClaim", "refused", "InsufficientCapacityError", "no capacity")
+        told.claim(types("m6g.large"))
+        told.nominated()
+        assert pools(scenario, told.end())["heavy"]["verdict"] == verdict
+
+
+def chosen(told: Choices, name: str, *, back: bool = False) -> None:
+    """The controller chooses a node for a disruption, or takes that back."""
+    claim = next(line["object"] for line in told.lines if _is(line, name))
+    condition = {"type": "DisruptionReason", "status": "True", "lastTransitionTime": told.clock(), "reason": "Drifted"}
+    told.add("MODIFIED", kind="NodeClaim", object=claim | {"conditions": [] if back else [condition]})
+
+
+@pytest.mark.parametrize(("turns", "verdict"), [(1, "unknown"), (2, "limit"), (3, "unknown")])
+def test_a_node_that_is_chosen_for_a_disruption_takes_no_room(scenario: Scenario, turns: int, verdict: str) -> None:
+    """Karpenter reckons limits without it, until it takes the disruption back."""
+    told = Choices()
+    told.pool("heavy", weight=10, limits={"cpu": "2"})
+    told.pool()
+    told.pod()
+    told.claim(name="heavy-1", pool="heavy")
+    for turn in range(turns):
+        chosen(told, "heavy-1", back=bool(turn % 2))
+    told.claim()
+    told.nominated()
+    chosen(told, "heavy-1", back=not turns % 2)  # what comes later changes nothing
+    assert pools(scenario, told.end())["heavy"]["verdict"] == verdict
+
+
+M5, M6 = types("m5.large"), types("m6g.large")
+
+
+@pytest.mark.parametrize(
+    ("zones", "verdict", "about"),
+    [(("us-east-1a", "us-east-1b"), "short", ["m5.large"]), (("us-east-1a",), "unknown", [])],
+)
+def test_a_pool_of_which_all_is_unavailable_by_the_metrics_is_short(
+    scenario: Scenario, zones: tuple[str, ...], verdict: str, about: list[str]
+) -> None:
+    told = Choices()
+    told.node_class("us-east-1a", "us-east-1b")
+    told.pool("heavy", M5, ON_DEMAND, weight=10)
+    told.pool(TAKEN, M6)
+    told.pod()
+    for zone in zones:
+        told.unavailable("m5.large", zone=zone)
+    found = pools(scenario, decided(told))["heavy"]
+    assert (found["verdict"], found["about"]) == (verdict, about)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "seconds", "verdict"),
+    [
+        # What it asked for is all that the NodePool allows.
+        ((M5, ON_DEMAND), 5, "short"),
+        # It was refused, so its limit had room.
+        ((M5, {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["us-east-1a"]}), 5, "unknown"),
+        # It may have asked for spot alone, so that nothing is known of the other.
+        ((M5,), 5, "unknown"),
+        # The controller has forgotten it.
+        ((M5, ON_DEMAND), 200, "unknown"),
+    ],
+)
+def test_a_pool_whose_nodeclaim_was_refused_was_not_at_its_limit(
+    scenario: Scenario, wanted: tuple[Line, ...], seconds: float, verdict: str
+) -> None:
+    told = Choices()
+    told.node_class("us-east-1a", "us-east-1b")
+    told.pool("heavy", M5, ON_DEMAND, weight=10, limits={"nodes": "1"})
+    told.pool(TAKEN, M6)
+    told.pod()
+    told.claim(*wanted, name="refused", pool="heavy", bought=None)
+    told.event("NodeClaim", "refused", "InsufficientCapacityError", "no m5.large")
+    told.wait(seconds)
+    told.claim(M6)
+    told.nominated()
+    assert pools(scenario, told.end())["heavy"]["verdict"] == verdict
 
 
 def _is(line: Line, name: str) -> bool:

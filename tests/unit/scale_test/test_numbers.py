@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,10 @@ from scale_test.numbers import disruptions
 from scale_test.numbers.durations import NAMES
 from scale_test.recording.timeline import Line
 from scale_test.reports import report
+from scale_test.reports.page import render
+from scale_test.reports.reading import parse as parse_report
 from scale_test.reports.schema import Report
+from scale_test.reports.table import table
 from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import Scenario, parse
 from tests import synthetic
@@ -94,6 +98,60 @@ def test_what_a_fake_had_a_part_in_is_marked(numbers: Numbers, timeline: list[Li
     made = numbers(lines)
     assert not any(row["simulated"] for row in story(made)["durations"])
     assert not made["environment"]["simulated"]
+
+
+def marks(found: dict[str, Any]) -> list[bool]:
+    """What of a story's money is marked as simulated."""
+    cost = found["cost"]
+    return [
+        cost["simulated"],
+        cost["bound_simulated"],
+        *(claim["price_simulated"] for claim in found["nodeclaims"]),
+        *(claim["why"]["price"]["simulated"] for claim in found["nodeclaims"] if claim["why"]["price"]),
+        *([found["consolidation"]["saving_simulated"]] if found["consolidation"] else []),
+    ]
+
+
+def test_prices_of_spot_are_marked_where_a_rehearsal_makes_them_up(numbers: Numbers, timeline: list[Line]) -> None:
+    made = numbers()
+    assert set(marks(story(made, SPOT))) == {True}
+    assert set(marks(story(made))) == {False}
+    assert "Prices of spot are simulated" in table(made)
+    made["stories"] = [story(made)]
+    assert "simulated" not in table(made)
+    real = [
+        line | {"object": line["object"] | {"simulated": False}} if line.get("kind") == "Node" else line
+        for line in timeline
+    ]
+    assert set(marks(story(numbers(real), SPOT))) == {False}
+
+
+def test_a_page_marks_prices_of_spot_and_what_follows_from_them(numbers: Numbers) -> None:
+    made = numbers()
+    for name, marked in ((SPOT, True), (FIT, False)):
+        page = render(made | {"stories": [story(made, name)]})
+        figures = re.findall(r"<dt>(Cost|Cost against the bound|Consolidation)</dt><dd>(.*?)</dd>", page)
+        assert [(figure, "simulated" in said) for figure, said in figures] == [
+            ("Cost", marked),
+            ("Cost against the bound", marked),
+            *([("Consolidation", True)] if marked else []),
+        ]
+        assert (">cost, simulated<" in page.replace("\n", ""), ">lower bound, simulated<" in page) == (marked, marked)
+        (nodes,) = re.findall(r"USD per hour, each</th></tr></thead>(.*?)</table>", page, re.DOTALL)
+        assert ("simulated" in nodes) is marked
+
+
+def test_a_report_from_before_the_marks_can_be_read(numbers: Numbers) -> None:
+    made = numbers()
+    found = story(made, SPOT)
+    for part in (found["cost"], found["consolidation"], *found["nodeclaims"]):
+        for mark in ("bound_simulated", "saving_simulated", "price_simulated"):
+            part.pop(mark, None)
+    del found["cost"]["simulated"]
+    made["stories"] = [found]
+    page = render(parse_report(json.dumps(made).encode()))
+    (cost,) = re.findall(r"<dt>Cost</dt><dd>(.*?)</dd>", page)
+    assert "simulated" not in cost
 
 
 def test_phases_add_up(numbers: Numbers) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from scale_test.recording.timeline import Line
 from scale_test.reports.report import make
 from scale_test.scenarios.environments import Stack
 from scale_test.scenarios.scenario import Scenario, parse
-from tests.unit.scale_test.told_choices import ON_DEMAND, SPOT, STORY, TAKEN, Choices, types
+from tests.unit.scale_test.told_choices import BEGIN, ON_DEMAND, SPOT, STORY, TAKEN, Choices, types
 
 AWS = Facts.load("aws")
 SIZES = ("m5.large", "m6g.large", "m7g.large")  # 0.096, 0.077, 0.0816 USD an hour on demand
@@ -78,7 +79,7 @@ def test_what_the_pool_admits_and_was_not_offered_is_too_small_or_left_out_for_a
     lines.unavailable("m5.8xlarge")
     lines.claim(types("m5.2xlarge"), ON_DEMAND, requests={"cpu": 3.0, "memory": 2.0**30})
     left_out = why(scenario, lines.end())["offered"]["left_out"]
-    assert left_out == {"too_small": 1, "beyond_limit": 0, "unavailable": 1, "others": 2}
+    assert left_out == {"too_small": 1, "beyond_limit": 0, "unavailable": 1, "short": 0, "others": 2}
 
 
 def test_what_has_more_cpus_than_the_limit_had_room_for_is_counted(scenario: Scenario) -> None:
@@ -90,7 +91,7 @@ def test_what_has_more_cpus_than_the_limit_had_room_for_is_counted(scenario: Sce
     # Its limit is another one later on.
     lines.pool(TAKEN, types("m5.large"), type_="MODIFIED", limits={"cpu": "1"})
     left_out = why(scenario, lines.end())["offered"]["left_out"]
-    assert left_out == {"too_small": 1, "beyond_limit": 1, "unavailable": 0, "others": 2}
+    assert left_out == {"too_small": 1, "beyond_limit": 1, "unavailable": 0, "short": 0, "others": 2}
 
 
 @pytest.mark.parametrize(
@@ -111,6 +112,7 @@ def test_where_the_choice_stands_by_price(
     assert (price["cheapest"], price["cheaper"], price["source"]) == (cheapest, cheaper, "facts")
     assert price["usd_per_hour"] == AWS.types[bought].on_demand["us-east-1"]
     assert price["least_usd_per_hour"] == AWS.types["m6g.large"].on_demand["us-east-1"]
+    assert not price["simulated"]
 
 
 def spot(name: str, zone: str) -> float:
@@ -127,6 +129,7 @@ def test_spot_is_compared_in_the_cheapest_zone_with_a_subnet_and_paid_for_where_
     price = why(scenario, lines.end())["price"]
     assert (price["rank"], price["usd_per_hour"]) == (1, spot("m5.large", dear))
     assert price["least_usd_per_hour"] == spot("m5.large", cheap) < price["usd_per_hour"]
+    assert price["simulated"]
 
 
 def test_prices_of_a_real_clouds_spot_are_the_controllers_or_not_known(scenario: Scenario) -> None:
@@ -138,6 +141,7 @@ def test_prices_of_a_real_clouds_spot_are_the_controllers_or_not_known(scenario:
         if source:
             assert (found["price"]["rank"], found["price"]["of"], found["price"]["unpriced"]) == (2, 2, 1)
             assert (found["price"]["source"], found["no_price"]) == ("controller", None)
+            assert not found["price"]["simulated"]
         else:
             assert (found["price"], found["no_price"]) == (None, "no spot price in us-east-1 is known")
 
@@ -167,6 +171,7 @@ def test_azure_compares_spot_and_on_demand(scenario: Scenario) -> None:
     price = why(scenario, lines.end(), cloud="azure", region="westus2")["price"]
     assert price["usd_per_hour"] == 0.062
     assert price["least_usd_per_hour"] < 0.03
+    assert price["simulated"]
 
 
 def test_what_the_metrics_said_before_counts_and_what_they_said_later_is_told_as_such(scenario: Scenario) -> None:
@@ -242,12 +247,84 @@ def test_events_that_name_an_instance_type_that_was_offered_and_its_own_are_told
     ]
 
 
-def test_what_was_said_longer_ago_than_a_controller_remembers_is_left_out(scenario: Scenario) -> None:
+@pytest.mark.parametrize(
+    ("cloud", "region", "reason", "seconds", "told_of"),
+    [
+        ("aws", "us-east-1", "InsufficientCapacityError", 170, True),
+        ("aws", "us-east-1", "InsufficientCapacityError", 190, False),
+        ("azure", "westus2", "AsyncProvisioningError", 3500, True),
+        ("azure", "westus2", "AsyncProvisioningError", 3700, False),
+    ],
+)
+def test_what_was_said_longer_ago_than_a_controller_remembers_is_left_out(
+    scenario: Scenario, cloud: str, region: str, reason: str, seconds: float, told_of: bool
+) -> None:
     lines = told()
     lines.claim(types("m6g.large"), name="other", bought=None)
-    lines.event("NodeClaim", "other", "AsyncProvisioningError", "unable to allocate m6g.large")
-    lines.wait(3600)
+    lines.event("NodeClaim", "other", reason, "no m6g.large")
+    lines.wait(seconds)
     lines.claim(types(*SIZES), ON_DEMAND)
+    found = why(scenario, lines.end(), cloud=cloud, region=region)["shortages"]
+    assert [one["source"] for one in found] == (["event"] if told_of else [])
+
+
+def test_an_event_of_an_earlier_run_is_as_old_as_the_api_says(scenario: Scenario) -> None:
+    """The recorder finds those of the last hour when it begins."""
+    for minutes, expected in ((14, []), (2, [-121])):
+        lines = told()
+        lines.event("NodeClaim", "other", "InsufficientCapacityError", "no m6g.large")
+        said = BEGIN - timedelta(minutes=minutes)
+        lines.lines[-1]["object"]["metadata"]["creationTimestamp"] = said.isoformat()
+        lines.claim(types(*SIZES), ON_DEMAND)
+        found = why(scenario, lines.end())["shortages"]
+        assert [one["t"] for one in found] == expected
+
+
+LAUNCHED = [{"type": "Launched", "status": "True", "lastTransitionTime": "2026-11-22T20:00:00Z"}]
+
+
+@pytest.mark.parametrize(("launched", "sources"), [(LAUNCHED, []), ([], ["metrics, later"])])
+def test_a_launch_that_was_before_a_fault_did_not_meet_it(
+    scenario: Scenario, launched: list[Line], sources: list[str]
+) -> None:
+    lines = told()
+    lines.unavailable()
+    lines.claim(types(*SIZES), ON_DEMAND, conditions=launched)
+    lines.add("FAULT", scenario=STORY, step=0, kind="out-of-capacity", detail={"instanceTypes": ["m6g.large"]})
+    lines.wait(30)
+    lines.unavailable("m6g.large")
+    assert [one["source"] for one in why(scenario, lines.end())["shortages"]] == sources
+
+
+def test_what_the_metrics_say_after_the_story_is_none_of_it(scenario: Scenario) -> None:
+    lines = told()
+    lines.unavailable()
+    lines.claim(types(*SIZES), ON_DEMAND)
+    lines.end()
+    lines.unavailable("m6g.large")
+    assert why(scenario, lines.lines)["shortages"] == []
+
+
+@pytest.mark.parametrize(("seconds", "short"), [(60, True), (190, False)])
+def test_what_was_interrupted_is_named_and_counted_while_the_controller_remembers(
+    scenario: Scenario, seconds: float, short: bool
+) -> None:
+    """Karpenter leaves it out of what the next NodeClaim may be."""
+    lines = told(types("m5.large", "m6g.large"), zones=("us-east-1a",))
+    lines.unavailable()
+    lines.claim(types("m5.large", "m6g.large"), SPOT, name="first", bought=("m6g.large", "spot", "us-east-1a"))
+    lines.event("NodeClaim", "first", "SpotInterrupted", "Spot interruption warning was triggered")
+    lines.wait(seconds)
+    lines.claim(types("m5.large"), SPOT, bought=("m5.large", "spot", "us-east-1a"))
+    found = why(scenario, lines.end())
+    said = [(one["source"], one["instance_types"]) for one in found["shortages"]]
+    assert said == ([("interruption", ["m6g.large"])] if short else [])
+    assert (found["offered"]["left_out"]["short"], found["offered"]["left_out"]["others"]) == (short, not short)
+    # On demand has nothing to do with it.
+    lines = told(types("m5.large", "m6g.large"), zones=("us-east-1a",))
+    lines.claim(types("m5.large", "m6g.large"), SPOT, name="first", bought=("m6g.large", "spot", "us-east-1a"))
+    lines.event("NodeClaim", "first", "SpotInterrupted", "Spot interruption warning was triggered")
+    lines.claim(types("m5.large"), ON_DEMAND)
     assert why(scenario, lines.end())["shortages"] == []
 
 

@@ -128,8 +128,23 @@ def test_nodes_of_which_the_same_is_said_are_one_group() -> None:
             {"offered": OFFERED | left_out(too_small=4, others=2)},
             "ask for; 2 left out for a reason that is not recorded",
         ),
-        ({"offered": OFFERED | left_out(others=2)}, "too small once the system has its share or beyond a limit."),
+        (
+            {"offered": OFFERED | left_out(others=2)},
+            "too small once the system has its share, beyond a limit or unavailable since the metrics were asked.",
+        ),
+        (
+            {"offered": OFFERED | left_out(short=2)},
+            "2 that an interruption or a refused launch had made unavailable in every zone.",
+        ),
         ({"offered": OFFERED | left_out(others=2), "availability": "not published"}, "beyond a limit or unavailable."),
+        (
+            {"pools": [pool("x", "short", about=["m5.large"])]},
+            "all that it could have launched for the pods was unavailable: m5.large.",
+        ),
+        (
+            {"shortages": [shortage("interruption")]},
+            "Interrupted, 4.00 s after the story began: m6g.large on spot, which",
+        ),
         ({"offered": OFFERED | left_out(others=2) | {"instance_types": 600}}, "or not among the 600 cheapest, which"),
         (
             {"offered": OFFERED | left_out(others=2), "replaces": "Underutilized"},
@@ -145,6 +160,10 @@ def test_nodes_of_which_the_same_is_said_are_one_group() -> None:
             "$0.120 an hour, 20.0 % more than m6g.large at $0.100. Cheaper: a and",
         ),
         ({"price": price(unpriced=2)}, "Of 2 others no price is known."),
+        (
+            {"price": price(simulated=True)},
+            "The prices of spot are simulated: a rule of the rehearsal's, and no market's.",
+        ),
         ({"price": price(source="controller")}, "The prices are the controller's, each in the cheapest zone"),
         ({"shortages": [shortage("fault")]}, "out of capacity, 4.00 s after the story began: m6g.large (2 of the"),
         (

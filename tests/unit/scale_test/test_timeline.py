@@ -167,6 +167,10 @@ def test_an_excerpt_of_a_pod_keeps_what_it_asks_for() -> None:
     # The init container beside the sidecar asks for more than both containers beside it.
     assert kept["requests"] == {"cpu": 2.1, "memory": 2**30 + 2**20}
     assert kept["nodeSelector"] == {"intent": "apps"}
+    # What the pod as a whole asks for goes before that.
+    for whole, cpu in (({"requests": {"cpu": "3"}}, 3), ({"requests": {"cpu": "3"}, "limits": {"cpu": "4"}}, 3)):
+        found = {"metadata": {"name": "p", "uid": "u"}, "spec": {**spec, "resources": whole}}
+        assert excerpt("Pod", found)["requests"] == {"cpu": cpu, "memory": 2**30 + 2**20}
 
 
 def test_an_excerpt_keeps_how_many_pods_a_node_class_allows() -> None:
