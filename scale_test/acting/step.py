@@ -14,7 +14,7 @@ from ..scenarios.environments import ENVIRONMENTS
 from ..scenarios.manifests import COUNTED
 from ..scenarios.scenario import Scenario
 from .churning import churn
-from .cluster import Cluster
+from .cluster import Cluster, RefusedError
 from .faults import Target, inflict
 from .nodes import cordon, delete
 
@@ -30,13 +30,20 @@ def take(cluster: Cluster, target: Target, live: Live, scenario: Scenario, index
         index: The step, from 0.
 
     Raises:
+        RefusedError: The API server takes what the step says for wrong; the text says where in the scenario it is.
         ClusterError: The API server does not answer, or refuses.
         FaultError: A fault could not be brought about, so that the story would say nothing.
         RecorderError: The recorder has ended meanwhile.
         TimelineError: A line of the timeline cannot be read.
     """
     requested = parse_time(now())
-    _act(cluster, target, live, scenario, index, requested)
+    try:
+        _act(cluster, target, live, scenario, index, requested)
+    except RefusedError as error:
+        raise RefusedError(
+            f"{scenario.name}.yml: steps.{index}.{scenario.steps[index].action}: the step does nothing until it is "
+            f"mended there: the API server refuses what it says: {error} (this is step {index + 1})"
+        ) from error
     return wait_for_end(live, scenario, index, requested)
 
 

@@ -173,6 +173,12 @@ class Step(Model):
         return self
 
     @property
+    def action(self) -> str:
+        """The key of what it does, as the file has it."""
+        (name,) = self.model_dump(by_alias=True, exclude_none=True, exclude={"expect", "meanwhile"})
+        return str(name)
+
+    @property
     def faults(self) -> list[Fault]:
         """What it breaks."""
         faults = [fault for name, fault in FAULTS.items() if getattr(self, name) is not None]
