@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
@@ -151,6 +152,13 @@ Word = Annotated[str, AfterValidator(_word)]  # an instance type or a zone
 Reason = Annotated[str, AfterValidator(_reason)]
 Text = Annotated[str, AfterValidator(_text)]
 Sentence = Annotated[str, Field(min_length=1), AfterValidator(_text)]
+
+
+def instead(name: str, known: Iterable[str]) -> str:
+    """What to write instead of a name that is not known: the end of a message."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {close[0]}?" if close else f"use of {', '.join(names) or '(there are none)'}"
 
 
 def merge_patch(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,14 +1,13 @@
 """Scenario files: their format, and reading them. Which of them suit a stack is the matter of `choosing`.
 
-A scenario is data, and all of it is checked before anything is created. Only whether a NodePool's `spec` is
-valid is left to the API server and Karpenter's CRDs, so that an example from Karpenter's documentation can be
-pasted in.
+A scenario is data, and all of it is checked before anything is created: NodePools, node classes and patches of them by
+Karpenter's CRDs, so that an example from its documentation can be pasted in. Only what manifests say of Kubernetes' own
+is left to the API server, which is told to refuse what it does not know.
 """
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self, get_args
@@ -32,9 +31,9 @@ from .actions import (
     Scale,
     Throttle,
 )
-from .environments import KINDS
+from .environments import ENVIRONMENTS, KINDS
 from .expectation import Expectation, Replacement
-from .formats import DnsLabel, Model, Nothing, Sentence, Word, merge_patch
+from .formats import DnsLabel, Model, Nothing, Sentence, Word, instead, merge_patch
 from .manifests import (
     COUNTED,
     IN_NO_NAMESPACE,
@@ -49,6 +48,7 @@ from .manifests import (
 )
 from .node_pool import NodePoolSpec
 from .pods import Deployment, PodForm, WorkloadForm, WorkloadKind
+from .refusals import Refusal, leads, of_patch, of_spec
 
 __all__ = ["Expectation", "Replacement", "Scenario", "ScenarioError", "Step", "instead", "load", "parse"]
 
@@ -86,6 +86,11 @@ def node_class_name(spec: Mapping[str, Any]) -> str:
     for key in ("template", "spec", "nodeClassRef", "name"):
         inner = inner.get(key) if isinstance(inner, Mapping) else None
     return inner if isinstance(inner, str) else ""
+
+
+def _refused(where: str, refusal: Refusal) -> _Wrong:
+    key = f"{where}.{shown.key(refusal.path)}" if refusal.path else where
+    return _Wrong(key, "nothing" if refusal.value is None else shown.value(refusal.value), refusal.why)
 
 
 def _wrong_spec(pool: str, spec: Mapping[str, Any]) -> Iterator[_Wrong]:
@@ -332,6 +337,9 @@ class Scenario(Model):
     def _fits_together(self) -> Self:
         if problems := [*self._wrong_environments(), *self._wrong_manifests(), *self._wrong_steps()]:
             raise _ContradictionError(problems)
+        # Only of what fits together: where something is missing, its patches have nothing to be merged with.
+        if problems := list(dict.fromkeys(self._refused())):
+            raise _ContradictionError(problems)
         return self
 
     def _wrong_environments(self) -> Iterator[_Wrong]:
@@ -363,6 +371,29 @@ class Scenario(Model):
                     )
                     seen.add(_Wrong(f"{where}nodePools.{name}", shown.value(spec), why))
         yield from sorted(seen, key=lambda wrong: wrong.key)
+
+    def _refused(self) -> Iterator[_Wrong]:
+        """What the API server would refuse of NodePools, node classes and patches of them."""
+        for kind in self.stacks:
+            (environment,) = (known for known in ENVIRONMENTS if known.kind == kind)
+            cloud, node_class = environment.cloud, environment.node_class_kind
+            pools, part = self._pools_in(kind)[0], self.environments.get(kind, Part())
+            for name, spec in pools.items():
+                own = part.node_pools.get(name)
+                for refusal in of_spec(cloud, "NodePool", spec):
+                    here = own is not None and (name not in self.node_pools or leads(refusal.path, own))
+                    yield _refused(f"{f'environments.{kind}.' * here}nodePools.{name}", refusal)
+            for name, copy in self._node_classes_in(kind).items():
+                where = f"{f'environments.{kind}.' * (name in part.node_classes)}nodeClasses.{name}.spec"
+                yield from (_refused(where, refusal) for refusal in of_patch(cloud, node_class, copy.spec))
+            for index, step in enumerate(self.steps):
+                if change := step.patch_node_pool:
+                    where, before = f"steps.{index}.patchNodePool.spec", pools[change.name]
+                    yield from (_refused(where, one) for one in of_patch(cloud, "NodePool", change.spec, before))
+                    pools[change.name] = merge_patch(before, change.spec)
+                if patch := step.patch_node_class:
+                    where = f"steps.{index}.patchNodeClass.spec"
+                    yield from (_refused(where, refusal) for refusal in of_patch(cloud, node_class, patch.spec))
 
     def _wrong_manifests(self) -> Iterator[_Wrong]:
         if not self.workloads_after(-1):
@@ -667,13 +698,6 @@ def load(folder: Path) -> list[Scenario]:
     if not scenarios:
         raise ScenarioError(f"{folder}: no scenario (*.yml), so nothing would be tested; name a folder that has some")
     return scenarios
-
-
-def instead(name: str, known: Iterable[str]) -> str:
-    """What to write instead of a name that is not known: the end of a message."""
-    names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {close[0]}?" if close else f"use of {', '.join(names) or '(there are none)'}"
 
 
 def _explain(details: ErrorDetails) -> Iterator[str]:

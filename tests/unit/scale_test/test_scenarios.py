@@ -14,15 +14,12 @@ from scale_test.scenarios.environments import StackError, environment_of
 from scale_test.scenarios.pods import Deployment
 from scale_test.scenarios.scenario import Scenario, ScenarioError, load, parse
 
+REFERENCE = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
 GOOD: dict[str, Any] = {
     "name": "small",
     "description": "One pod gets one node",
     "stacks": ["eks"],
-    "nodePools": {
-        "small": {
-            "template": {"spec": {"nodeClassRef": {"kind": "EC2NodeClass", "name": "default"}, "requirements": []}}
-        }
-    },
+    "nodePools": {"small": {"template": {"spec": {"nodeClassRef": REFERENCE, "requirements": []}}}},
     "workload": {"namespace": "small", "deployment": {"name": "inflate", "requests": {"cpu": 1}}},
     "steps": [{"scale": 1, "expect": {"within": 60, "nodes": 1}}],
 }
@@ -246,24 +243,24 @@ def test_replicas_are_those_of_the_last_step_that_set_them() -> None:
 
 def two_clouds() -> dict[str, Any]:
     """GOOD with a NodePool that only becomes whole in an environment."""
-    data = changed("nodePools", {"small": {"weight": 5, "template": {"spec": {"expireAfter": "Never", "a": 1}}}})
+    both = {"expireAfter": "Never", "terminationGracePeriod": "1h", "requirements": []}
+    data = changed("nodePools", {"small": {"weight": 5, "template": {"spec": both}}})
     data["stacks"] = ["eks", "aks-nap"]
 
-    def part(name: str, **more: Any) -> dict[str, Any]:
-        reference = {"nodeClassRef": {"name": name}}
-        return {"nodePools": {"small": {"template": {"spec": {**reference, **more}}}}}
+    def part(**more: Any) -> dict[str, Any]:
+        return {"nodePools": {"small": {"template": {"spec": {"nodeClassRef": REFERENCE, **more}}}}}
 
-    return data | {"environments": {"eks": part("default", a=None), "aks-nap": part("default", expireAfter="90s")}}
+    return data | {"environments": {"eks": part(terminationGracePeriod=None), "aks-nap": part(expireAfter="90s")}}
 
 
 def test_an_environment_completes_the_node_pools(outputs: dict[str, Any]) -> None:
     scenario = parse(two_clouds(), "small.yml")
-    reference = {"nodeClassRef": {"name": "default"}}
+    both = {"nodeClassRef": REFERENCE, "requirements": []}
     assert scenario.in_environment("eks").node_pools == {
-        "small": {"weight": 5, "template": {"spec": {"expireAfter": "Never", **reference}}}
+        "small": {"weight": 5, "template": {"spec": {"expireAfter": "Never", **both}}}
     }
     assert scenario.in_environment("aks-nap").node_pools == {
-        "small": {"weight": 5, "template": {"spec": {"expireAfter": "90s", "a": 1, **reference}}}
+        "small": {"weight": 5, "template": {"spec": {"expireAfter": "90s", "terminationGracePeriod": "1h", **both}}}
     }
     (chosen,) = choose([scenario], outputs).scenarios
     assert chosen == scenario.in_environment("eks")
