@@ -7,7 +7,7 @@ is left to the API server, which is told to refuse what it does not know.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self, get_args
@@ -31,7 +31,7 @@ from .actions import (
     Scale,
     Throttle,
 )
-from .environments import ENVIRONMENTS, KINDS
+from .environments import ENVIRONMENTS, KINDS, missing_zone
 from .expectation import Expectation, Replacement
 from .formats import DnsLabel, Model, Nothing, Sentence, Word, instead, merge_patch
 from .manifests import (
@@ -46,7 +46,7 @@ from .manifests import (
     with_number_of,
     with_pods,
 )
-from .node_pool import NodePoolSpec
+from .node_pool import UNASKED, NodePoolSpec, taint_keys
 from .pods import Deployment, PodForm, WorkloadForm, WorkloadKind
 from .refusals import Refusal, leads, of_patch, of_spec
 
@@ -429,6 +429,8 @@ class Scenario(Model):
             yield from self._wrong_workloads(index, step)
             yield from self._wrong_expectation(index, step.expect)
             short = (short or step.out_of_capacity is not None) and step.clear_faults is None
+            if step.out_of_capacity:
+                yield from self._wrong_zones(f"steps.{index}.outOfCapacity.zones", step.out_of_capacity.zones)
             if step.expect.other_instance_type and not short:
                 why = "no step before it puts an instance type out of capacity; add outOfCapacity"
                 yield _Wrong(f"steps.{index}.expect.otherInstanceType", "True", why)
@@ -486,18 +488,39 @@ class Scenario(Model):
                 why = f"no workload has this PriorityClass, so nothing would be compared; {instead(name, classes)}"
                 yield _Wrong(f"{where}.scheduledBefore", shown.value(name), why)
         pools = {name for kind in self.stacks for part in self._pools_in(kind) for name in part}
+        taints = set(self._taints(index))
+        for name in expect.taints_gone:
+            # Which taints a NodePool has that is not the scenario's own, only the cluster knows.
+            if name not in (*UNASKED, *taints) and not any(self._pools_in(kind)[1] for kind in self.stacks):
+                why = "no NodePool of the scenario has a taint of this key, so it would always be gone"
+                yield _Wrong(f"{where}.taintsGone", shown.value(name), f"{why}; {instead(name, taints)}")
         places = [("", expect), *((f".workloads.{name}", pods) for name, pods in expect.workloads.items())]
         for inner, place in places:
             for name in place.node_pools:
                 if name not in pools:
                     why = f"the scenario has no NodePool of this name, so none is counted; {instead(name, pools)}"
                     yield _Wrong(f"{where}{inner}.nodePools", shown.value(name), why)
+            yield from self._wrong_zones(f"{where}{inner}.zones", place.zones)
         for name, pods in expect.workloads.items():
             if not pods.model_fields_set:
                 yield _Wrong(f"{where}.workloads.{name}", "{}", "nothing is expected of it; say what, or leave it out")
         if len(expect.disrupted_in_order) == 1:
             why = "one workload has no order, so nothing would be checked; name another one, or use disrupted"
             yield _Wrong(f"{where}.disruptedInOrder", shown.value(expect.disrupted_in_order), why)
+
+    def _wrong_zones(self, where: str, zones: Iterable[str]) -> Iterator[_Wrong]:
+        clouds = {environment.cloud for environment in ENVIRONMENTS if environment.kind in self.stacks}
+        for zone in zones:
+            whys = [missing_zone(cloud, zone) for cloud in sorted(clouds)]
+            if all(whys):
+                yield _Wrong(where, shown.value(zone), whys[0])
+
+    def _taints(self, index: int) -> Iterator[str]:
+        """Keys of the taints that its NodePools gave nodes until a step, in any environment."""
+        pools = [spec for kind in self.stacks for spec in self._pools_in(kind)[0].values()]
+        patches = [step.patch_node_pool.spec for step in self.steps[: index + 1] if step.patch_node_pool]
+        for spec in [*pools, *patches]:
+            yield from taint_keys(spec)
 
     def _wrong_workloads(self, index: int, step: Step) -> Iterator[_Wrong]:
         """What a step says of workloads that are not there."""
@@ -517,6 +540,9 @@ class Scenario(Model):
         if step.roll_out and step.roll_out.workload not in before:
             why = f"there is no workload of this name; {instead(step.roll_out.workload, before)}"
             yield _Wrong(f"steps.{index}.rollOut.workload", shown.value(step.roll_out.workload), why)
+        elif step.roll_out and wanted(before[step.roll_out.workload]).image == step.roll_out.image:
+            why = "the workload has this image already, so nothing would be rolled out; name another one"
+            yield _Wrong(f"steps.{index}.rollOut.image", shown.value(step.roll_out.image), why)
         for number, manifest in enumerate(step.apply or ()):
             where, kind = f"steps.{index}.apply.{number}", manifest["kind"]
             if kind in IN_NO_NAMESPACE:
@@ -674,10 +700,11 @@ def load(folder: Path) -> list[Scenario]:
     """Read all scenario files (*.yml) of a folder, in the order of their names.
 
     Raises:
-        ScenarioError: A file is not a scenario, or the folder has none; all that is wrong is named at once.
+        ScenarioError: A file is not a scenario, or would not be read, or the folder has none; all that is wrong is
+            named at once.
     """
     scenarios: list[Scenario] = []
-    problems: list[str] = []
+    problems = list(_passed_over(folder))
     for path in sorted(folder.glob("*.yml")):
         file = repr(path.name)[1:-1]  # on one line, whatever it is called
         try:
@@ -698,6 +725,17 @@ def load(folder: Path) -> list[Scenario]:
     if not scenarios:
         raise ScenarioError(f"{folder}: no scenario (*.yml), so nothing would be tested; name a folder that has some")
     return scenarios
+
+
+def _passed_over(folder: Path) -> Iterator[str]:
+    """What looks like a scenario and would be neither checked nor run."""
+    for path in sorted(folder.glob("*.yaml")):
+        file = repr(path.name)[1:-1]
+        yield f"{file}: ends in .yaml, so it would be neither checked nor run; call it {file.removesuffix('yaml')}yml"
+    for path in sorted([*folder.glob("*/*.yml"), *folder.glob("*/*.yaml")]):
+        if not path.parent.name.startswith("."):
+            file = repr(str(path.relative_to(folder)))[1:-1]
+            yield f"{file}: is in a folder below, so it would be neither checked nor run; move it up, or out of there"
 
 
 def _explain(details: ErrorDetails) -> Iterator[str]:

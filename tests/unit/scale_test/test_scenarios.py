@@ -19,7 +19,17 @@ GOOD: dict[str, Any] = {
     "name": "small",
     "description": "One pod gets one node",
     "stacks": ["eks"],
-    "nodePools": {"small": {"template": {"spec": {"nodeClassRef": REFERENCE, "requirements": []}}}},
+    "nodePools": {
+        "small": {
+            "template": {
+                "spec": {
+                    "nodeClassRef": REFERENCE,
+                    "requirements": [],
+                    "startupTaints": [{"key": "team.example/ready", "effect": "NoSchedule"}],
+                }
+            }
+        }
+    },
     "workload": {"namespace": "small", "deployment": {"name": "inflate", "requests": {"cpu": 1}}},
     "steps": [{"scale": 1, "expect": {"within": 60, "nodes": 1}}],
 }
@@ -178,6 +188,11 @@ def test_a_bad_scenario_is_refused(path: str, value: object, parts: list[str]) -
         ({"churn": {"replicas": [1, 2], "every": 9, "for": 9}}, ["churn", "twice `every`"]),
         ({"churn": {"replicas": [1, 2], "every": 1, "for": 60}}, ["within ends before the churn does"]),
         ({"churn": {"replicas": [1, 2], "every": 1, "fro": 9}}, ["churn.fro: 9", "did you mean for?"]),
+        (
+            {"rollOut": {"workload": "inflate", "image": "registry.k8s.io/pause:3.10"}},
+            ["steps.1.rollOut.image: 'registry.k8s.io/pause:3.10'", "has this image already, so nothing would"],
+        ),
+        ({"outOfCapacity": {"zones": ["us-east-1z"]}}, ["steps.1.outOfCapacity.zones: 'us-east-1z'", "no such zone"]),
         ({"observe": ""}, ["observe: ''", "at least 1 character"]),
         (
             {"restartApiServer": {}, "meanwhile": {"after": 1, "killController": {}}},
@@ -307,6 +322,37 @@ def test_all_that_is_wrong_is_named_at_once(tmp_path: Path) -> None:
 def test_what_is_no_quantity_is_refused(quantity: str) -> None:
     with pytest.raises(ScenarioError, match="Kubernetes would refuse it as a quantity"):
         parse(changed("workload.deployment.requests.cpu", quantity), "small.yml")
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("other.yaml", r"other\.yaml: ends in \.yaml, so it would be neither checked nor run; call it other\.yml"),
+        ("below/other.yml", r"below/other\.yml: is in a folder below, so it would be neither checked nor run; move it"),
+        ("below/other.yaml", r"below/other\.yaml: is in a folder below"),
+    ],
+)
+def test_what_would_be_passed_over_is_refused(tmp_path: Path, path: str, said: str) -> None:
+    (tmp_path / ".git").mkdir()
+    for good in ("small.yml", "small.yaml.orig", ".git/other.yml"):
+        (tmp_path / good).write_text(yaml.safe_dump(GOOD))
+    assert [scenario.name for scenario in load(tmp_path)] == ["small"]
+    (tmp_path / path).parent.mkdir(exist_ok=True)
+    (tmp_path / path).write_text(yaml.safe_dump(GOOD))
+    with pytest.raises(ScenarioError, match=f"^{said}"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("taint", "existing"), [("team.example/ready", []), ("karpenter.sh/unregistered", []), ("a/b", ["default"])]
+)
+def test_taints_that_a_node_may_have_can_be_expected_to_go(taint: str, existing: list[str]) -> None:
+    parse({**changed("steps.0.expect.taintsGone", [taint]), "existingNodePools": existing}, "small.yml")
+
+
+@pytest.mark.parametrize("zone", ["us-east-1a", "us-east-1-bos-1a", "eu-x-1a"])
+def test_a_zone_that_there_may_be_is_taken(zone: str) -> None:
+    parse(changed("steps.0.expect.zones", {zone: 0}), "small.yml")
 
 
 def test_a_folder_without_scenarios_is_refused(tmp_path: Path) -> None:
