@@ -160,6 +160,23 @@ def test_what_is_parsed_can_be_parsed_again() -> None:
             {"template": {}},
             ["nodePools.small", "nodeClassRef.name is missing", "name one of"],
         ),
+        (
+            "steps.0.expect.taintsGone",
+            ["team.example/redy"],
+            ["steps.0.expect.taintsGone: 'team.example/redy'", "it would always be gone; did you mean team.example/r"],
+        ),
+        (
+            "steps.0.expect.zones",
+            {"us-east-1z": 0},
+            ["expect.zones: 'us-east-1z'", "nothing could ever", "us-east-1f?"],
+        ),
+        (
+            "steps.0.expect.workloads",
+            {"inflate": {"zones": {"us-east-1z": 0}}},
+            ["workloads.inflate.zones: 'us-east-1"],
+        ),
+        ("steps.0.expect.nodeLabels", {"version": [1.10]}, ["nodeLabels.version", "1.1", "put it in quotes"]),
+        ("workload.deployment.nodeSelector", {"version": 1.10}, ["nodeSelector.version: 1.1", "put it in quotes"]),
         ("stacks", ["\ud800"], ["\\ud800", "half of a character"]),
     ],
 )
