@@ -35,7 +35,16 @@ class ClusterError(Exception):
 
 
 class RefusedError(ClusterError):
-    """The API server takes an object, or a change of one, for wrong; the text is why, in its words."""
+    """The API server takes an object, or a change of one, for wrong.
+
+    Args:
+        what: What was asked of it, or where that was written.
+        why: What is wrong, in its words.
+    """
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"{what}: the API server refuses it: {why}")
+        self.why = why
 
 
 class Cluster:
@@ -188,7 +197,7 @@ class Cluster:
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise ClusterError(f"{method} {path}: {visible(error)}; is the API server there?") from error
         if response.status in _WRONG and response.status not in expected:
-            raise RefusedError(_said(content))
+            raise RefusedError(f"{method} {path}", _said(content))
         if response.status not in (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED, *expected):
             raise ClusterError(f"{method} {path}: {response.status} {_said(content)}")
         return response.status, content

@@ -100,7 +100,7 @@ def make(
         try:
             uid = cluster.create(_complete(cluster, manifest))
         except RefusedError as error:
-            raise RefusedError(f"{_place(manifest)}the API server refuses {title(manifest)}: {error}") from error
+            raise RefusedError(f"{_place(manifest)}{title(manifest)}", error.why) from error
         if uid is None:
             live = cluster.read(manifest)
             whose = _whose(live) if live else "was when it should be made, and has gone since"
@@ -196,10 +196,8 @@ def _place(manifest: Mapping[str, Any]) -> str:
         key = f"nodePools.{name}"
     elif kind in {environment.node_class_kind for environment in ENVIRONMENTS}:
         key = f"nodeClasses.{name}"
-    elif kind in COUNTED:
-        key = f"{name} under workload, workloads or manifests"
     else:
-        key = f"{title(manifest)} under manifests"
+        key = "workload, workloads or manifests" if kind in COUNTED else "manifests"
     return f"{scenario}.yml: {key}: nothing more of the story is made until it is mended there: "
 
 

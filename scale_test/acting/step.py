@@ -40,10 +40,8 @@ def take(cluster: Cluster, target: Target, live: Live, scenario: Scenario, index
     try:
         _act(cluster, target, live, scenario, index, requested)
     except RefusedError as error:
-        raise RefusedError(
-            f"{scenario.name}.yml: steps.{index}.{scenario.steps[index].action}: the step does nothing until it is "
-            f"mended there: the API server refuses what it says: {error} (this is step {index + 1})"
-        ) from error
+        where = f"{scenario.name}.yml: steps.{index}.{scenario.steps[index].action} (this is step {index + 1})"
+        raise RefusedError(f"{where}: nothing comes of it until it is mended there", error.why) from error
     return wait_for_end(live, scenario, index, requested)
 
 

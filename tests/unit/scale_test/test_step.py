@@ -140,10 +140,10 @@ def test_a_step_that_the_api_server_refuses_is_named_with_its_file(
     shipped: dict[str, Scenario], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
-        raise RefusedError('unknown field "spec.wieght"')
+        raise RefusedError("PATCH", 'unknown field "spec.wieght"')
 
     monkeypatch.setattr(Cluster, "change", refuse)
     scenario = with_step(shipped[STORY], patchNodePool={"name": "cheapest-fit", "spec": {"weight": 7}})
-    place = r'^eks-cheapest-fit\.yml: steps\.0\.patchNodePool: .*: unknown field "spec\.wieght" \(this is step 1\)$'
+    place = r'^eks-cheapest-fit\.yml: steps\.0\.patchNodePool \(this is step 1\): .*: unknown field "spec\.wieght"$'
     with pytest.raises(RefusedError, match=place):
         act(scenario, tmp_path, monkeypatch)
