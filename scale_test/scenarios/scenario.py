@@ -335,10 +335,12 @@ class Scenario(Model):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if problems := [*self._wrong_environments(), *self._wrong_manifests(), *self._wrong_steps()]:
-            raise _ContradictionError(problems)
-        # Only of what fits together: where something is missing, its patches have nothing to be merged with.
-        if problems := list(dict.fromkeys(self._refused())):
+        if problems := [
+            *self._wrong_environments(),
+            *self._wrong_manifests(),
+            *self._wrong_steps(),
+            *dict.fromkeys(self._refused()),
+        ]:
             raise _ContradictionError(problems)
         return self
 
@@ -379,6 +381,8 @@ class Scenario(Model):
             cloud, node_class = environment.cloud, environment.node_class_kind
             pools, part = self._pools_in(kind)[0], self.environments.get(kind, Part())
             for name, spec in pools.items():
+                if not node_class_name(spec) or any(_wrong_spec(name, spec)):
+                    continue  # which is said already
                 own = part.node_pools.get(name)
                 for refusal in of_spec(cloud, "NodePool", spec):
                     here = own is not None and (name not in self.node_pools or leads(refusal.path, own))
@@ -387,11 +391,12 @@ class Scenario(Model):
                 where = f"{f'environments.{kind}.' * (name in part.node_classes)}nodeClasses.{name}.spec"
                 yield from (_refused(where, refusal) for refusal in of_patch(cloud, node_class, copy.spec))
             for index, step in enumerate(self.steps):
-                if change := step.patch_node_pool:
+                change, patch = step.patch_node_pool, step.patch_node_class
+                if change and change.name in pools:
                     where, before = f"steps.{index}.patchNodePool.spec", pools[change.name]
                     yield from (_refused(where, one) for one in of_patch(cloud, "NodePool", change.spec, before))
                     pools[change.name] = merge_patch(before, change.spec)
-                if patch := step.patch_node_class:
+                if patch:
                     where = f"steps.{index}.patchNodeClass.spec"
                     yield from (_refused(where, refusal) for refusal in of_patch(cloud, node_class, patch.spec))
 

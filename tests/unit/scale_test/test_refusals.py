@@ -86,3 +86,18 @@ def test_what_a_patch_is_not_to_blame_for_is_told_of_the_node_pool_alone() -> No
         parse(changed(f"{POOL}.disuption", {}), "full.yml")
     (line,) = str(refused.value).splitlines()
     assert line.startswith("full.yml: nodePools.full.disuption: {}: ")
+
+
+def test_it_is_told_with_all_else_that_is_wrong() -> None:
+    data = changed("steps.0.patchNodePool.spec", {"wieght": 1})
+    data["steps"][2]["patchNodePool"]["name"] = "fool"
+    data["nodePools"]["other"] = {"wieght": 2}
+    with pytest.raises(ScenarioError) as refused:
+        parse(data, "full.yml")
+    told = [line.split(": ")[1] for line in str(refused.value).splitlines()]
+    assert set(told) == {
+        "environments.eks.nodePools.other",
+        "environments.aks-self-hosted.nodePools.other",
+        "steps.2.patchNodePool.name",
+        "steps.0.patchNodePool.spec.wieght",
+    }
