@@ -9,6 +9,7 @@ import argparse
 import difflib
 import json
 import os
+import select
 import shlex
 import signal
 import subprocess
@@ -47,6 +48,8 @@ _ALL = "all"
 _TICK = 0.02
 # What the review calls the policy pack without a configuration.
 _BASELINE = "baseline"
+# The exit code of a command of whose output not all was read: what a shell makes of SIGPIPE.
+_UNREAD = 128 + signal.SIGPIPE
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -61,7 +64,9 @@ def main(arguments: list[str] | None = None) -> int:
     command: Callable[[argparse.Namespace], int] = options.command
     failed: int = getattr(options, "failed", 1)
     try:
-        return command(options)
+        code = command(options)
+        sys.stdout.flush()  # here, where it is told whether somebody reads it
+        return code
     except (
         BuildError,
         CommandError,
@@ -79,6 +84,10 @@ def main(arguments: list[str] | None = None) -> int:
     ) as error:
         tell(str(error), heading="error:")
         return failed
+    except BrokenPipeError:
+        if not _unread():
+            raise
+        return _UNREAD
     except (OSError, MemoryError) as error:
         if not (said := limits.exhausted(error)):
             raise
@@ -87,6 +96,19 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         tell("Interrupted.")
         return 130
+
+
+def _unread() -> bool:
+    """Whether nobody reads what is printed, as after `| head`; what is left of it goes nowhere then."""
+    output = select.poll()
+    output.register(sys.stdout, 0)  # for what is told unasked: that the other end is closed
+    if not output.poll(0):
+        return False
+    # Python writes the rest at its end, and would complain. https://docs.python.org/3/library/signal.html
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    return True
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,4 +1,13 @@
-"""What a story asks of the cluster's API server: to make, change and remove what is its own."""
+"""What a story asks of the cluster's API server: to make, change and remove what is its own.
+
+Whatever is made or changed is validated strictly: a key that the API does not have is refused and named. By default an
+API server drops it and says so in a header at best, and a story would pass that never asked for what its file says. A
+patch is judged by the object that it makes of the one that is there, which has known keys alone by then (apiserver,
+endpoints/handlers/patch.go, applyPatchToCurrentObject). A server before 1.25 knows nothing of it unless a feature gate
+is on, ignores what was asked and drops such keys as ever.
+https://kubernetes.io/docs/reference/using-api/api-concepts/#setting-the-field-validation-level
+https://github.com/kubernetes/enhancements/issues/2885
+"""
 
 from __future__ import annotations
 
@@ -6,6 +15,7 @@ import json
 from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,10 +28,25 @@ from ..text.shown import cut, visible
 
 _TIMEOUTS = (5, 30)  # seconds to connect, and to answer
 _REASON = 500  # characters of an answer that refuses
+_STRICT = {"fieldValidation": "Strict"}
+_WRONG = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)  # of what was sent, not of who sent it
 
 
 class ClusterError(Exception):
     """The API server is not there or refuses; or something does not go."""
+
+
+class RefusedError(ClusterError):
+    """The API server takes an object, or a change of one, for wrong.
+
+    Args:
+        what: What was asked of it, or where that was written.
+        why: What is wrong, in its words.
+    """
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"{what}: the API server refuses it: {why}")
+        self.why = why
 
 
 class Cluster:
@@ -49,7 +74,7 @@ class Cluster:
         Raises:
             ClusterError: The API server does not answer, or refuses.
         """
-        return self._ask("POST", f"{_collection(wanted)}?dryRun=All", wanted) or {}
+        return self._ask("POST", _collection(wanted), wanted, query={"dryRun": "All"}) or {}
 
     def bind(self, pod: Mapping[str, Any], node: str) -> bool:
         """Give a pod its node, as the scheduler does; False where it is gone or has one.
@@ -88,8 +113,7 @@ class Cluster:
             ClusterError: The API server does not answer, or refuses.
         """
         query = {"labelSelector": selector, **({"fieldSelector": fields} if fields else {})}
-        path = f"{_paths(api_version, kind)}?{urlencode(query)}"
-        collection = self._ask("GET", path, None, HTTPStatus.NOT_FOUND)
+        collection = self._ask("GET", _paths(api_version, kind), None, HTTPStatus.NOT_FOUND, query=query)
         return list(collection["items"]) if collection else []
 
     def evict(self, pod: Mapping[str, Any]) -> str:
@@ -112,15 +136,8 @@ class Cluster:
         if status not in held:
             return ""
         if status == HTTPStatus.INTERNAL_SERVER_ERROR and MORE_THAN_ONE.encode() not in content:
-            raise _refusal("POST", path, status, content)
-        try:
-            said = json.loads(content)
-        except ValueError:
-            # Not a budget: an API server that has too much to do says so in plain text (apiserver, filters/
-            # maxinflight.go, tooManyRequests). As good a reason to ask again.
-            return cut(visible(content.decode(errors="replace").strip()), _REASON)
-        causes = [str(cause.get("message", "")) for cause in (said.get("details") or {}).get("causes") or ()]
-        return cut(visible("; ".join([str(said.get("message", "")), *causes])), _REASON)
+            raise ClusterError(f"POST {path}: {status} {_said(content)}")
+        return _said(content)
 
     def delete(self, wanted: Mapping[str, Any], uid: str) -> bool:
         """Ask for the end of the object that has this uid; False where it is not there any more.
@@ -148,36 +165,70 @@ class Cluster:
         self._ask("PATCH", _path(wanted), patch)
 
     def _ask(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, *expected: HTTPStatus
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *expected: HTTPStatus,
+        query: Mapping[str, str] = MappingProxyType({}),
     ) -> dict[str, Any] | None:
         """The answer to a request; None if it has one of the expected statuses."""
-        status, content = self._answered(method, path, body, *expected)
+        status, content = self._answered(method, path, body, *expected, query=query)
         if status in expected:
             return None
         answer: dict[str, Any] = json.loads(content)
         return answer
 
     def _answered(
-        self, method: str, path: str, body: Mapping[str, Any] | None, *expected: HTTPStatus
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        *expected: HTTPStatus,
+        query: Mapping[str, str] = MappingProxyType({}),
     ) -> tuple[int, bytes]:
         """Status and content of the answer to a request that succeeds, or has one of the expected statuses."""
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         headers = {"Accept": "application/json", "Content-Type": kind}
+        asked = {**query, **(_STRICT if method in ("POST", "PATCH") else {})}
+        resource = f"{path}?{urlencode(asked)}" if asked else path
         request = self._api.param_serialize(
-            method, path, body=body, header_params=headers, auth_settings=["BearerToken"]
+            method, resource, body=body, header_params=headers, auth_settings=["BearerToken"]
         )
         try:
             response: urllib3.HTTPResponse = self._api.call_api(*request, _request_timeout=_TIMEOUTS).response
             content = response.read()
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise ClusterError(f"{method} {path}: {visible(error)}; is the API server there?") from error
+        if response.status in _WRONG and response.status not in expected:
+            raise RefusedError(f"{method} {path}", _said(content))
         if response.status not in (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED, *expected):
-            raise _refusal(method, path, response.status, content)
+            raise ClusterError(f"{method} {path}: {response.status} {_said(content)}")
         return response.status, content
 
 
-def _refusal(method: str, path: str, status: int, content: bytes) -> ClusterError:
-    return ClusterError(f"{method} {path}: {status} {cut(visible(content.decode(errors='replace')), _REASON)}")
+def _said(content: bytes) -> str:
+    """What an API server says in an answer that is none: a Status with its causes, or text.
+
+    One that has too much to do says so in plain text (apiserver, filters/maxinflight.go, tooManyRequests).
+    """
+    try:
+        said = json.loads(content)
+    except ValueError:
+        said = None
+    if not isinstance(said, dict) or not said.get("message"):
+        return cut(visible(content.decode(errors="replace").strip()), _REASON)
+    message = str(said["message"])
+    # Of a refused patch it quotes the whole object that would have come of it before that.
+    _, strict, unknown = message.rpartition("strict decoding error: ")
+    if strict:
+        return cut(visible(unknown), _REASON)
+    causes = [
+        ": ".join(filter(None, (str(cause.get("field") or ""), str(cause.get("message") or ""))))
+        for cause in (said.get("details") or {}).get("causes") or ()
+    ]
+    # Of an invalid object the message holds the causes already.
+    return cut(visible("; ".join([message, *(cause for cause in causes if cause not in message)])), _REASON)
 
 
 def _collection(wanted: Mapping[str, Any]) -> str:

@@ -14,9 +14,9 @@ from typing import Any
 from ..recording.timeline import SCENARIO_LABEL, WORKLOAD_SELECTOR
 from ..scenarios.environments import ENVIRONMENTS
 from ..scenarios.formats import merge_patch
-from ..scenarios.manifests import COPY_OF, IN_NO_NAMESPACE, title
+from ..scenarios.manifests import COPY_OF, COUNTED, IN_NO_NAMESPACE, title
 from ..text.shown import value, visible
-from .cluster import Cluster, ClusterError
+from .cluster import Cluster, ClusterError, RefusedError
 
 _PAUSE = 1.0  # seconds between two looks at what is going
 # What would come of a story that takes somebody else's, and how to let it run.
@@ -93,10 +93,14 @@ def make(
 
     Raises:
         TakenError: Something of that name is there already; it stays as it is.
+        RefusedError: The API server takes one for wrong; the text says where in which scenario it is.
         ClusterError: The API server does not answer, or refuses.
     """
     for manifest in wanted:
-        uid = cluster.create(_complete(cluster, manifest))
+        try:
+            uid = cluster.create(_complete(cluster, manifest))
+        except RefusedError as error:
+            raise RefusedError(f"{_place(manifest)}{title(manifest)}", error.why) from error
         if uid is None:
             live = cluster.read(manifest)
             whose = _whose(live) if live else "was when it should be made, and has gone since"
@@ -180,6 +184,21 @@ def _complete(cluster: Cluster, manifest: Mapping[str, Any]) -> Mapping[str, Any
             "name one that the cluster has as copyOf"
         )
     return {**rest, "spec": merge_patch(original["spec"], manifest["spec"])}
+
+
+def _place(manifest: Mapping[str, Any]) -> str:
+    """Where what is to be made was written, as the beginning of a sentence; empty where no scenario has it."""
+    scenario = _scenario(manifest)
+    if scenario is None:
+        return ""
+    kind, name = manifest["kind"], manifest["metadata"]["name"]
+    if kind == "NodePool":
+        key = f"nodePools.{name}"
+    elif kind in {environment.node_class_kind for environment in ENVIRONMENTS}:
+        key = f"nodeClasses.{name}"
+    else:
+        key = "workload, workloads or manifests" if kind in COUNTED else "manifests"
+    return f"{scenario}.yml: {key}: nothing more of the story is made until it is mended there: "
 
 
 def _inside(manifest: Mapping[str, Any]) -> bool:

@@ -14,7 +14,7 @@ from ..scenarios.environments import ENVIRONMENTS
 from ..scenarios.manifests import COUNTED
 from ..scenarios.scenario import Scenario
 from .churning import churn
-from .cluster import Cluster
+from .cluster import Cluster, RefusedError
 from .faults import Target, inflict
 from .nodes import cordon, delete
 
@@ -30,13 +30,18 @@ def take(cluster: Cluster, target: Target, live: Live, scenario: Scenario, index
         index: The step, from 0.
 
     Raises:
+        RefusedError: The API server takes what the step says for wrong; the text says where in the scenario it is.
         ClusterError: The API server does not answer, or refuses.
         FaultError: A fault could not be brought about, so that the story would say nothing.
         RecorderError: The recorder has ended meanwhile.
         TimelineError: A line of the timeline cannot be read.
     """
     requested = parse_time(now())
-    _act(cluster, target, live, scenario, index, requested)
+    try:
+        _act(cluster, target, live, scenario, index, requested)
+    except RefusedError as error:
+        where = f"{scenario.name}.yml: steps.{index}.{scenario.steps[index].action} (this is step {index + 1})"
+        raise RefusedError(f"{where}: nothing comes of it until it is mended there", error.why) from error
     return wait_for_end(live, scenario, index, requested)
 
 

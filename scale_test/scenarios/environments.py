@@ -9,7 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, assert_never
 
+from karpenter.offers import Offers
+
 from .actions import Fault
+from .formats import instead
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,16 @@ def environment_of(outputs: Mapping[str, Any]) -> Environment:
         f"stack output cloud: {outputs['cloud']!r} has no scenarios{' where it runs Karpenter itself' * managed}, so "
         f"nothing would be tested; use a stack that is one of: {', '.join(KINDS)}"
     )
+
+
+def missing_zone(cloud: str, zone: str) -> str:
+    """Why nothing can ever be in a zone: its region is known and has no such zone; empty where it may have one."""
+    zones = Offers.load(cloud).zones
+    region = max((name for name in zones if zone.startswith(name)), key=len, default="")
+    # Local zones have longer names and are in no list; whether a stack is in the region is seen when one is chosen.
+    if not region or len(zone) > len(region) + 2 or Offers.load(cloud).zone(zone, region) != "wrong":
+        return ""
+    return f"{region} has no such zone, so nothing could ever be there; {instead(zone, zones[region])}"
 
 
 def why_impossible(fault: Fault, environment: Environment, outputs: Mapping[str, Any], *, rehearsed: bool) -> str:

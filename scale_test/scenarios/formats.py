@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
@@ -105,6 +106,12 @@ def _label_value(value: str) -> str:
     return value
 
 
+def _no_decimal(value: object) -> object:
+    if isinstance(value, float):
+        raise ValueError("YAML takes it for a number, of which 1.10 is 1.1; put it in quotes as it is meant")
+    return value
+
+
 def _quantity(value: str) -> str:
     refused = "Kubernetes would refuse it as a quantity; write one such as 2, 500m or 1.5Gi"
     if len(value) > _DIGITS or value.startswith("-"):
@@ -143,14 +150,27 @@ def _text(value: str) -> str:
 DnsLabel = Annotated[str, AfterValidator(_dns_label)]
 DnsName = Annotated[str, AfterValidator(_dns_name)]
 LabelKey = Annotated[str, AfterValidator(_label_key)]
-# Numbers are taken for what is written the same way in quotes, and editors are told so.
-LabelValue = Annotated[str, AfterValidator(_label_value), WithJsonSchema({"type": ["string", "number"]})]
+# Numbers are taken for what is written the same way in quotes, and editors are told so. Decimals are none: a label's
+# value is compared as text, and a version 1.10 would be 1.1.
+LabelValue = Annotated[
+    str,
+    BeforeValidator(_no_decimal),
+    AfterValidator(_label_value),
+    WithJsonSchema({"type": ["string", "integer"]}),
+]
 Quantity = Annotated[str, AfterValidator(_quantity), WithJsonSchema({"type": ["string", "number"]})]
 Image = Annotated[str, AfterValidator(_image)]
 Word = Annotated[str, AfterValidator(_word)]  # an instance type or a zone
 Reason = Annotated[str, AfterValidator(_reason)]
 Text = Annotated[str, AfterValidator(_text)]
 Sentence = Annotated[str, Field(min_length=1), AfterValidator(_text)]
+
+
+def instead(name: str, known: Iterable[str]) -> str:
+    """What to write instead of a name that is not known: the end of a message."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {close[0]}?" if close else f"use of {', '.join(names) or '(there are none)'}"
 
 
 def merge_patch(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:

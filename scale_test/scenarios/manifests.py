@@ -5,7 +5,7 @@ All else of a manifest is left to the API server.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -117,11 +117,8 @@ def _manifest(manifest: dict[str, Any]) -> dict[str, Any]:
             f"metadata has {', '.join(more)}, which is not a story's to set (a finalizer could keep it from being "
             f"removed); use of {', '.join(_Metadata.model_fields)}"
         )
-    labels = [_labels(manifest["metadata"])]
     if kind in COUNTED:
         _Workload.model_validate(manifest)
-        template = manifest["spec"]["template"].get("metadata") or {}
-        labels += [_labels(template), (manifest["spec"].get("selector") or {}).get("matchLabels") or {}]
     if kind == "PodDisruptionBudget":
         _Budget.model_validate(manifest)
     if kind == "PriorityClass" and manifest.get("globalDefault"):
@@ -132,9 +129,46 @@ def _manifest(manifest: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{_DEFAULT_CLASS} would give other people's claims this class; leave it out")
     if COPY_OF in manifest:
         raise ValueError(f"{COPY_OF} is of nodeClasses; leave it out")
-    if given := [key for key in _OURS if any(key in some for some in labels)]:
-        raise ValueError(f"the story sets the label {', '.join(given)} itself, by which it knows its own; leave it out")
+    if given := [f"{path} {key}" for path, key in _ours(manifest)]:
+        raise ValueError(
+            "the story sets these labels itself, by which it knows its own, so that another value would be lost, or "
+            f"match no pod: {', '.join(given)}; leave them out there"
+        )
     return manifest
+
+
+def _ours(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Where a manifest sets or selects labels that are the story's, and which: paths and keys."""
+    kind, spec = manifest["kind"], manifest.get("spec")
+    spec = spec if isinstance(spec, Mapping) else {}
+    set_there = [("metadata.labels", _labels(manifest["metadata"]))]
+    if kind in COUNTED:
+        set_there.append(("spec.template.metadata.labels", _labels(spec["template"].get("metadata") or {})))
+        set_there.append(("spec.selector.matchLabels", (spec.get("selector") or {}).get("matchLabels") or {}))
+    for path, labels in set_there:
+        yield from ((path, key) for key in _OURS if key in labels)
+    told = {path for path, _ in set_there}
+    for path, keys in _selectors(spec, "spec"):
+        # By their workload pods may be chosen; that label they do have.
+        yield from ((path, key) for key in _OURS if key in keys and key != WORKLOAD_LABEL and path not in told)
+    if kind == "Service" and isinstance(spec.get("selector"), Mapping):
+        yield from (("spec.selector", key) for key in _OURS if key in spec["selector"] and key != WORKLOAD_LABEL)
+
+
+def _selectors(given: Any, path: str) -> Iterator[tuple[str, list[str]]]:
+    """The selectors by labels within a part of a manifest: path and keys of each."""
+    if isinstance(given, list):
+        for index, inner in enumerate(given):
+            yield from _selectors(inner, f"{path}.{index}")
+    if not isinstance(given, Mapping):
+        return
+    for key, inner in given.items():
+        if key == "matchLabels" and isinstance(inner, Mapping):
+            yield f"{path}.{key}", list(inner)
+        elif key == "matchExpressions" and isinstance(inner, list):
+            yield f"{path}.{key}", [str(one["key"]) for one in inner if isinstance(one, Mapping) and "key" in one]
+        else:
+            yield from _selectors(inner, f"{path}.{key}")
 
 
 #: A manifest of one of `KINDS`.

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from .formats import Quantity
+
+#: Taints that a node may have whatever its NodePool says: Karpenter's own, and those of Kubernetes (which has more).
+UNASKED: Final = (
+    "karpenter.sh/disrupted",
+    "karpenter.sh/unregistered",
+    "node.cloudprovider.kubernetes.io/uninitialized",
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/unreachable",
+    "node.kubernetes.io/unschedulable",
+    "node.kubernetes.io/disk-pressure",
+    "node.kubernetes.io/memory-pressure",
+    "node.kubernetes.io/network-unavailable",
+    "node.kubernetes.io/out-of-service",
+    "node.kubernetes.io/pid-pressure",
+)
 
 _Count = Annotated[int, Field(ge=0, le=2**31)]
 
@@ -61,3 +77,15 @@ class NodePoolSpec(_Part):
     limits: dict[str, Quantity] | None = None
     weight: _Count | None = None
     replicas: _Count | None = None
+
+
+def taint_keys(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Keys of the taints that a NodePool's `spec`, or a patch of it, gives nodes."""
+    inner: Any = spec
+    for key in ("template", "spec"):
+        inner = inner.get(key) if isinstance(inner, Mapping) else None
+    for key in ("taints", "startupTaints"):
+        taints = inner.get(key) if isinstance(inner, Mapping) else None
+        for taint in taints if isinstance(taints, list) else ():
+            if isinstance(taint, Mapping) and isinstance(taint.get("key"), str):
+                yield taint["key"]

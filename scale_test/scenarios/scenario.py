@@ -1,13 +1,12 @@
 """Scenario files: their format, and reading them. Which of them suit a stack is the matter of `choosing`.
 
-A scenario is data, and all of it is checked before anything is created. Only whether a NodePool's `spec` is
-valid is left to the API server and Karpenter's CRDs, so that an example from Karpenter's documentation can be
-pasted in.
+A scenario is data, and all of it is checked before anything is created: NodePools, node classes and patches of them by
+Karpenter's CRDs, so that an example from its documentation can be pasted in. Only what manifests say of Kubernetes' own
+is left to the API server, which is told to refuse what it does not know.
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -32,9 +31,9 @@ from .actions import (
     Scale,
     Throttle,
 )
-from .environments import KINDS
+from .environments import ENVIRONMENTS, KINDS, missing_zone
 from .expectation import Expectation, Replacement
-from .formats import DnsLabel, Model, Nothing, Sentence, Word, merge_patch
+from .formats import DnsLabel, Model, Nothing, Sentence, Word, instead, merge_patch
 from .manifests import (
     COUNTED,
     IN_NO_NAMESPACE,
@@ -47,8 +46,9 @@ from .manifests import (
     with_number_of,
     with_pods,
 )
-from .node_pool import NodePoolSpec
+from .node_pool import UNASKED, NodePoolSpec, taint_keys
 from .pods import Deployment, PodForm, WorkloadForm, WorkloadKind
+from .refusals import Refusal, leads, of_patch, of_spec
 
 __all__ = ["Expectation", "Replacement", "Scenario", "ScenarioError", "Step", "instead", "load", "parse"]
 
@@ -90,6 +90,11 @@ def node_class_name(spec: Mapping[str, Any]) -> str:
     for key in ("template", "spec", "nodeClassRef", "name"):
         inner = inner.get(key) if isinstance(inner, Mapping) else None
     return inner if isinstance(inner, str) else ""
+
+
+def _refused(where: str, refusal: Refusal) -> _Wrong:
+    key = f"{where}.{shown.key(refusal.path)}" if refusal.path else where
+    return _Wrong(key, "nothing" if refusal.value is None else shown.value(refusal.value), refusal.why)
 
 
 def _wrong_spec(pool: str, spec: Mapping[str, Any]) -> Iterator[_Wrong]:
@@ -177,6 +182,12 @@ class Step(Model):
         if self.churn and self.expect.within <= self.churn.seconds + self.expect.hold:
             raise ValueError("within ends before the churn does; let it be longer than `for` and hold together")
         return self
+
+    @property
+    def action(self) -> str:
+        """The key of what it does, as the file has it."""
+        (name,) = self.model_dump(by_alias=True, exclude_none=True, exclude={"expect", "meanwhile"})
+        return str(name)
 
     @property
     def faults(self) -> list[Fault]:
@@ -339,7 +350,12 @@ class Scenario(Model):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if problems := [*self._wrong_environments(), *self._wrong_manifests(), *self._wrong_steps()]:
+        if problems := [
+            *self._wrong_environments(),
+            *self._wrong_manifests(),
+            *self._wrong_steps(),
+            *dict.fromkeys(self._refused()),
+        ]:
             raise _ContradictionError(problems)
         return self
 
@@ -372,6 +388,32 @@ class Scenario(Model):
                     )
                     seen.add(_Wrong(f"{where}nodePools.{name}", shown.value(spec), why))
         yield from sorted(seen, key=lambda wrong: wrong.key)
+
+    def _refused(self) -> Iterator[_Wrong]:
+        """What the API server would refuse of NodePools, node classes and patches of them."""
+        for kind in self.stacks:
+            (environment,) = (known for known in ENVIRONMENTS if known.kind == kind)
+            cloud, node_class = environment.cloud, environment.node_class_kind
+            pools, part = self._pools_in(kind)[0], self.environments.get(kind, Part())
+            for name, spec in pools.items():
+                if not node_class_name(spec) or any(_wrong_spec(name, spec)):
+                    continue  # which is said already
+                own = part.node_pools.get(name)
+                for refusal in of_spec(cloud, "NodePool", spec):
+                    here = own is not None and (name not in self.node_pools or leads(refusal.path, own))
+                    yield _refused(f"{f'environments.{kind}.' * here}nodePools.{name}", refusal)
+            for name, copy in self._node_classes_in(kind).items():
+                where = f"{f'environments.{kind}.' * (name in part.node_classes)}nodeClasses.{name}.spec"
+                yield from (_refused(where, refusal) for refusal in of_patch(cloud, node_class, copy.spec))
+            for index, step in enumerate(self.steps):
+                change, patch = step.patch_node_pool, step.patch_node_class
+                if change and change.name in pools:
+                    where, before = f"steps.{index}.patchNodePool.spec", pools[change.name]
+                    yield from (_refused(where, one) for one in of_patch(cloud, "NodePool", change.spec, before))
+                    pools[change.name] = merge_patch(before, change.spec)
+                if patch:
+                    where = f"steps.{index}.patchNodeClass.spec"
+                    yield from (_refused(where, refusal) for refusal in of_patch(cloud, node_class, patch.spec))
 
     def _wrong_manifests(self) -> Iterator[_Wrong]:
         if not self.workloads_after(-1):
@@ -407,6 +449,8 @@ class Scenario(Model):
             yield from self._wrong_workloads(index, step)
             yield from self._wrong_expectation(index, step.expect)
             short = (short or step.out_of_capacity is not None) and step.clear_faults is None
+            if step.out_of_capacity:
+                yield from self._wrong_zones(f"steps.{index}.outOfCapacity.zones", step.out_of_capacity.zones)
             if step.expect.other_instance_type and not short:
                 why = "no step before it puts an instance type out of capacity; add outOfCapacity"
                 yield _Wrong(f"steps.{index}.expect.otherInstanceType", "True", why)
@@ -464,18 +508,39 @@ class Scenario(Model):
                 why = f"no workload has this PriorityClass, so nothing would be compared; {instead(name, classes)}"
                 yield _Wrong(f"{where}.scheduledBefore", shown.value(name), why)
         pools = {name for kind in self.stacks for part in self._pools_in(kind) for name in part}
+        taints = set(self._taints(index))
+        for name in expect.taints_gone:
+            # Which taints a NodePool has that is not the scenario's own, only the cluster knows.
+            if name not in (*UNASKED, *taints) and not any(self._pools_in(kind)[1] for kind in self.stacks):
+                why = "no NodePool of the scenario has a taint of this key, so it would always be gone"
+                yield _Wrong(f"{where}.taintsGone", shown.value(name), f"{why}; {instead(name, taints)}")
         places = [("", expect), *((f".workloads.{name}", pods) for name, pods in expect.workloads.items())]
         for inner, place in places:
             for name in place.node_pools:
                 if name not in pools:
                     why = f"the scenario has no NodePool of this name, so none is counted; {instead(name, pools)}"
                     yield _Wrong(f"{where}{inner}.nodePools", shown.value(name), why)
+            yield from self._wrong_zones(f"{where}{inner}.zones", place.zones)
         for name, pods in expect.workloads.items():
             if not pods.model_fields_set:
                 yield _Wrong(f"{where}.workloads.{name}", "{}", "nothing is expected of it; say what, or leave it out")
         if len(expect.disrupted_in_order) == 1:
             why = "one workload has no order, so nothing would be checked; name another one, or use disrupted"
             yield _Wrong(f"{where}.disruptedInOrder", shown.value(expect.disrupted_in_order), why)
+
+    def _wrong_zones(self, where: str, zones: Iterable[str]) -> Iterator[_Wrong]:
+        clouds = {environment.cloud for environment in ENVIRONMENTS if environment.kind in self.stacks}
+        for zone in zones:
+            whys = [missing_zone(cloud, zone) for cloud in sorted(clouds)]
+            if all(whys):
+                yield _Wrong(where, shown.value(zone), whys[0])
+
+    def _taints(self, index: int) -> Iterator[str]:
+        """Keys of the taints that its NodePools gave nodes until a step, in any environment."""
+        pools = [spec for kind in self.stacks for spec in self._pools_in(kind)[0].values()]
+        patches = [step.patch_node_pool.spec for step in self.steps[: index + 1] if step.patch_node_pool]
+        for spec in [*pools, *patches]:
+            yield from taint_keys(spec)
 
     def _wrong_workloads(self, index: int, step: Step) -> Iterator[_Wrong]:
         """What a step says of workloads that are not there."""
@@ -495,6 +560,9 @@ class Scenario(Model):
         if step.roll_out and step.roll_out.workload not in before:
             why = f"there is no workload of this name; {instead(step.roll_out.workload, before)}"
             yield _Wrong(f"steps.{index}.rollOut.workload", shown.value(step.roll_out.workload), why)
+        elif step.roll_out and wanted(before[step.roll_out.workload]).image == step.roll_out.image:
+            why = "the workload has this image already, so nothing would be rolled out; name another one"
+            yield _Wrong(f"steps.{index}.rollOut.image", shown.value(step.roll_out.image), why)
         for number, manifest in enumerate(step.apply or ()):
             where, kind = f"steps.{index}.apply.{number}", manifest["kind"]
             if kind in IN_NO_NAMESPACE:
@@ -652,10 +720,11 @@ def load(folder: Path) -> list[Scenario]:
     """Read all scenario files (*.yml) of a folder, in the order of their names.
 
     Raises:
-        ScenarioError: A file is not a scenario, or the folder has none; all that is wrong is named at once.
+        ScenarioError: A file is not a scenario, or would not be read, or the folder has none; all that is wrong is
+            named at once.
     """
     scenarios: list[Scenario] = []
-    problems: list[str] = []
+    problems = list(_passed_over(folder))
     for path in sorted(folder.glob("*.yml")):
         file = repr(path.name)[1:-1]  # on one line, whatever it is called
         try:
@@ -678,11 +747,15 @@ def load(folder: Path) -> list[Scenario]:
     return scenarios
 
 
-def instead(name: str, known: Iterable[str]) -> str:
-    """What to write instead of a name that is not known: the end of a message."""
-    names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {close[0]}?" if close else f"use of {', '.join(names) or '(there are none)'}"
+def _passed_over(folder: Path) -> Iterator[str]:
+    """What looks like a scenario and would be neither checked nor run."""
+    for path in sorted(folder.glob("*.yaml")):
+        file = repr(path.name)[1:-1]
+        yield f"{file}: ends in .yaml, so it would be neither checked nor run; call it {file.removesuffix('yaml')}yml"
+    for path in sorted([*folder.glob("*/*.yml"), *folder.glob("*/*.yaml")]):
+        if not path.parent.name.startswith("."):
+            file = repr(str(path.relative_to(folder)))[1:-1]
+            yield f"{file}: is in a folder below, so it would be neither checked nor run; move it up, or out of there"
 
 
 def _explain(details: ErrorDetails) -> Iterator[str]:

@@ -60,6 +60,25 @@ def test_a_relative_folder_is_found_and_nothing_that_suits_is_an_error(tmp_path:
     assert "none can be run here, so nothing would be tested: eks-limit: existingNodePools: the stack has no" in output
 
 
+def test_a_variable_that_nobody_reads_is_refused_where_its_name_is_near(tmp_path: Path) -> None:
+    others = ["-e", "region=eu-west-1", "-e", "ansible_become=false"]
+    code, output = play(tmp_path, "--check", "-e", "scenario=drift", "-e", "labels=fault", *others)
+    assert code != 0, output
+    assert "-e scenario: no variable of this playbook, so it would have no effect; did you mean scenarios?" in output
+    assert (
+        "-e labels: no variable of this playbook, so it would have no effect; did you mean scenario_labels?" in output
+    )
+    assert "-e region" not in output
+    assert "-e ansible_become" not in output
+
+
+def test_the_playbook_knows_its_own_variables() -> None:
+    (play_,) = yaml.safe_load((ROOT / "playbooks" / "scale_test.yml").read_text())
+    (known,) = (task["karpstack_variables"]["known"] for task in play_["tasks"] if "karpstack_variables" in task)
+    ours = {name for name in play_["vars"] if not name.startswith(("ansible_", "scale_test_"))}
+    assert set(known) == {*ours, "scenario_tags"}
+
+
 def test_a_pulumi_that_is_not_there_is_said(tmp_path: Path) -> None:
     code, output = play(tmp_path, "--check", "-e", "stack_outputs=", path="/usr/bin:/bin")
     assert code != 0, output

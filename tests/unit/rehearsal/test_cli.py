@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import runpy
 import sys
 from pathlib import Path
@@ -289,6 +290,35 @@ def test_a_python_without_the_environment_says_what_to_run(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "psutil", None)
     with pytest.raises(SystemExit, match=r"lacks the module psutil, .*make environment"):
         runpy.run_module("rehearsal.__main__")
+
+
+@pytest.mark.parametrize("length", [10, 100_000], ids=["at the end", "at once"])
+def test_output_that_nobody_reads_is_no_error(
+    length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As by `python -m rehearsal status eks | head -1`."""
+
+    def say(_: object) -> int:
+        print("x" * length)
+        return 0
+
+    monkeypatch.setattr(cli, "_status", say)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as unread:
+        monkeypatch.setattr(sys, "stdout", unread)
+        assert cli.main(["status", "eks", "--state", str(tmp_path)]) == 141
+    assert capsys.readouterr().err == ""
+
+
+def test_another_pipe_that_breaks_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def break_(_: object) -> int:
+        raise BrokenPipeError("the daemon's")
+
+    monkeypatch.setattr(cli, "_status", break_)
+    monkeypatch.setattr(sys, "stdout", (tmp_path / "output").open("w"))
+    with pytest.raises(BrokenPipeError, match="the daemon's"):
+        cli.main(["status", "eks", "--state", str(tmp_path)])
 
 
 @pytest.mark.usefixtures("untouched")

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -35,16 +35,20 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         made = self._body()
-        if self.path in self.server.too_busy:
+        collection, query = self._asked()
+        if collection in self.server.too_busy:
             self._send(429, "text/plain; charset=utf-8", b"Too many requests, please try again later.\n")
             return
-        if self.path in self.server.failing:
-            self._answer(*self.server.failing[self.path])
+        if collection in self.server.failing:
+            self._answer(*self.server.failing[collection])
             return
-        if self.path.endswith("?dryRun=All"):
+        if "dryRun" in query:
             self._answer(201, made)
             return
-        path = f"{self.path}/{made['metadata']['name']}"
+        path = f"{collection}/{made['metadata']['name']}"
+        if path in self.server.refused:
+            self._answer(self.server.refused[path]["code"], self.server.refused[path])
+            return
         self._answer(
             409 if path in self.server.there else 201, self.server.there.get(path) or self.server.put(path, made)
         )
@@ -60,8 +64,16 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(200, found)
 
     def do_PATCH(self) -> None:
-        self.server.patched.append(self.path)
-        self._answer(500)
+        path, _ = self._asked()
+        self.server.patched.append(path)
+        self._answer(self.server.refused.get(path, {"code": 500})["code"], self.server.refused.get(path))
+
+    def _asked(self) -> tuple[str, dict[str, list[str]]]:
+        """Path and query of a request that makes or changes something."""
+        asked = urlsplit(self.path)
+        query = parse_qs(asked.query)
+        self.server.validated.extend(query.get("fieldValidation", ["Warn"]))  # what a server does unasked
+        return asked.path, query
 
     def _body(self) -> Any:
         return json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
@@ -84,8 +96,10 @@ class _Handler(BaseHTTPRequestHandler):
 class ApiServer(ThreadingHTTPServer):
     """What is there by its path, what was deleted and patched, and the paths of what never goes or is not listed.
 
-    What is asked for at the paths of `too_busy` it sends away in plain text, as an API server with too much to do; at
-    those of `failing` it answers with the status and the content that stand there.
+    How each object that was sent should be validated is in `validated`. What is made or changed at the paths of
+    `refused` gets the Status there. What is asked for at the paths of `failing` is answered with the status and the
+    content that stand there. What is asked for at the paths of `too_busy` it sends away in plain text, as an API
+    server with too much to do.
     """
 
     def __init__(self) -> None:
@@ -97,6 +111,8 @@ class ApiServer(ThreadingHTTPServer):
         self.forbidden: set[str] = set()
         self.too_busy: set[str] = set()
         self.failing: dict[str, tuple[int, dict[str, Any]]] = {}
+        self.validated: list[str] = []
+        self.refused: dict[str, dict[str, Any]] = {}
         self._uids = count(1)
 
     def put(self, path: str, found: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,16 @@ FULL: dict[str, Any] = {
     "description": "Several workloads, and manifests beside them",
     "stacks": ["eks", "aks-self-hosted"],
     "nodeClasses": {"full": {"copyOf": "default", "spec": {"tags": {"team": "a"}}}},
-    "nodePools": {"full": {"template": {"spec": {"nodeClassRef": {"kind": "EC2NodeClass", "name": "full"}}}}},
+    "nodePools": {
+        "full": {
+            "template": {
+                "spec": {
+                    "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "full"},
+                    "requirements": [],
+                }
+            }
+        }
+    },
     "environments": {"aks-self-hosted": {"nodeClasses": {"full": {"copyOf": "default"}}}},
     "workload": {"namespace": "full"},
     "workloads": {

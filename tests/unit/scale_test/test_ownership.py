@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scale_test.acting.cluster import Cluster, ClusterError
+from scale_test.acting.cluster import Cluster, ClusterError, RefusedError
 from scale_test.acting.ownership import Removal, TakenError, check_names, leftovers, make, remove
 from scale_test.scenarios.objects import objects
 from scale_test.scenarios.scenario import Scenario
@@ -20,6 +20,7 @@ FIT = "eks-cheapest-fit"
 NAMESPACE, POOL = "/api/v1/namespaces/other", "/apis/karpenter.sh/v1/nodepools/cheapest-fit"
 DEPLOYMENT = "/apis/apps/v1/namespaces/other/deployments/inflate"
 TITLES = {"Namespace other": NAMESPACE, "NodePool cheapest-fit": POOL}
+REFUSED = "the API server refuses it"
 VICTIM: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Namespace",
@@ -205,3 +206,57 @@ def test_policies_have_a_plural_of_their_own(server: ApiServer, cluster: Cluster
     policy = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "a"}}
     cluster.create(policy)
     assert list(server.there) == ["/apis/networking.k8s.io/v1/networkpolicies/a"]
+
+
+def unknown(field: str, message: str = 'NodePool in version "v1" cannot be handled as a NodePool: ') -> dict[str, Any]:
+    """What a kube-apiserver 1.36 answers to an object with a key that there is not."""
+    said = f'{message}strict decoding error: unknown field "{field}"'
+    return {"kind": "Status", "status": "Failure", "message": said, "reason": "BadRequest", "code": 400}
+
+
+def test_all_that_is_sent_is_validated_strictly(
+    server: ApiServer, cluster: Cluster, wanted: list[dict[str, Any]]
+) -> None:
+    dict(make(cluster, wanted))
+    assert cluster.tried(wanted[0]) == wanted[0]
+    with pytest.raises(ClusterError, match="500"):
+        cluster.change(wanted[-1], {"spec": {"weight": 1}})
+    assert server.patched == [POOL]
+    assert server.validated == ["Strict"] * (len(wanted) + 2)
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        (POOL, "nodePools.cheapest-fit: .* mended there: NodePool cheapest-fit"),
+        (DEPLOYMENT, "workload, workloads or manifests: .* there: Deployment inflate"),
+    ],
+    ids=["NodePool", "Deployment"],
+)
+def test_what_the_api_server_refuses_is_told_with_its_place_in_the_scenario(
+    server: ApiServer, cluster: Cluster, wanted: list[dict[str, Any]], path: str, place: str
+) -> None:
+    server.refused[path] = unknown("spec.disuption")
+    with pytest.raises(
+        RefusedError, match=rf"^eks-cheapest-fit\.yml: {place}: {REFUSED}: unknown field \"spec.disuption\"$"
+    ):
+        dict(make(cluster, wanted))
+
+
+def test_of_a_refused_patch_the_object_is_not_told(
+    server: ApiServer, cluster: Cluster, wanted: list[dict[str, Any]]
+) -> None:
+    server.refused[POOL] = unknown("spec.wieght", f' "" is invalid: patch: Invalid value: "{"x" * 9000}": ')
+    with pytest.raises(RefusedError, match=rf'^PATCH {POOL}: {REFUSED}: unknown field "spec\.wieght"$'):
+        cluster.change(wanted[-1], {"spec": {"wieght": 1}})
+
+
+def test_causes_are_told_once(server: ApiServer, cluster: Cluster, wanted: list[dict[str, Any]]) -> None:
+    causes = [{"field": "spec.a", "message": "Required value"}, {"field": "spec.b", "message": "Too long"}]
+    server.refused[NAMESPACE] = {"code": 422, "message": "it is invalid: spec.a: Required value"}
+    server.refused[NAMESPACE]["details"] = {"causes": causes}
+    with pytest.raises(
+        RefusedError,
+        match=rf"^POST /api/v1/namespaces: {REFUSED}: it is invalid: spec\.a: Required value; spec\.b: Too long$",
+    ):
+        cluster.create(wanted[0])

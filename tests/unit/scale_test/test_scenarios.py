@@ -14,13 +14,20 @@ from scale_test.scenarios.environments import StackError, environment_of
 from scale_test.scenarios.pods import Deployment
 from scale_test.scenarios.scenario import Scenario, ScenarioError, load, parse
 
+REFERENCE = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
 GOOD: dict[str, Any] = {
     "name": "small",
     "description": "One pod gets one node",
     "stacks": ["eks"],
     "nodePools": {
         "small": {
-            "template": {"spec": {"nodeClassRef": {"kind": "EC2NodeClass", "name": "default"}, "requirements": []}}
+            "template": {
+                "spec": {
+                    "nodeClassRef": REFERENCE,
+                    "requirements": [],
+                    "startupTaints": [{"key": "team.example/ready", "effect": "NoSchedule"}],
+                }
+            }
         }
     },
     "workload": {"namespace": "small", "deployment": {"name": "inflate", "requests": {"cpu": 1}}},
@@ -153,6 +160,23 @@ def test_what_is_parsed_can_be_parsed_again() -> None:
             {"template": {}},
             ["nodePools.small", "nodeClassRef.name is missing", "name one of"],
         ),
+        (
+            "steps.0.expect.taintsGone",
+            ["team.example/redy"],
+            ["steps.0.expect.taintsGone: 'team.example/redy'", "it would always be gone; did you mean team.example/r"],
+        ),
+        (
+            "steps.0.expect.zones",
+            {"us-east-1z": 0},
+            ["expect.zones: 'us-east-1z'", "nothing could ever", "us-east-1f?"],
+        ),
+        (
+            "steps.0.expect.workloads",
+            {"inflate": {"zones": {"us-east-1z": 0}}},
+            ["workloads.inflate.zones: 'us-east-1"],
+        ),
+        ("steps.0.expect.nodeLabels", {"version": [1.10]}, ["nodeLabels.version", "1.1", "put it in quotes"]),
+        ("workload.deployment.nodeSelector", {"version": 1.10}, ["nodeSelector.version: 1.1", "put it in quotes"]),
         ("stacks", ["\ud800"], ["\\ud800", "half of a character"]),
     ],
 )
@@ -181,6 +205,11 @@ def test_a_bad_scenario_is_refused(path: str, value: object, parts: list[str]) -
         ({"churn": {"replicas": [1, 2], "every": 9, "for": 9}}, ["churn", "twice `every`"]),
         ({"churn": {"replicas": [1, 2], "every": 1, "for": 60}}, ["within ends before the churn does"]),
         ({"churn": {"replicas": [1, 2], "every": 1, "fro": 9}}, ["churn.fro: 9", "did you mean for?"]),
+        (
+            {"rollOut": {"workload": "inflate", "image": "registry.k8s.io/pause:3.10"}},
+            ["steps.1.rollOut.image: 'registry.k8s.io/pause:3.10'", "has this image already, so nothing would"],
+        ),
+        ({"outOfCapacity": {"zones": ["us-east-1z"]}}, ["steps.1.outOfCapacity.zones: 'us-east-1z'", "no such zone"]),
         ({"observe": ""}, ["observe: ''", "at least 1 character"]),
         (
             {"restartApiServer": {}, "meanwhile": {"after": 1, "killController": {}}},
@@ -266,24 +295,24 @@ def test_replicas_are_those_of_the_last_step_that_set_them() -> None:
 
 def two_clouds() -> dict[str, Any]:
     """GOOD with a NodePool that only becomes whole in an environment."""
-    data = changed("nodePools", {"small": {"weight": 5, "template": {"spec": {"expireAfter": "Never", "a": 1}}}})
+    both = {"expireAfter": "Never", "terminationGracePeriod": "1h", "requirements": []}
+    data = changed("nodePools", {"small": {"weight": 5, "template": {"spec": both}}})
     data["stacks"] = ["eks", "aks-nap"]
 
-    def part(name: str, **more: Any) -> dict[str, Any]:
-        reference = {"nodeClassRef": {"name": name}}
-        return {"nodePools": {"small": {"template": {"spec": {**reference, **more}}}}}
+    def part(**more: Any) -> dict[str, Any]:
+        return {"nodePools": {"small": {"template": {"spec": {"nodeClassRef": REFERENCE, **more}}}}}
 
-    return data | {"environments": {"eks": part("default", a=None), "aks-nap": part("default", expireAfter="90s")}}
+    return data | {"environments": {"eks": part(terminationGracePeriod=None), "aks-nap": part(expireAfter="90s")}}
 
 
 def test_an_environment_completes_the_node_pools(outputs: dict[str, Any]) -> None:
     scenario = parse(two_clouds(), "small.yml")
-    reference = {"nodeClassRef": {"name": "default"}}
+    both = {"nodeClassRef": REFERENCE, "requirements": []}
     assert scenario.in_environment("eks").node_pools == {
-        "small": {"weight": 5, "template": {"spec": {"expireAfter": "Never", **reference}}}
+        "small": {"weight": 5, "template": {"spec": {"expireAfter": "Never", **both}}}
     }
     assert scenario.in_environment("aks-nap").node_pools == {
-        "small": {"weight": 5, "template": {"spec": {"expireAfter": "90s", "a": 1, **reference}}}
+        "small": {"weight": 5, "template": {"spec": {"expireAfter": "90s", "terminationGracePeriod": "1h", **both}}}
     }
     (chosen,) = choose([scenario], outputs).scenarios
     assert chosen == scenario.in_environment("eks")
@@ -330,6 +359,37 @@ def test_all_that_is_wrong_is_named_at_once(tmp_path: Path) -> None:
 def test_what_is_no_quantity_is_refused(quantity: str) -> None:
     with pytest.raises(ScenarioError, match="Kubernetes would refuse it as a quantity"):
         parse(changed("workload.deployment.requests.cpu", quantity), "small.yml")
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("other.yaml", r"other\.yaml: ends in \.yaml, so it would be neither checked nor run; call it other\.yml"),
+        ("below/other.yml", r"below/other\.yml: is in a folder below, so it would be neither checked nor run; move it"),
+        ("below/other.yaml", r"below/other\.yaml: is in a folder below"),
+    ],
+)
+def test_what_would_be_passed_over_is_refused(tmp_path: Path, path: str, said: str) -> None:
+    (tmp_path / ".git").mkdir()
+    for good in ("small.yml", "small.yaml.orig", ".git/other.yml"):
+        (tmp_path / good).write_text(yaml.safe_dump(GOOD))
+    assert [scenario.name for scenario in load(tmp_path)] == ["small"]
+    (tmp_path / path).parent.mkdir(exist_ok=True)
+    (tmp_path / path).write_text(yaml.safe_dump(GOOD))
+    with pytest.raises(ScenarioError, match=f"^{said}"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("taint", "existing"), [("team.example/ready", []), ("karpenter.sh/unregistered", []), ("a/b", ["default"])]
+)
+def test_taints_that_a_node_may_have_can_be_expected_to_go(taint: str, existing: list[str]) -> None:
+    parse({**changed("steps.0.expect.taintsGone", [taint]), "existingNodePools": existing}, "small.yml")
+
+
+@pytest.mark.parametrize("zone", ["us-east-1a", "us-east-1-bos-1a", "eu-x-1a"])
+def test_a_zone_that_there_may_be_is_taken(zone: str) -> None:
+    parse(changed("steps.0.expect.zones", {zone: 0}), "small.yml")
 
 
 def test_a_folder_without_scenarios_is_refused(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from scale_test.acting import step as acting
+from scale_test.acting.cluster import RefusedError
 from scale_test.acting.faults import FaultError, Target, inflict
 from scale_test.judging.live import Live
 from scale_test.recording.timeline import Writer, now, parse_time
@@ -142,3 +143,16 @@ def test_a_fault_that_nobody_knows_fails_the_story(
     Writer(path).write("STORY", scenario=scenario.name)
     with pytest.raises(FaultError, match="observe: a fault of tomorrow: nobody here knows how to bring it about"):
         inflict(Target({}, ""), Live(path), scenario, 0, parse_time(now()))
+
+
+def test_a_step_that_the_api_server_refuses_is_named_with_its_file(
+    shipped: dict[str, Scenario], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise RefusedError("PATCH", 'unknown field "spec.wieght"')
+
+    monkeypatch.setattr(Cluster, "change", refuse)
+    scenario = with_step(shipped[STORY], patchNodePool={"name": "cheapest-fit", "spec": {"weight": 7}})
+    place = r'^eks-cheapest-fit\.yml: steps\.0\.patchNodePool \(this is step 1\): .*: unknown field "spec\.wieght"$'
+    with pytest.raises(RefusedError, match=place):
+        act(scenario, tmp_path, monkeypatch)

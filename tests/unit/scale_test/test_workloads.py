@@ -154,7 +154,50 @@ def test_titles_say_what_is_done() -> None:
         (
             "manifests.2.spec.selector.matchLabels",
             {"app.kubernetes.io/instance": "mine"},
-            ["manifests.2", "the story sets the label app.kubernetes.io/instance itself"],
+            [
+                "manifests.2",
+                "the story sets these labels itself",
+                ": spec.selector.matchLabels app.kubernetes.io/instance",
+            ],
+        ),
+        (
+            "manifests.2.spec.template.metadata.labels",
+            {"app.kubernetes.io/part-of": "shop"},
+            [": spec.template.metadata.labels app.kubernetes.io/part-of; leave them out there"],
+        ),
+        (
+            "manifests.2.metadata.labels",
+            {"app.kubernetes.io/part-of": "shop", "karpstack.io/workload": "a"},
+            [": metadata.labels app.kubernetes.io/part-of, metadata.labels karpstack.io/workload; leave"],
+        ),
+        (
+            "manifests.1.spec.selector",
+            {"matchLabels": {"app.kubernetes.io/part-of": "shop", "karpstack.io/workload": "web"}},
+            ["manifests.1", "match no pod: spec.selector.matchLabels app.kubernetes.io/part-of; leave"],
+        ),
+        (
+            "manifests.1.spec.selector",
+            {"matchExpressions": [{"key": "app.kubernetes.io/part-of", "operator": "In", "values": ["shop"]}]},
+            ["manifests.1", "match no pod: spec.selector.matchExpressions app.kubernetes.io/part-of; leave"],
+        ),
+        (
+            "manifests.2.spec.template.spec.topologySpreadConstraints",
+            [{"labelSelector": {"matchLabels": {"app.kubernetes.io/part-of": "shop"}}}],
+            [
+                "topologySpreadConstraints.0.labelSelector.matchLabels app.kubernetes.io/part-of; leave",
+            ],
+        ),
+        (
+            "steps.1.apply",
+            [
+                {
+                    "apiVersion": "v1",
+                    "kind": "Service",
+                    "metadata": {"name": "web"},
+                    "spec": {"selector": {"app.kubernetes.io/part-of": "shop"}},
+                }
+            ],
+            ["steps.1.apply.0", "match no pod: spec.selector app.kubernetes.io/part-of; leave"],
         ),
         ("workloads.agent.replicas", 2, ["workloads.agent", "one pod on each node", "leave it out"]),
         ("workloads.web.kind", "ReplicaSet", ["workloads.web.kind: 'ReplicaSet'", "'StatefulSet'"]),
