@@ -10,15 +10,21 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-import cel
 from jsonschema import Draft4Validator, ValidationError, validators
 
-from .patterns import WORDS
+# The library imports its own command line with itself, and three libraries for terminals with that, which is a tenth of
+# what a program without changes takes. Nobody here asks for it.
+sys.modules.setdefault("cel.cli", ModuleType("cel.cli"))
+import cel  # noqa: E402
+
+from .patterns import WORDS  # noqa: E402
 
 #: The schemas that come with this package: `<cloud>.json` holds kind -> schema of the spec; and `kubelet.json`.
 FOLDER: Final = Path(__file__).resolve().parent / "schemas"
