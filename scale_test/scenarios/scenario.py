@@ -55,6 +55,8 @@ __all__ = ["Expectation", "Replacement", "Scenario", "ScenarioError", "Step", "i
 
 # Actions of a step after which Karpenter has something to do, in whose middle something can break.
 _WITH_A_MIDDLE = ("scale", "apply", "roll_out", "patch_node_pool", "patch_node_class")
+# Keys of a mapping that a message names.
+_KEYS = 6
 
 
 class ScenarioError(ValueError):
@@ -779,9 +781,23 @@ def _explain(details: ErrorDetails) -> Iterator[str]:
     message = details["msg"]
     if details["type"] == "value_error":  # ours
         message = message.removeprefix("Value error, ")
+    elif details["type"] in ("model_type", "dict_type"):
+        message = f"is no mapping; write {_keys(details)}"
+    elif details["type"] == "list_type":
+        message = "is no list; write its entries in brackets, or below each other with a dash before each"
     else:
         message = f"{message[0].lower()}{message[1:]}"
     yield f"{key}: {value}: {message}; the scenario cannot be run until it is mended{step}"
+
+
+def _keys(details: ErrorDetails) -> str:
+    """What a mapping would look like that belongs where another value is."""
+    if details["type"] == "dict_type":
+        return "keys and their values"
+    known = _model_at(details["loc"]).model_fields.items()
+    needed_first = sorted(known, key=lambda one: not one[1].is_required())
+    fields = [field.alias or name for name, field in needed_first]
+    return f"{{{', '.join(f'{name}: ...' for name in fields[:_KEYS])}{', ...' if len(fields) > _KEYS else ''}}}"
 
 
 def _step(location: Sequence[object]) -> str:

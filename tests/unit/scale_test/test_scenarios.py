@@ -142,7 +142,7 @@ def test_what_is_parsed_can_be_parsed_again() -> None:
         ("steps.0.meanwhile", {"once": "pending"}, ["steps.0.meanwhile", "what is not said", "killController"]),
         ("steps.0.meanwhile", {"killController": {}}, ["steps.0.meanwhile", "when is not said", "once and after"]),
         ("steps.0.meanwhile", {"one": "pending"}, ["steps.0.meanwhile.one", "did you mean once?"]),
-        ("steps.0.killController", True, ["steps.0.killController: True", "valid dictionary or instance of Nothing"]),
+        ("steps.0.killController", True, ["steps.0.killController: True", "is no mapping; write {}"]),
         (
             "workload.deployment.topologySpread",
             [{"topologyKey": "zone", "maxSkw": 1}],
@@ -177,6 +177,10 @@ def test_what_is_parsed_can_be_parsed_again() -> None:
         ),
         ("steps.0.expect.nodeLabels", {"version": [1.10]}, ["nodeLabels.version", "1.1", "put it in quotes"]),
         ("workload.deployment.nodeSelector", {"version": 1.10}, ["nodeSelector.version: 1.1", "put it in quotes"]),
+        ("steps.0.expect", 60, ["steps.0.expect: 60", "is no mapping; write {within: ..., "]),
+        ("steps.0.expect.zoneCount", [1], ["steps.0.expect.zoneCount", "write {min: ..., max: ...}"]),
+        ("labels", "long", ["labels: 'long'", "is no list; write its entries in brackets"]),
+        ("workload.deployment.requests", 1, ["workload.deployment.requests: 1", "is no mapping; write keys and"]),
         ("stacks", ["\ud800"], ["\\ud800", "half of a character"]),
     ],
 )
