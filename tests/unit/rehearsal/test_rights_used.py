@@ -264,7 +264,7 @@ SECTIONS: tuple[tuple[Cloud, str], ...] = (
     (
         "aws",
         "## EKS\n\nThe managed policies of the controller's role, with Karpenter 1.15.1: in a rehearsal of `eks` with "
-        "all of its scenarios but those of several workloads, and one of burst-1000 alone.\n\n",
+        "all of its scenarios, and one of consolidation-policies alone.\n\n",
     ),
     (
         "azure",
