@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from ..market.prices import Offering
+from ..market.prices import REMEMBERED, Offering
 from ..recording.timeline import Line, parse_time
 from ..scenarios.environments import ENVIRONMENTS
 from ..scenarios.scenario import Scenario
@@ -20,9 +20,6 @@ from .replay import Replay
 #: What the report calls it.
 NAME: Final = "earlier shortages"
 
-# UnavailableOfferingsTTL (pkg/cache/cache.go of AWS's provider 1.15); AllocationFailureTTL, that of a cloud out of
-# capacity (pkg/providers/instance/offerings/commonerrorhandlers.go of Azure's 1.14).
-_REMEMBERED: Final = {"aws": timedelta(minutes=3), "azure": timedelta(hours=1)}
 # The controller renews the metric once a minute, and the recorder asks twice a minute.
 _RENEWED, _LEARNT = timedelta(seconds=60), timedelta(seconds=100)
 _SHORTAGE, _INTERRUPTION, _KILLED = "out-of-capacity", "interruption", "kill-controller"
@@ -46,12 +43,12 @@ def earlier(replay: Replay, scenario: Scenario) -> Assertion | None:
     for time, fault in replay.faults:
         ended = _ended(replay, fault["scenario"]) or time
         another = fault["kind"] in (_SHORTAGE, _INTERRUPTION) and fault["scenario"] != scenario.name
-        if another and time < begun <= ended + _REMEMBERED[cloud] and not _forgotten(replay, time, ended):
+        if another and time < begun <= ended + REMEMBERED[cloud] and not _forgotten(replay, time, ended):
             taken.setdefault(fault["scenario"], []).append(fault | {"at": time})
     said = [words for name, faults in taken.items() if (words := _said(replay, scenario, begun, name, faults))]
     if not said:
         return None
-    minutes = _REMEMBERED[cloud] / timedelta(minutes=1)
+    minutes = REMEMBERED[cloud] / timedelta(minutes=1)
     return Assertion(
         NAME,
         "to be told what Karpenter may still take for unavailable",

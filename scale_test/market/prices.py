@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal, NamedTuple
 
 from karpenter.instance_types import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, Facts
@@ -19,6 +20,11 @@ PUBLISHING = ("aws",)
 #: Of more instance types, AWS's provider 1.15 asks for the cheapest (`maxInstanceTypes` in pkg/providers/instance) of
 #: those that its filters leave: no GPUs and no bare metal where others fit, no spot dearer than on demand.
 ASKED_OF_AWS = 60
+
+#: For how long a controller takes for unavailable what it could not have: `UnavailableOfferingsTTL` (pkg/cache/cache.go
+#: of AWS's provider 1.15); `AllocationFailureTTL`, the longest of a shortage that may end
+#: (pkg/providers/instance/offerings/commonerrorhandlers.go of Azure's 1.14).
+REMEMBERED = {"aws": timedelta(minutes=3), "azure": timedelta(hours=1)}
 
 HOW_TO_GET_PRICES = (
     "the controller's metrics; give their address, -e karpenter_metrics_url=http://127.0.0.1:8080/metrics, "

@@ -10,12 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from ..judging.replay import NodeClaim, Replay
-from ..market.prices import PUBLISHING, Offering
+from ..market.prices import PUBLISHING, REMEMBERED, Offering
 from ..recording.timeline import Line, api_time, parse_time
 
-# `UnavailableOfferingsTTL` in pkg/cache of AWS's provider 1.15; `AllocationFailureTTL` in
-# pkg/providers/instance/offerings of Azure's 1.14, the longest of a shortage that may end.
-_REMEMBERED = {"aws": timedelta(minutes=3), "azure": timedelta(hours=1)}
 REFUSED = ("InsufficientCapacityError", "AsyncProvisioningError")
 _INTERRUPTED = "SpotInterrupted"
 # Events that a recorder finds when it begins may be an hour old; the API's clock has whole seconds.
@@ -36,7 +33,7 @@ class Shortages:
         self._replay = replay
         self._cloud = cloud
         self._asked_for = asked_for
-        self._remembered = _REMEMBERED.get(cloud, max(_REMEMBERED.values()))
+        self._remembered = REMEMBERED.get(cloud, max(REMEMBERED.values()))
         self._times, self._unavailable = _cumulated(replay)
         told = [
             (_said(time, event), event)

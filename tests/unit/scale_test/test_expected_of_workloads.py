@@ -314,7 +314,7 @@ def test_pods_of_one_class_get_their_nodes_before_those_of_another(
         ({"nodePools": {"fulll": 0}}, "steps.0.expect.nodePools: 'fulll': .*did you mean full"),
         ({"workloads": {"web": {"nodePools": {"fll": 0}}}}, "steps.0.expect.workloads.web.nodePools: 'fll'"),
         ({"workloads": {"web": {}}}, "steps.0.expect.workloads.web: .*nothing is expected of it"),
-        ({"disrupted": "all"}, "steps.0.expect.disrupted: 'all': input should be a valid list"),
+        ({"disrupted": "all"}, "steps.0.expect.disrupted: 'all': is no list; write its entries"),
         ({"costWithin": 0.5}, "steps.0.expect.costWithin: 0.5: input should be greater than or equal to 1"),
         ({"zones": {"us-east-1a": -1}}, "steps.0.expect.zones.us-east-1a"),
     ],
