@@ -29,6 +29,14 @@ def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bo
     )
 
 
+def is_about(budget: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
+    """Whether a PodDisruptionBudget selects a pod; both as an API server gives them."""
+    there, labels = pod["metadata"].get("namespace"), pod["metadata"].get("labels") or {}
+    return bool(there == budget["metadata"]["namespace"]) and selects(
+        (budget.get("spec") or {}).get("selector"), labels
+    )
+
+
 def _meets(labels: Mapping[str, str], expression: Mapping[str, Any]) -> bool:
     """As `Requirement.Matches` of k8s.io/apimachinery (pkg/labels/selector.go)."""
     value, values = labels.get(expression["key"]), expression.get("values") or ()

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from scale_test.reports import units
 from scale_test.text.markdown import code, escape, fitting, folded, table
+from scale_test.text.shown import listed
 
 from . import wording
 from .answer import Answer, BlastRadius, Inventory, PoolWeek, Week
 from .week import runs
 
+_NAMED = 4  # nodes in a cell
 _WHOLE = "whatif.html"
 #: Days of the week, from Monday.
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -194,16 +196,12 @@ def _surviving(answer: Answer) -> Iterator[str]:
                 escape(cause.why),
                 escape(cause.words),
                 cause.said,
-                escape(_named([one.name or one.node_claim for one in cause.nodes])),
+                escape(listed([one.name or one.node_claim for one in cause.nodes], _NAMED)),
             )
             for cause in causes
         ]
         title = f"Why {wording.plural(len(answer.surviving), 'node')} stayed"
         yield from folded(title, table(("nodes:", "cause", "the controller's words", "said", "which"), rows, _WHOLE))
-
-
-def _named(names: Sequence[str]) -> str:
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 def _week(week: Week) -> Iterator[str]:

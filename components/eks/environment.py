@@ -243,7 +243,7 @@ class Environment(pulumi.ComponentResource):
     def _network(self, args: EksSettings) -> Network:
         return Network(
             f"{self._stem}-network",
-            NetworkArgs(settings=args, tags=args.tags),
+            NetworkArgs(settings=args),
             opts=self._child,
         )
 

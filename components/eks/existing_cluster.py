@@ -62,17 +62,16 @@ class ExistingCluster(pulumi.ComponentResource):
         ask = pulumi.InvokeOptions(parent=self)
         with looking("cluster", "existing", settings.cluster.existing, "whether Karpenter can work on it"):
             seen = _described(settings.cluster.existing, ask)
-        if seen is None:
-            raise judged.missing(settings)
-        kubeconfig = eks_kubeconfig(
-            cluster_name=seen.name,
-            region=settings.region,
-            endpoint=seen.endpoint,
-            certificate_authority=next((one.data for one in seen.certificate_authorities), ""),
-            profile=settings.profile,
-            role_arn=args.role_arn,
-        )
-        with looking("cluster", "existing", settings.cluster.existing, "whether Karpenter can work on it"):
+            if seen is None:
+                raise judged.missing(settings)
+            kubeconfig = eks_kubeconfig(
+                cluster_name=seen.name,
+                region=settings.region,
+                endpoint=seen.endpoint,
+                certificate_authority=next((one.data for one in seen.certificate_authorities), ""),
+                profile=settings.profile,
+                role_arn=args.role_arn,
+            )
             found = _found(seen, kubeconfig, settings, ask)
         for doubt in judged.check(settings, found):
             pulumi.log.warn(str(doubt), self)

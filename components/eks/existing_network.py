@@ -65,7 +65,8 @@ def find(vpc_id: str, network: Selection, cluster: str, ask: pulumi.InvokeOption
         selected=selected,
         groups=_groups(network.node_security_group_ids, ask),
         endpoints=_endpoints(vpc, ask)
-        if vpc is not None and any(ways.get(one) in ("none", "blackhole") for one in network.subnet_ids or selected)
+        if vpc is not None
+        and any(not subnets[one].leads_out for one in network.subnet_ids or selected if one in subnets)
         else frozenset(),
         has_cluster=cluster in eks.get_clusters(opts=ask).names,
     )

@@ -34,11 +34,9 @@ class NetworkArgs:
 
     Attributes:
         settings: The stack's. Of a number of zones, those are taken that offer EKS and are first by name.
-        tags: For every resource.
     """
 
     settings: EksSettings
-    tags: Mapping[str, str]
 
 
 class Network(pulumi.ComponentResource):
@@ -76,7 +74,7 @@ class Network(pulumi.ComponentResource):
         self.isolated = network.isolated
         self.endpoints = ()
         if network.vpc_id is None:
-            self._make(name, args)
+            self._make(name, args.settings)
         else:
             self._adopt(name, args.settings, network.vpc_id)
         self.register_outputs(
@@ -118,24 +116,24 @@ class Network(pulumi.ComponentResource):
             [subnet.id for subnet in found.control_plane_subnets(network)]
         )
 
-    def _make(self, name: str, args: NetworkArgs) -> None:
+    def _make(self, name: str, settings: EksSettings) -> None:
         child = pulumi.ResourceOptions(parent=self)
-        label = args.settings.name
-        vpc_cidr = str(args.settings.network.vpc_cidr)
+        label, tags, network = settings.name, settings.tags, settings.network
+        vpc_cidr = str(network.vpc_cidr)
         vpc = ec2.Vpc(
             f"{name}-vpc",
             cidr_block=vpc_cidr,
             # The cluster's private endpoint is a name in a private zone; nodes resolve it only with both on.
             enable_dns_support=True,
             enable_dns_hostnames=True,
-            tags=named(label, args.tags),
+            tags=named(label, tags),
             opts=child,
         )
         # EC2 makes it with the VPC, open between its members, and gives it to whatever names no group of its own.
-        ec2.DefaultSecurityGroup(f"{name}-closed", vpc_id=vpc.id, tags=named(f"{label}-unused", args.tags), opts=child)
-        public_default = None if args.settings.network.isolated else self._internet(name, args, vpc)
+        ec2.DefaultSecurityGroup(f"{name}-closed", vpc_id=vpc.id, tags=named(f"{label}-unused", tags), opts=child)
+        public_default = None if network.isolated else self._internet(name, settings, vpc)
 
-        zones = self._zones(args.settings.network.zones)
+        zones = self._zones(network.zones)
         public: list[ec2.Subnet] = []
         private: list[ec2.Subnet] = []
         private_routes: list[ec2.RouteTable] = []
@@ -146,7 +144,7 @@ class Network(pulumi.ComponentResource):
                     vpc_id=vpc.id,
                     availability_zone=zone,
                     cidr_block=cidr.public,
-                    tags={**named(f"{label}-public-{index}", args.tags), "kubernetes.io/role/elb": "1"},
+                    tags={**named(f"{label}-public-{index}", tags), "kubernetes.io/role/elb": "1"},
                     opts=child,
                 )
                 ec2.RouteTableAssociation(
@@ -156,20 +154,20 @@ class Network(pulumi.ComponentResource):
                     opts=child,
                 )
                 public.append(outside)
-            if index == 0 or args.settings.network.nat_gateways == "per-zone":
-                table = self._private_routes(f"{name}-{index}", f"{label}-{index}", args.tags, vpc)
+            if index == 0 or network.nat_gateways == "per-zone":
+                table = self._private_routes(f"{name}-{index}", f"{label}-{index}", tags, vpc)
                 private_routes.append(table)
                 if public_default:
-                    self._way_out(f"{name}-{index}", f"{label}-{index}", args.tags, table, outside, public_default)
+                    self._way_out(f"{name}-{index}", f"{label}-{index}", tags, table, outside, public_default)
             inside = ec2.Subnet(
                 f"{name}-private-{index}",
                 vpc_id=vpc.id,
                 availability_zone=zone,
                 cidr_block=cidr.private,
                 tags={
-                    **named(f"{label}-private-{index}", args.tags),
+                    **named(f"{label}-private-{index}", tags),
                     "kubernetes.io/role/internal-elb": "1",
-                    DISCOVERY_TAG: args.settings.name,
+                    DISCOVERY_TAG: label,
                 },
                 opts=child,
             )
@@ -196,11 +194,11 @@ class Network(pulumi.ComponentResource):
         ).names
         return [found.apply(partial(_nth_zone, index)) for index in range(zones)]
 
-    def _internet(self, name: str, args: NetworkArgs, vpc: ec2.Vpc) -> ec2.Route:
+    def _internet(self, name: str, settings: EksSettings, vpc: ec2.Vpc) -> ec2.Route:
         """An internet gateway, and the route to it in a table for public subnets."""
-        child, label = pulumi.ResourceOptions(parent=self), args.settings.name
-        internet = ec2.InternetGateway(f"{name}-internet", vpc_id=vpc.id, tags=named(label, args.tags), opts=child)
-        routes = ec2.RouteTable(f"{name}-public", vpc_id=vpc.id, tags=named(f"{label}-public", args.tags), opts=child)
+        child, label, tags = pulumi.ResourceOptions(parent=self), settings.name, settings.tags
+        internet = ec2.InternetGateway(f"{name}-internet", vpc_id=vpc.id, tags=named(label, tags), opts=child)
+        routes = ec2.RouteTable(f"{name}-public", vpc_id=vpc.id, tags=named(f"{label}-public", tags), opts=child)
         return ec2.Route(
             f"{name}-public-default",
             route_table_id=routes.id,

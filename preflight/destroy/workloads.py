@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from karpenter.selectors import selects
+from karpenter.selectors import is_about
 
 from ..finding import Finding, Severity
 from .cluster import Object
-from .subject import FOR_EVER, PODS, Subject, annotations_of, kubectl, labels_of, name_of
+from .subject import FOR_EVER, PODS, Subject, annotations_of, kubectl, name_of
 
 SERVICES: Final = "/api/v1/services"
 _VOLUMES: Final = "/api/v1/persistentvolumes"
@@ -87,7 +87,7 @@ def budgets(subject: Subject) -> Iterator[Finding]:
     pods = subject.pods_on_karpenters_nodes()
     under: dict[tuple[str, tuple[str, ...]], int] = defaultdict(int)
     for pod, pool in pods:
-        if len(several := [name_of(budget) for budget in subject.cluster.list(_BUDGETS) if _selects(budget, pod)]) > 1:
+        if len(several := [name_of(budget) for budget in subject.cluster.list(_BUDGETS) if is_about(budget, pod)]) > 1:
             under[pool, tuple(sorted(several))] += 1
     for (pool, names), number in sorted(under.items()):
         yield _holds(
@@ -101,7 +101,7 @@ def budgets(subject: Subject) -> Iterator[Finding]:
     for budget in subject.cluster.list(_BUDGETS):
         if (budget.get("status") or {}).get("disruptionsAllowed", 0) > 0:
             continue
-        held = [(pod, pool) for pod, pool in pods if _selects(budget, pod)]
+        held = [(pod, pool) for pod, pool in pods if is_about(budget, pod)]
         for pool in sorted({pool for _, pool in held}):
             number = sum(pool == other for _, other in held)
             yield _holds(
@@ -139,10 +139,3 @@ def _holds(subject: Subject, pool: str, what: str, fix: str, call: str) -> Findi
         else f"the node waits for it, for {grace} at most (terminationGracePeriod)"
     )
     return Finding(severity, what, consequence, fix, call)
-
-
-def _selects(budget: Object, pod: Object) -> bool:
-    return bool(
-        pod["metadata"].get("namespace") == budget["metadata"]["namespace"]
-        and selects((budget.get("spec") or {}).get("selector"), labels_of(pod))
-    )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from karpenter.selectors import selects
+from karpenter.selectors import is_about
 from rehearsal.host.processes import with_parent
 from rehearsal.session.terminal import tell
 
@@ -115,9 +115,8 @@ def _held(pods: Sequence[_Object], budgets: Iterable[_Object]) -> Iterator[str]:
     """What lets pods of a node not go, and what helps."""
     for budget in budgets:
         metadata = budget["metadata"]
-        selector, none = budget["spec"].get("selector"), not (budget.get("status") or {}).get("disruptionsAllowed")
-        among = [pod for pod in pods if pod["metadata"]["namespace"] == metadata["namespace"]]
-        if none and any(selects(selector, pod["metadata"].get("labels") or {}) for pod in among):
+        none = not (budget.get("status") or {}).get("disruptionsAllowed")
+        if none and any(is_about(budget, pod) for pod in pods):
             yield (
                 f"the PodDisruptionBudget {_name(budget)} lets none go now: scale its workload to 0, or kubectl delete "
                 f"poddisruptionbudget --namespace {metadata['namespace']} {metadata['name']}"

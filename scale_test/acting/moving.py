@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from karpenter.selectors import selects
+from karpenter.selectors import is_about
 
 from ..recording.timeline import now
+from ..text.shown import listed
 from .cluster import Cluster
 
 #: Label that says of which group of the cloud's a node is -> the command that scales a group to nothing. What nodes do
@@ -350,7 +351,10 @@ def _would_be_lost(cluster: Cluster, nodes: Iterable[Object]) -> Iterator[str]:
         name = node["metadata"]["name"]
         bare = [_name(pod) for pod in _leaving(cluster, name) if not pod["metadata"].get("ownerReferences")]
         if bare:
-            yield f"{_listed(bare)} on {name} would not come again, for nothing has made it: move or delete it yourself"
+            yield (
+                f"{listed(bare, _NAMED)} on {name} would not come again, for nothing has made it: move or delete it "
+                "yourself"
+            )
 
 
 def _would_stay(cluster: Cluster, nodes: Iterable[Object]) -> Iterator[str]:
@@ -360,27 +364,21 @@ def _would_stay(cluster: Cluster, nodes: Iterable[Object]) -> Iterator[str]:
         name = node["metadata"]["name"]
         kept: dict[str, list[str]] = {}
         for pod in _leaving(cluster, name):
-            of_it = sorted(_name(one) for one in budgets if _is_about(one, pod))
+            of_it = sorted(_name(one) for one in budgets if is_about(one, pod))
             if len(of_it) > 1:
                 kept.setdefault(" and ".join(of_it), []).append(_name(pod))
         for several, pods in kept.items():
             yield (
-                f"{_listed(pods)} on {name} would not go: the PodDisruptionBudgets {several} select the same pods, and "
-                "the eviction API takes no pod with more than one: leave one of them"
+                f"{listed(pods, _NAMED)} on {name} would not go: the PodDisruptionBudgets {several} select the same "
+                "pods, and the eviction API takes no pod with more than one: leave one of them"
             )
-
-
-def _is_about(budget: Object, pod: Object) -> bool:
-    """Whether a budget selects a pod."""
-    same = budget["metadata"]["namespace"] == pod["metadata"]["namespace"]
-    return same and selects((budget.get("spec") or {}).get("selector"), _labels(pod))
 
 
 def _waits_already(cluster: Cluster) -> Iterator[str]:
     if pods := waiting(cluster):
         yield (
-            f"{_listed(pods)} is without a node already, so it would not be seen whether the move is to blame: see to "
-            "it, or give -e accept_waiting=true"
+            f"{listed(pods, _NAMED)} is without a node already, so it would not be seen whether the move is to blame: "
+            "see to it, or give -e accept_waiting=true"
         )
 
 
@@ -461,7 +459,3 @@ def _name(item: Object) -> str:
 
 def _sorted(nodes: Iterable[Object]) -> list[Object]:
     return sorted(nodes, key=lambda node: str(node["metadata"]["name"]))
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

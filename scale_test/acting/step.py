@@ -10,7 +10,7 @@ from ..judging.assertion import Assertion
 from ..judging.gate import wait_for_end
 from ..judging.live import Live
 from ..recording.timeline import now, parse_time
-from ..scenarios.environments import ENVIRONMENTS
+from ..scenarios.environments import of_kind
 from ..scenarios.manifests import COUNTED
 from ..scenarios.scenario import Scenario
 from .churning import churn
@@ -78,7 +78,7 @@ def _scale(cluster: Cluster, workload: Mapping[str, Any], replicas: int) -> None
 
 
 def _node_class(scenario: Scenario, name: str) -> dict[str, Any]:
-    (environment,) = (known for known in ENVIRONMENTS if known.kind == scenario.stacks[0])
+    environment = of_kind(scenario.stacks[0])
     return {
         "apiVersion": environment.node_class_api,
         "kind": environment.node_class_kind,

@@ -6,14 +6,15 @@ where another node may have come for that reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from ..market.prices import REMEMBERED, Offering
+from ..market.prices import REMEMBERED, Offering, offerings_of
 from ..recording.timeline import Line, parse_time
-from ..scenarios.environments import ENVIRONMENTS
+from ..scenarios.environments import of_kind
 from ..scenarios.scenario import Scenario
+from ..text.shown import listed
 from .assertion import Assertion
 from .replay import Replay
 
@@ -36,7 +37,7 @@ def earlier(replay: Replay, scenario: Scenario) -> Assertion | None:
         scenario: The story, as it is in the environment.
     """
     begun = replay.begun(scenario)
-    (cloud,) = {environment.cloud for environment in ENVIRONMENTS if environment.kind == scenario.stacks[0]}
+    cloud = of_kind(scenario.stacks[0]).cloud
     if begun is None:
         return None
     taken: dict[str, list[Line]] = {}
@@ -80,17 +81,11 @@ def _unavailable(
     told = False
     for time, line in replay.unavailable:
         if since <= time <= until:
-            found |= set(_offerings(line["became"]))
+            found |= offerings_of(line["became"])
             if time <= begun:
-                found -= set(_offerings(line["ceased"]))
+                found -= offerings_of(line["ceased"])
             told = told or time >= ended + _RENEWED
     return found if told else None
-
-
-def _offerings(by_zone: Mapping[str, Mapping[str, list[str]]]) -> Iterator[Offering]:
-    for kind, zones in by_zone.items():
-        for zone, names in zones.items():
-            yield from (Offering(name, kind, zone) for name in names)
 
 
 def _takes(replay: Replay, fault: Line, offering: Offering) -> bool:
@@ -116,7 +111,7 @@ def _meant(replay: Replay, fault: Line) -> str:
         return _listed({interrupted}) if interrupted else "a node by an interruption"
     types = detail.get("instanceTypes") or ["everything"]
     where = ", ".join([*detail.get("capacityTypes", ()), *detail.get("zones", ())])
-    return f"{_first(types)}{f' ({where})' * bool(where)}"
+    return f"{listed(types, _NAMED)}{f' ({where})' * bool(where)}"
 
 
 def _interrupted(replay: Replay, fault: Line) -> Offering | None:
@@ -128,12 +123,7 @@ def _interrupted(replay: Replay, fault: Line) -> Offering | None:
 def _listed(offerings: set[Offering]) -> str:
     types = {one.instance_type for one in offerings}
     where = [*sorted({one.capacity_type for one in offerings}), *sorted({one.zone for one in offerings})]
-    return f"{_first(sorted(types))} ({', '.join(where)})"
-
-
-def _first(names: list[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"{listed(sorted(types), _NAMED)} ({', '.join(where)})"
 
 
 def _ended(replay: Replay, name: str) -> datetime | None:

@@ -5,7 +5,7 @@ The controller's own prices come first; reading them is `metrics`' matter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, NamedTuple
@@ -45,6 +45,13 @@ def offering_of(labels: Mapping[str, str]) -> Offering | None:
     """What a NodeClaim bought, by its labels; None before it was launched."""
     values = [labels.get(key, "") for key in (INSTANCE_TYPE, CAPACITY_TYPE, ZONE)]
     return Offering(*values) if all(values) else None
+
+
+def offerings_of(by_zone: Mapping[str, Mapping[str, Iterable[str]]]) -> frozenset[Offering]:
+    """Offerings as UNAVAILABLE lines have them: capacity type -> zone -> instance types."""
+    return frozenset(
+        Offering(name, kind, zone) for kind, zones in by_zone.items() for zone, names in zones.items() for name in names
+    )
 
 
 @dataclass(frozen=True)

@@ -230,8 +230,8 @@ def _spans(story: Story) -> list[tuple[datetime, _Buyable]]:
 def _by_spot(story: Story, until: datetime) -> bool:
     """Whether nodes could be had on spot of a rehearsal, whose prices are its own rule and no market's."""
     bought = any(map(story.replay.price_simulated, story.claims))
-    pools = {pool for time, now in _spans(story) if time <= until for pool in now.pools}
-    offered = any(allows(pool.requirements, CAPACITY_TYPE, "spot") for pool in pools)
+    told = (found for name in story.scenario.pools for found in _history(story, name))
+    offered = any(pool and time <= until and allows(pool.requirements, CAPACITY_TYPE, "spot") for time, pool in told)
     return bought or (story.replay.rehearsed and offered)
 
 

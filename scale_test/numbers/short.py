@@ -6,11 +6,11 @@ It remembers for a while what it could not have, and offers that to no NodeClaim
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
 from ..judging.replay import NodeClaim, Replay
-from ..market.prices import PUBLISHING, REMEMBERED, Offering
+from ..market.prices import PUBLISHING, REMEMBERED, Offering, offerings_of
 from ..recording.timeline import Line, api_time, parse_time
 
 REFUSED = ("InsufficientCapacityError", "AsyncProvisioningError")
@@ -118,13 +118,7 @@ def _cumulated(replay: Replay) -> tuple[list[datetime], list[frozenset[Offering]
     sets: list[frozenset[Offering]] = []
     for time, line in replay.unavailable:
         before = sets[-1] if sets else frozenset()
-        became, ceased = _offerings(line["became"]), _offerings(line["ceased"])
+        became, ceased = offerings_of(line["became"]), offerings_of(line["ceased"])
         times.append(time)
         sets.append((before | became) - ceased if became or ceased else before)
     return times, sets
-
-
-def _offerings(by_zone: Mapping[str, Mapping[str, Iterable[str]]]) -> frozenset[Offering]:
-    return frozenset(
-        Offering(name, kind, zone) for kind, zones in by_zone.items() for zone, names in zones.items() for name in names
-    )

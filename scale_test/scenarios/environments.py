@@ -101,6 +101,11 @@ def environment_of(outputs: Mapping[str, Any]) -> Environment:
     )
 
 
+def of_kind(kind: str) -> Environment:
+    """The environment of a kind that is one of `KINDS`."""
+    return next(known for known in ENVIRONMENTS if known.kind == kind)
+
+
 def missing_zone(cloud: str, zone: str) -> str:
     """Why nothing can ever be in a zone: its region is known and has no such zone; empty where it may have one."""
     zones = Offers.load(cloud).zones

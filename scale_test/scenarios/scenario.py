@@ -31,7 +31,7 @@ from .actions import (
     Scale,
     Throttle,
 )
-from .environments import ENVIRONMENTS, KINDS, missing_zone
+from .environments import KINDS, missing_zone, of_kind
 from .expectation import Expectation, Replacement
 from .formats import DnsLabel, Model, Nothing, Sentence, Word, instead, merge_patch
 from .manifests import (
@@ -394,7 +394,7 @@ class Scenario(Model):
     def _refused(self) -> Iterator[_Wrong]:
         """What the API server would refuse of NodePools, node classes and patches of them."""
         for kind in self.stacks:
-            (environment,) = (known for known in ENVIRONMENTS if known.kind == kind)
+            environment = of_kind(kind)
             cloud, node_class = environment.cloud, environment.node_class_kind
             pools, part = self._pools_in(kind)[0], self.environments.get(kind, Part())
             for name, spec in pools.items():
@@ -531,7 +531,7 @@ class Scenario(Model):
             yield _Wrong(f"{where}.disruptedInOrder", shown.value(expect.disrupted_in_order), why)
 
     def _wrong_zones(self, where: str, zones: Iterable[str]) -> Iterator[_Wrong]:
-        clouds = {environment.cloud for environment in ENVIRONMENTS if environment.kind in self.stacks}
+        clouds = {of_kind(kind).cloud for kind in self.stacks}
         for zone in zones:
             whys = [missing_zone(cloud, zone) for cloud in sorted(clouds)]
             if all(whys):

@@ -44,6 +44,11 @@ def key(location: Iterable[object]) -> str:
     return cut(".".join(cut(repr(str(part))[1:-1], _KEY) for part in location), _VALUE)
 
 
+def listed(names: Sequence[str], most: int) -> str:
+    """Names in a sentence; of many the first ones, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def message(problems: Sequence[str]) -> str:
     """What is wrong, a line each; of many the first ones."""
     lines = [cut(visible(problem), _LINE) for problem in problems[:LINES]]

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -32,8 +32,12 @@ def seen(probe: Callable[[], bool], what: str, timeout: float) -> None:
 
 def moved(stack: RehearsedStack, **given: str) -> subprocess.CompletedProcess[str]:
     """`ansible-playbook playbooks/move.yml` with what is given; its output is merged."""
+    return stack.by_hand(*_playing(given))
+
+
+def _playing(given: Mapping[str, str]) -> list[str]:
     options = [part for name, value in given.items() for part in ("-e", f"{name}={value}")]
-    return stack.by_hand("ansible-playbook", "playbooks/move.yml", *options)
+    return ["ansible-playbook", "playbooks/move.yml", *options]
 
 
 def move(stack: RehearsedStack, **given: str) -> str:
@@ -45,9 +49,8 @@ def move(stack: RehearsedStack, **given: str) -> str:
 
 def broken_off(stack: RehearsedStack, soon: Callable[[], bool], **given: str) -> str:
     """The output of a move that gets a Ctrl-C of its terminal as soon as something is the case."""
-    options = [part for name, value in given.items() for part in ("-e", f"{name}={value}")]
     playing = subprocess.Popen(
-        ["ansible-playbook", "playbooks/move.yml", *options],
+        _playing(given),
         cwd=ROOT,
         env=stack.variables,
         stdout=subprocess.PIPE,

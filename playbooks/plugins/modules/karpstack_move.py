@@ -134,7 +134,7 @@ def _cordoned(cluster: Cluster, given: dict[str, Any], check: bool) -> dict[str,
         given["node_pools"],
         accept_waiting=given["accept_waiting"],
         groups=given["groups"],
-        autoscalers=_autoscalers(),
+        autoscalers=_autoscalers() if given["groups"] else [],
     )
     before = moving.marked(nodes)
     changed = bool(moving.taking(nodes) if check else moving.cordon(cluster, nodes))
